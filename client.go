@@ -14,25 +14,24 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Client speaks with one service: over a stream where the peer agrees, else in plain SOAP. All
-// methods are safe for concurrent use; exchanges run side by side, and replies may overtake one
-// another.
+// Client calls one service: over a stream if the peer agrees, otherwise in plain SOAP. All methods
+// are safe for concurrent use; exchanges run concurrently, and replies may overtake one another.
 type Client struct {
 	cfg      Config
 	url      *url.URL
 	session  *session.Session
 	http     *http.Transport
 	incoming chan *Message
-	changed  signal // the session may have a stream
+	changed  signal // fires when the session may have a stream
 
 	close   sync.Once
 	closing chan struct{} // closed when Close is called
 	closed  error
 }
 
-// Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial only.
-// Errors are *[Error]: Invalid, Unreachable, with a guarantee or order NoHHFR, or Unsent if ctx ended
-// or the store failed. The caller calls Close in the end.
+// Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial
+// only. Errors are *[Error]: Invalid; Unreachable; NoHHFR with a guarantee or order; Unsent if ctx
+// ended or the store failed. The caller must call Close.
 func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 	c := &Client{incoming: make(chan *Message), closing: make(chan struct{})}
 	if cfg != nil {
@@ -62,9 +61,9 @@ func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 	return c, nil
 }
 
-// Call sends a message to the service at an http or https URL, by a [Client] of its own, and gives
-// the reply: body is an envelope, or a [Request] that says more. Errors are those of [Dial] and
-// [Client.Call].
+// Call sends a message to the service at an http or https URL, by a [Client] of its own, and
+// returns the reply. body is an envelope, or a [Request] that says more. Errors are those of [Dial]
+// and [Client.Call].
 func Call[B string | []byte | *Request](ctx context.Context, url string, body B) (*Reply, error) {
 	var req *Request
 	switch b := any(body).(type) {
@@ -90,13 +89,13 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 }
 
 // Call sends a request and waits for the head of its reply, whose Body must be read to its end or
-// closed. A reply of any status is no error, nor is a fault. ctx bounds the whole exchange, the body
-// of the reply too.
+// closed. Neither an HTTP status nor a fault is an error. ctx bounds the whole exchange, including
+// the body of the reply.
 //
-// Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a guarantee
-// also Kept and NoHHFR. A request that the stream did not carry a byte of goes on: over the next stream
-// as long as Config.Reconnect has it, then as plain SOAP. One that was sent in part is never sent
-// again without a guarantee.
+// Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a
+// guarantee also Kept and NoHHFR. A request of which the stream did not carry a byte is retried:
+// over the next stream within Config.Reconnect, then as plain SOAP. A request that was sent in part
+// is never sent again without a guarantee.
 func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	m, err := c.message(ctx, req)
 	if err != nil {
@@ -113,8 +112,8 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &received{Reader: resp.Body}}, nil
 }
 
-// call has the message exchanged. Under a guarantee it lies in the store from Begin on, and the end
-// of ctx changes nothing for it.
+// call exchanges the message. Under a guarantee the message is in the store once Begin returns; the
+// end of ctx then no longer affects it.
 func (c *Client) call(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
 	if c.cfg.Guarantee == 0 {
 		reply, err := c.session.Call(ctx, m)
@@ -131,9 +130,9 @@ func (c *Client) call(ctx context.Context, m *streamer.Message) (*streamer.Messa
 	return reply, fault(err)
 }
 
-// Send sends a message that wants no reply. It returns when the message is accepted: by a stream,
-// when it is queued; in plain SOAP, when the peer has answered that it took it; with a guarantee,
-// when it is in the store. Errors are those of [Client.Call].
+// Send sends a message that expects no reply. It returns when the message is accepted: by a stream,
+// when it is queued; in plain SOAP, when the peer has confirmed it; with a guarantee, when it is in
+// the store. Errors are those of [Client.Call].
 func (c *Client) Send(ctx context.Context, req *Request) error {
 	m, err := c.message(ctx, req)
 	if err != nil {
@@ -142,7 +141,7 @@ func (c *Client) Send(ctx context.Context, req *Request) error {
 	return fault(c.session.Send(ctx, m))
 }
 
-// message writes a request down, unless it is too late for it.
+// message converts a request, unless ctx has ended.
 func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, error) {
 	switch {
 	case req == nil:
@@ -157,10 +156,10 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 // finishing bounds how long Close waits for messages under a guarantee.
 const finishing = 10 * time.Second
 
-// Close ends the client, after what it accepted is written, and waits for all that it runs. Replies
-// that are still read come to an end. With a guarantee it waits up to 10 seconds for the service to
-// take what it has not; what is left then is an error Kept, and the next client with the same store
-// and URL goes on with it. It is idempotent.
+// Close ends the client after what it accepted is written, and waits for all of its goroutines.
+// Replies that are still being read end. With a guarantee, Close waits up to 10 seconds for the
+// service to take the pending messages. If some are left, the error is Kept, and the next client
+// with the same store and URL sends them. Close is idempotent.
 func (c *Client) Close() error {
 	c.close.Do(func() {
 		close(c.closing)

@@ -39,13 +39,14 @@ func readAll(t testing.TB, r *hhfr.Reply) string {
 	return string(body)
 }
 
-// What a request says reaches the service by either way, and what that answers comes back.
+// What a request says reaches the service over plain SOAP and over a stream, and the service's
+// answer comes back.
 func TestCallByEitherWay(t *testing.T) {
 	for _, by := range ways {
 		t.Run(string(by), func(t *testing.T) {
 			url := serve(t, by, echo)
 			cfg := config(t)
-			first := dial(t, url, cfg) // that they have met
+			first := dial(t, url, cfg) // so that the two have met
 			require.NoError(t, call(t, first))
 			require.NoError(t, first.Close())
 			cfg.Header = http.Header{"X-All": {"1"}}
@@ -57,8 +58,10 @@ func TestCallByEitherWay(t *testing.T) {
 			}{
 				{"1.1", "1.1", hhfr.Request{Action: "urn:x:get"}, `"urn:x:get"`, "text/xml; charset=utf-8"},
 				{"1.1 without action", "1.1", hhfr.Request{}, `""`, "text/xml; charset=utf-8"},
-				{"1.2", "1.2", hhfr.Request{Action: "urn:x:get"}, "", `application/soap+xml; charset=utf-8; action="urn:x:get"`},
-				{"own fields", "1.2", hhfr.Request{Header: http.Header{"Content-Type": {"text/xml"}, "Soapaction": {"mine"}}}, "mine", "text/xml"},
+				{"1.2", "1.2", hhfr.Request{Action: "urn:x:get"}, "",
+					`application/soap+xml; charset=utf-8; action="urn:x:get"`},
+				{"own fields", "1.2", hhfr.Request{Header: http.Header{"Content-Type": {"text/xml"},
+					"Soapaction": {"mine"}}}, "mine", "text/xml"},
 			} {
 				t.Run(tc.name, func(t *testing.T) {
 					sent := envelope(tc.version, "<get/>")
@@ -85,7 +88,8 @@ func TestCallByEitherWay(t *testing.T) {
 	}
 }
 
-// A first program: text in, reply out. The body of the reply holds the client, and its end lets it go.
+// A first program: text in, reply out. The body of the reply keeps the client open; its end closes
+// the client.
 func TestCallInOneLine(t *testing.T) {
 	for _, by := range []way{plain, stream} {
 		url := serve(t, by, echo)
@@ -108,9 +112,15 @@ func TestFaults(t *testing.T) {
 	long := strings.Repeat("long ", 40<<10)
 	for _, by := range ways {
 		for name, tc := range map[string]struct{ sent, reason string }{
-			"1.1":       {envelope("1.1", "<s:Fault><faultcode>s:Client</faultcode><faultstring>no such door</faultstring></s:Fault>"), "no such door"},
-			"1.2":       {envelope("1.2", "<s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code><s:Reason><s:Text xml:lang=\"en\">no door</s:Text></s:Reason></s:Fault>"), "no door"},
-			"long":      {envelope("1.1", "<s:Fault><faultcode>s:Server</faultcode><faultstring>x</faultstring><detail>"+long+"</detail></s:Fault>"), "x"},
+			"1.1": {envelope("1.1",
+				"<s:Fault><faultcode>s:Client</faultcode><faultstring>no such door</faultstring></s:Fault>"),
+				"no such door"},
+			"1.2": {envelope("1.2",
+				"<s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code><s:Reason><s:Text xml:lang=\"en\">no "+
+					"door</s:Text></s:Reason></s:Fault>"), "no door"},
+			"long": {envelope("1.1",
+				"<s:Fault><faultcode>s:Server</faultcode><faultstring>x</faultstring><detail>"+long+
+					"</detail></s:Fault>"), "x"},
 			"broken":    {envelope("1.1", "<s:Fault><faultcode>s:Client</faultstring></s:Fault>"), ""},
 			"none":      {envelope("1.1", "<Fault/>"), "-"},
 			"none long": {envelope("1.1", "<a>"+long+"</a>"), "-"},
@@ -142,7 +152,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// cutting is a service that fails in one of the ways that services fail.
+// failures are services that fail in one way each.
 var failures = map[string]http.HandlerFunc{
 	"panics": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	"breaks off": func(w http.ResponseWriter, _ *http.Request) {
@@ -150,10 +160,13 @@ var failures = map[string]http.HandlerFunc{
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	},
-	"does not answer": func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() },
+	"does not answer": func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	},
 }
 
-// The same failure has the same Code and the same Sent, whichever way the message went.
+// The same failure has the same Code and the same Sent, over each path.
 func TestOneEventOneError(t *testing.T) {
 	type identity struct {
 		Code hhfr.Code
@@ -281,7 +294,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A file survives what breaks before anything of it was sent; what it is about is that it is sent whole.
+// A file as body survives a stream that breaks before anything of the body was sent: it is then
+// sent whole.
 func TestFileAsBody(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "message.xml")
 	sent := envelope("1.2", strings.Repeat("<item>1</item>", 20<<10))
@@ -300,7 +314,7 @@ func TestFileAsBody(t *testing.T) {
 	}
 }
 
-// A reply comes while the request is written.
+// A reply arrives while the request is being written.
 func TestConversation(t *testing.T) {
 	url := serve(t, stream, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lines := bufio.NewReader(r.Body)
@@ -314,7 +328,7 @@ func TestConversation(t *testing.T) {
 		}
 	}))
 	c := dial(t, url, nil)
-	require.NoError(t, call(t, c)) // there is a stream
+	require.NoError(t, call(t, c)) // there is a stream now
 	body, w := io.Pipe()
 	go func() { _, _ = io.WriteString(w, "<Envelope>one\n") }()
 	r, err := c.Call(t.Context(), &hhfr.Request{Header: http.Header{"Content-Type": {"text/plain"}}, Body: body})

@@ -18,16 +18,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Guarantee is what holds for each message of a client. The zero value is at-most-once: none is
-// sent twice, and one that a broken connection took along is an error that says so.
+// Guarantee is the delivery guarantee of each message of a client. The zero value is at-most-once:
+// no message is sent twice, and a message lost with a broken connection is an error that says so.
 type Guarantee uint8
 
 const (
-	// AtLeastOnce has messages sent again until the service has taken them. They wait in
-	// Config.Store meanwhile.
+	// AtLeastOnce sends messages again until the service has taken them. Until then they are
+	// pending in Config.Store.
 	AtLeastOnce Guarantee = iota + 1
-	// ExactlyOnce also has the service take none of them twice. Both ends need a store that outlives
-	// the process.
+	// ExactlyOnce also ensures that the service takes no message twice. Both peers need a store
+	// that outlives the process.
 	ExactlyOnce
 )
 
@@ -35,48 +35,48 @@ var assurances = map[Guarantee]wsrm.Assurance{
 	0: wsrm.AtMostOnce, AtLeastOnce: wsrm.AtLeastOnce, ExactlyOnce: wsrm.ExactlyOnce,
 }
 
-// String is the guarantee in words.
+// String returns the guarantee in words.
 func (g Guarantee) String() string { return assurances[g].String() }
 
-// Config is what a [Client] or [Transport] works with. The zero value works, and so does nil. It is
-// copied; what it points to is shared and stays the caller's.
+// Config configures a [Client] or [Transport]. The zero value works, and so does nil. It is copied;
+// what it points to is shared and stays the caller's.
 type Config struct {
-	// Store keeps what is known of services, the shapes of messages, and messages under a guarantee;
-	// nil: memory, for as long as the client lives.
+	// Store holds what is known of services, the shapes of messages, and messages under a
+	// guarantee; nil: memory, for as long as the client lives.
 	Store ctxstore.Store
-	// Guarantee is what holds for each message; 0: at-most-once. With any other one the peer must
-	// agree: plain SOAP is not spoken.
+	// Guarantee is the delivery guarantee of each message; 0: at-most-once. With any other one the
+	// peer must agree: plain SOAP is not used.
 	Guarantee Guarantee
-	// Ordered has messages handled in the order in which they were sent; false: as they come. With
-	// it the peer must agree: plain SOAP is not spoken.
+	// Ordered makes the peer handle messages in the order in which they were sent; false: as they
+	// arrive. With it the peer must agree: plain SOAP is not used.
 	Ordered bool
-	// Mode is how a stream comes about: "first-call", by the first request, which is answered in any
-	// case; "met", by what Store remembers of the service; "explicit", by an offer before the first
-	// request; "auto", the first of met, explicit and first-call that goes. "": "auto".
+	// Mode is how a stream is opened. "first-call": by the first request, which is answered in any
+	// case. "met": by what Store remembers of the service. "explicit": by an offer before the first
+	// request. "auto": the first of met, explicit and first-call that works. "": "auto".
 	Mode negotiate.Mode
-	// TLS is for https URLs: the certificates that are trusted and shown; nil: those of the system,
-	// and none.
+	// TLS is for https URLs: the trusted certificates and the client's own; nil: those of the
+	// system, and none.
 	TLS *tls.Config
 	// Header are HTTP fields of every request, and of what is sent to agree with the peer, such as
-	// Authorization or User-Agent; nil: none. Fields of a request itself come first.
+	// Authorization or User-Agent; nil: none. Fields of a request itself take precedence.
 	Header http.Header
 	// Schema describes the bodies of requests ([schema.Parse]); nil: their shape is learned.
 	Schema *schema.Schema
-	// Reconnect is how long another stream is tried for when one broke, before plain SOAP is spoken;
-	// calls wait meanwhile. 0: 30 seconds; below 0: not at all.
+	// Reconnect is how long the client tries to open another stream when one broke, before it uses
+	// plain SOAP; calls wait meanwhile. 0: 30 seconds; below 0: not at all.
 	Reconnect time.Duration
-	// OnPlain, if given, is told why plain SOAP is spoken where a stream was to be, and what helps
-	// where that is known: once, until there was a stream again. It is called by a goroutine of the
-	// client's; it must not block, nor call the client.
+	// OnPlain, if given, is called with the reason when plain SOAP is used although a stream was
+	// wanted, and with the remedy if one is known: once, until there was a stream again. It is
+	// called by a goroutine of the client; it must not block, nor call the client.
 	OnPlain func(why error)
-	// Log hears what went wrong and was survived; nil: nobody.
+	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
 }
 
 const defaultReconnect = 30 * time.Second
 
-// session is the configuration of sessions whose plain SOAP goes over client. Whether it holds
-// together, package negotiate says.
+// session is the configuration of sessions whose plain SOAP goes over client. Package negotiate
+// validates it.
 func (c *Config) session(client *http.Client) (session.Config, error) {
 	assurance, ok := assurances[c.Guarantee]
 	if !ok {
@@ -100,15 +100,15 @@ func (c *Config) session(client *http.Client) (session.Config, error) {
 	return cfg, nil
 }
 
-// transport is what HTTP goes over.
+// transport is the HTTP transport of plain SOAP.
 func (c *Config) transport() *http.Transport {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	}
 	t = t.Clone()
-	// A request on a connection that the server closes at that moment has an unknown fate: they are
-	// given up before servers do.
+	// A request on a connection that the server closes at that moment has an unknown fate: close
+	// idle connections before servers do.
 	t.IdleConnTimeout = 5 * time.Second
 	if c.TLS != nil {
 		t.TLSClientConfig = c.TLS.Clone()
@@ -116,7 +116,7 @@ func (c *Config) transport() *http.Transport {
 	return t
 }
 
-// addTo gives a request the fields that all have, but for those it has itself.
+// addTo adds the common fields to those of a request, except the fields that it has itself.
 func (c *Config) addTo(header http.Header) {
 	for name, values := range c.Header {
 		if _, ok := header[http.CanonicalHeaderKey(name)]; !ok {
@@ -125,12 +125,12 @@ func (c *Config) addTo(header http.Header) {
 	}
 }
 
-// plainness has the application told once when a peer turns to plain SOAP.
+// plainness calls OnPlain once when a peer turns to plain SOAP.
 type plainness struct {
 	tell func(why error)
 
 	mu    sync.Mutex
-	plain map[string]bool // by origin: it was told
+	plain map[string]bool // by origin: OnPlain was called
 }
 
 // agreed is [negotiate.Config.OnAgreed].

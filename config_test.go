@@ -21,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// heard are the reasons that OnPlain was told.
+// heard are the reasons that OnPlain was called with.
 type heard struct {
 	mu  sync.Mutex
 	all []error
@@ -49,7 +49,8 @@ func blocked(t *testing.T) string {
 	require.NoError(t, l.Close())
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	h, err := responder.NewHandler(echo, responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
+	h, err := responder.NewHandler(echo,
+		responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
 	require.NoError(t, err)
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -59,7 +60,7 @@ func blocked(t *testing.T) string {
 	return server.URL
 }
 
-// OnPlain is told once why there is no stream, and what to do.
+// OnPlain is called once with the reason why there is no stream, and the remedy.
 func TestOnPlain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url  string
@@ -94,7 +95,7 @@ func TestOnPlain(t *testing.T) {
 	}
 }
 
-// A stream that breaks is told once too, and so is the next one that breaks behind a stream.
+// A stream that breaks is reported once too, and so is the next one that breaks after a stream.
 func TestOnPlainWhenAStreamBreaks(t *testing.T) {
 	server := &hhfr.Server{Handler: echo, Store: newStore(t)}
 	url := "http://" + start(t, server)
@@ -144,7 +145,7 @@ func (c *counter) seen() []string {
 	return append([]string(nil), c.got...)
 }
 
-// Unchanged services get messages under each guarantee, from used stores too.
+// Unchanged services get messages under each guarantee, also from used stores.
 func TestGuarantees(t *testing.T) {
 	for _, g := range []hhfr.Guarantee{0, hhfr.AtLeastOnce, hhfr.ExactlyOnce} {
 		for _, ordered := range []bool{false, true} {
@@ -172,17 +173,19 @@ func TestGuarantees(t *testing.T) {
 				require.NoError(t, c.Close(), "%v", g)
 			}
 			if g != 0 {
-				assert.Equal(t, []string{"<a/>", "<b/>", "<c/>", "<a/>", "<b/>", "<c/>"}, services.seen(), "%v %v", g, ordered)
+				assert.Equal(t, []string{"<a/>", "<b/>", "<c/>", "<a/>", "<b/>", "<c/>"}, services.seen(), "%v %v", g,
+					ordered)
 			}
 			t.Cleanup(func() { assert.NoError(t, near.Close()); assert.NoError(t, far.Close()) })
 		}
 	}
 }
 
-// What a guarantee cannot hold is told before anything is sent.
+// A guarantee that cannot be given is an error before anything is sent.
 func TestGuaranteesThatNobodyGives(t *testing.T) {
 	var e *hhfr.Error
-	_, err := hhfr.Dial(t.Context(), "http://127.0.0.1:1", &hhfr.Config{Guarantee: hhfr.ExactlyOnce, Store: newStore(t)})
+	_, err := hhfr.Dial(t.Context(), "http://127.0.0.1:1",
+		&hhfr.Config{Guarantee: hhfr.ExactlyOnce, Store: newStore(t)})
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, hhfr.Invalid, e.Code, "a store in memory")
 	_, err = hhfr.Dial(t.Context(), serve(t, plain, echo), &hhfr.Config{Guarantee: hhfr.AtLeastOnce})
@@ -191,10 +194,13 @@ func TestGuaranteesThatNobodyGives(t *testing.T) {
 	assert.False(t, e.Sent)
 }
 
-// A caller that waits no longer for a message under a guarantee is told that it is kept.
+// A caller that stops waiting for a message under a guarantee learns that the message is kept.
 func TestKept(t *testing.T) {
 	release := make(chan struct{})
-	url := "http://" + start(t, &hhfr.Server{Store: openStoreUntilEnd(t), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { <-release })})
+	url := "http://" + start(t, &hhfr.Server{Store: openStoreUntilEnd(t),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			<-release
+		})})
 	c := dial(t, url, &hhfr.Config{Store: openStoreUntilEnd(t), Guarantee: hhfr.ExactlyOnce})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

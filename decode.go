@@ -12,14 +12,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Decode gives the messages of a capture (pcap or pcapng, also packed by gzip), as they were sent:
-// those of hhfr streams and plain SOAP, as they become whole. store has the shapes and sessions that
-// the capture lacks; nil: none. An input that is an [io.Seeker], such as a file, is read twice, so
-// that every message comes with what the checks say of it (Message.Err).
+// Decode returns the messages of a capture (pcap or pcapng, also compressed by gzip) as they were
+// sent: those of hhfr streams and plain SOAP, as they become whole. store has the shapes and
+// sessions that the capture lacks; nil: none. An input that is an [io.Seeker], such as a file, is
+// read twice, so that every message comes with the result of its checks (Message.Err).
 //
-// An error is an *[Error] of code Malformed, and the last thing there is: no capture, one that is
-// broken, or one without any message. Of a capture that is cut off or lacks packets, what is there is
-// given.
+// An error is an *[Error] of code Malformed, and the last element: the input is no capture, is
+// broken, or has no message. Of a capture that is cut off or lacks packets, Decode returns what is
+// there.
 func Decode(in io.Reader, store ctxstore.Store) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		ctx := context.Background()
@@ -44,7 +44,7 @@ func Decode(in io.Reader, store ctxstore.Store) iter.Seq2[*Message, error] {
 	}
 }
 
-// decoded makes of a message of a capture what programs want of it.
+// decoded converts a message of a capture.
 func decoded(d *capture.Decoded) *Message {
 	m := &Message{
 		OneWay: d.OneWay, Exchange: d.Number, Time: d.First, From: d.Src, To: d.Dst, Body: d.Reader(), Err: unsound(d),
@@ -61,14 +61,14 @@ func decoded(d *capture.Decoded) *Message {
 	}
 	m.describe(head)
 	if d.Head == nil {
-		m.Target = "" // that of the session's URL, which its context knows
+		m.Target = "" // the session's URL has it, and only the context knows that
 	}
 	return m
 }
 
 var defaultRequest = negotiate.DefaultRequestHead("/")
 
-// unsound is why a message is not there as it was sent; nil if it is.
+// unsound is the reason why a message is not as it was sent; nil if it is.
 func unsound(d *capture.Decoded) error {
 	if d.Whole() {
 		return nil

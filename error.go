@@ -9,7 +9,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
@@ -23,39 +23,40 @@ const (
 	// be read, or a stream broke and the body cannot be read again.
 	Unsent
 	// FateUnknown: the request was sent, at least in part, and there is no whole reply. It may have
-	// been processed, and is never sent again by itself. A body that breaks off while it is read says
-	// this, too: of a reply, and of a request to who serves it.
+	// been processed, and is never sent again automatically. A body that breaks off while it is
+	// read is this error, too: a reply's for the client, a request's for the service.
 	FateUnknown
-	// Refused: the peer does not take the message.
+	// Refused: the peer does not accept the message.
 	Refused
-	// TooLarge: the message, or the reply of [Reply.ReadAll], is longer than this end or the peer takes.
+	// TooLarge: the message, or the reply of [Reply.ReadAll], is longer than this side or the peer
+	// accepts.
 	TooLarge
 	// NoHHFR: the peer does not agree to what a guarantee or order needs, and plain SOAP cannot
-	// promise it. Nothing was sent.
+	// provide it. Nothing was sent.
 	NoHHFR
-	// Kept: the message lies in Config.Store and is not known to be done. The next client with the
-	// same store and URL goes on with it.
+	// Kept: the message is pending in Config.Store and not known to be committed. The next client
+	// with the same store and URL sends it.
 	Kept
 )
 
 var codeNames = map[Code]string{
 	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent",
-	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr", Kept: "kept in the store, not known to be done",
+	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr",
+	Kept: "pending in the store, not known to be committed",
 }
 
-// String is the code in words.
+// String returns the code in words.
 func (c Code) String() string { return codeNames[c] }
 
 // Error is what the functions and methods of this package return: the same Code and Sent for the
-// same event, whichever way the message went. The cause is below it, for [errors.Is] and
-// [errors.As]: [context.DeadlineExceeded] for a deadline, [net.ErrClosed] for a client that was
-// closed.
+// same event, over each path. It wraps the cause, for [errors.Is] and [errors.As]:
+// [context.DeadlineExceeded] for a deadline, [net.ErrClosed] for a client that was closed.
 type Error struct {
 	Code Code
-	// Remote: the peer said so.
+	// Remote: the peer reported it.
 	Remote bool
 	// Sent reports whether the message may have been processed, or still may be. A message that was
-	// not Sent can be sent again without doing it twice.
+	// not Sent can be sent again without processing it twice.
 	Sent bool
 	// Err is the cause; nil where the code says it all.
 	Err error
@@ -73,13 +74,13 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
 func invalid(err error) error { return &Error{Code: Invalid, Err: err} }
 
-// fault makes an error of the packages below one of this package. One that they say nothing of is
-// of a message of which nothing was sent: a body that cannot be read, a store that fails.
+// fault converts an error of the packages below into one of this package. An error of unknown type
+// concerns a message of which nothing was sent: a body that cannot be read, a store that fails.
 func fault(err error) error {
 	var own *Error
 	var session *negotiate.Error
@@ -126,7 +127,7 @@ func ofSession(e *negotiate.Error, err error) error {
 	return &Error{Code: Unsent, Err: err}
 }
 
-// ofExchange is fault for an error of package streamer: what became of one exchange of a stream.
+// ofExchange is fault for an error of package streamer: the outcome of one exchange of a stream.
 func ofExchange(e *streamer.Error, err error) error {
 	switch e.Code {
 	case streamer.Unprocessed:

@@ -83,7 +83,7 @@ func ExampleError() {
 	// true true
 }
 
-// An unchanged client of net/http: only its Transport is another.
+// ExampleTransport is an unchanged client of net/http: only its Transport is another.
 func ExampleTransport() {
 	url, stop := listening(&hhfr.Server{Handler: shout})
 	defer stop()
@@ -103,7 +103,7 @@ func ExampleTransport() {
 	// <nil> <nil>
 }
 
-// Around the services of a server that there is already.
+// ExampleHandler wraps the services of an existing server.
 func ExampleHandler() {
 	handler := &hhfr.Handler{Handler: shout}
 	defer handler.Close()

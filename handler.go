@@ -9,19 +9,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP, and
-// answers clients that ask for more; what comes by a stream reaches the services as requests like any
-// other. A body that breaks off says so by an [Error] of code FateUnknown. The zero value works; fields
-// must not be changed after the first request. It is an [http.Handler], safe for concurrent use.
+// Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP,
+// and answers clients that negotiate. What arrives on a stream reaches the services as ordinary
+// requests. A body that breaks off returns an [Error] of code FateUnknown. The zero value works;
+// fields must not be changed after the first request. It is an [http.Handler], safe for concurrent
+// use.
 //
 // Streams on connections of their own need a [Server].
 type Handler struct {
 	// Handler has the services; nil: [http.DefaultServeMux].
 	Handler http.Handler
-	// Store keeps sessions, the shapes of messages, and what was handled under a guarantee; nil:
+	// Store holds sessions, the shapes of messages, and what was handled under a guarantee; nil:
 	// memory, for as long as the Handler lives.
 	Store ctxstore.Store
-	// Log hears what went wrong and was survived; nil: nobody.
+	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
 
 	once   sync.Once
@@ -29,7 +30,7 @@ type Handler struct {
 	broken error
 }
 
-// open makes what is below, once. addresses say where streams are accepted, by transport.
+// open creates the handler below, once. addresses say where streams are accepted, by transport.
 func (h *Handler) open(addresses map[string]string) error {
 	h.once.Do(func() {
 		services := h.Handler

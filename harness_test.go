@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// way is how a message reaches a service.
+// way is the path by which a message reaches a service.
 type way string
 
 const (
@@ -36,7 +36,7 @@ const (
 
 var ways = []way{plain, stream, secure}
 
-// seen is how a service sees a way.
+// seen is the service's view of a path.
 func (w way) seen() string {
 	if w == plain {
 		return "HTTP"
@@ -55,7 +55,8 @@ func serve(t testing.TB, by way, services http.Handler) string {
 	server := &hhfr.Server{Handler: services, Store: newStore(t)}
 	scheme := "http://"
 	if by == secure {
-		scheme, server.TLS = "https://", &tls.Config{Certificates: []tls.Certificate{authority(t).Issue(time.Hour, "127.0.0.1")}}
+		scheme, server.TLS = "https://",
+			&tls.Config{Certificates: []tls.Certificate{authority(t).Issue(time.Hour, "127.0.0.1")}}
 	}
 	return scheme + start(t, server)
 }
@@ -70,7 +71,7 @@ var authority = func() func(testing.TB) *shared.Authority {
 	}
 }()
 
-// start has a server serve until the test ends, and gives its address.
+// start serves until the test ends, and returns the server's address.
 func start(t testing.TB, server *hhfr.Server) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -106,7 +107,7 @@ func newStore(t testing.TB) ctxstore.Store {
 	return s
 }
 
-// echo answers with the head and body that it got, and with the way they came.
+// echo answers with the head and body that it received, and with the path they came by.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	came := "HTTP"
 	if responder.FactsOf(r.Context()) != nil {
@@ -125,6 +126,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func envelope(version, body string) string {
-	ns := map[string]string{"1.1": "http://schemas.xmlsoap.org/soap/envelope/", "1.2": "http://www.w3.org/2003/05/soap-envelope"}[version]
+	ns := map[string]string{"1.1": "http://schemas.xmlsoap.org/soap/envelope/",
+		"1.2": "http://www.w3.org/2003/05/soap-envelope"}[version]
 	return fmt.Sprintf(`<s:Envelope xmlns:s=%q><s:Body>%s</s:Body></s:Envelope>`, ns, body)
 }

@@ -20,7 +20,7 @@ import (
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// The programs of docs/library.md are whole, short, and do what the page says.
+// The programs of docs/library.md are complete and short, and do what the page says.
 func TestLibraryPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("docs", "library.md"))
 	require.NoError(t, err)
@@ -37,7 +37,8 @@ func TestLibraryPage(t *testing.T) {
 	}
 	require.Len(t, texts, 6)
 	const first, client, server, transport, handler, reading = 0, 1, 2, 3, 4, 5
-	assert.Regexp(t, `^package main\n\nimport \(\n\t"context"\n\n\t"github.com/hhfr/hhfr"\n\)\n`, texts[first], "no other import")
+	assert.Regexp(t, `^package main\n\nimport \(\n\t"context"\n\n\t"github.com/hhfr/hhfr"\n\)\n`, texts[first],
+		"no other import")
 	programs := build(t, texts)
 
 	for _, by := range []int{server, handler} {
@@ -48,7 +49,8 @@ func TestLibraryPage(t *testing.T) {
 	}
 	nobody := programs.run(t, client, "127.0.0.1:1")
 	assert.Contains(t, nobody.stdout, "may be sent again: true hhfr: no connection")
-	lines := strings.Split(strings.TrimSpace(programs.run(t, reading, "", filepath.Join("testdata", "pcap", "session.pcapng")).stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(programs.run(t, reading, "",
+		filepath.Join("testdata", "pcap", "session.pcapng")).stdout), "\n")
 	assert.Greater(t, len(lines), 4)
 	for _, line := range lines {
 		assert.Regexp(t, `^\d+ .*<nil>$`, line)
@@ -57,7 +59,7 @@ func TestLibraryPage(t *testing.T) {
 
 type printed struct{ stdout, stderr string }
 
-// programs is one binary that is all programs of the page, whose address is that of the environment.
+// programs is one binary with all programs of the page; an environment variable holds the address.
 type programs string
 
 func build(t *testing.T, texts []string) programs {
@@ -65,7 +67,8 @@ func build(t *testing.T, texts []string) programs {
 	replaced := map[string]string{}
 	dir := t.TempDir()
 	add := func(name, text string) {
-		// It is only laid over the module, so that the module's own packages are found and nobody else meets it.
+		// The file is only overlaid on the module, so that the module's own packages are found and
+		// nothing else sees it.
 		here, err := filepath.Abs(filepath.Join("_library", name))
 		require.NoError(t, err)
 		replaced[here] = filepath.Join(dir, name)
@@ -84,7 +87,8 @@ func build(t *testing.T, texts []string) programs {
 	require.NoError(t, err)
 	over, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "programs.exe")
 	require.NoError(t, os.WriteFile(over, overlay, 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", over, "-o", binary, "./_library").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", over, "-o", binary,
+		"./_library").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return programs(binary)
 }
@@ -101,11 +105,11 @@ func (p programs) run(t *testing.T, number int, addr string, args ...string) pri
 	cmd := p.command(t.Context(), number, addr, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	_ = cmd.Run() // what it prints tells
+	_ = cmd.Run() // its output is checked
 	return printed{stdout.String(), stderr.String()}
 }
 
-// background runs a server until the test ends, and gives its address once it answers.
+// background runs a server until the test ends, and returns its address once it answers.
 func (p programs) background(t *testing.T, number int) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

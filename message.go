@@ -18,39 +18,41 @@ import (
 )
 
 // Message is a message of a capture ([Decode]), or one that the peer began ([Client.Messages]). It
-// is good until the next one is taken.
+// is valid until the next one is taken.
 type Message struct {
-	// Target is the request target of HTTP, such as the path of the service; "": not told, or a reply.
+	// Target is the request target of HTTP, such as the path of the service; "": not known, or a
+	// reply.
 	Target string
 	// Action is the SOAP action of a request; "": none.
 	Action string
-	// Status is that of HTTP in a reply; 0: this is a request.
+	// Status is the HTTP status of a reply; 0: this is a request.
 	Status int
 	// Header are the HTTP fields.
 	Header http.Header
-	// Body is the envelope. It need not be closed. Of a message that the peer began, what it says when
-	// it breaks off is an [Error] of code FateUnknown.
+	// Body is the envelope. It need not be closed. If the body of a message that the peer began
+	// breaks off, the error is an [Error] of code FateUnknown.
 	Body io.Reader
-	// OneWay: no reply is wanted.
+	// OneWay: no reply is expected.
 	OneWay bool
 
-	// Session is that of a capture's message, as a UUID; "": plain SOAP, or no capture.
+	// Session is the session of a capture's message, as a UUID; "": plain SOAP, or no capture.
 	Session string
-	// Exchange numbers the exchanges of a capture from 1: a request and its reply have the same one;
-	// 0: a negotiation, or no capture.
+	// Exchange numbers the exchanges of a capture from 1: a request and its reply have the same
+	// one; 0: a negotiation, or no capture.
 	Exchange int
-	// Time is that of the first byte, and From and To are the ends; zero where a capture does not say.
+	// Time is the time of the first byte; From and To are the endpoints. They are zero if a capture
+	// does not have them.
 	Time     time.Time
 	From, To netip.AddrPort
-	// Err is why Body is not the message as it was sent: bytes or a shape are missing, or a check
-	// failed; nil: it is, as far as the capture says.
+	// Err is the reason why Body is not the message as it was sent: bytes or a shape are missing,
+	// or a check failed; nil: it is as sent, as far as the capture shows.
 	Err error
 
 	exchange *streamer.Exchange // nil: of a capture
-	done     chan struct{}      // closed when nobody needs it any more
+	done     chan struct{}      // closed when the message is no longer used
 }
 
-// describe takes what a head says of a message.
+// describe sets the fields that a head determines.
 func (m *Message) describe(octets []byte) {
 	m.Header = http.Header{}
 	head, _, err := http1.ParseHead(octets, 0)
@@ -70,9 +72,9 @@ func (m *Message) describe(octets []byte) {
 	}
 }
 
-// Reply answers a request that the peer began, once. ctx bounds the waiting for room in the stream.
-// Errors are *[Error]: Invalid for a message that wants no reply, or has one; Refused if the peer
-// waits no longer.
+// Reply answers a request that the peer began, once. ctx bounds the wait for space in the stream.
+// Errors are *[Error]: Invalid for a message that expects no reply, or has one; Refused if the peer
+// no longer waits.
 func (m *Message) Reply(ctx context.Context, r *Reply) error {
 	if m.exchange == nil || m.OneWay {
 		_ = closeBody(r.Body)
@@ -105,7 +107,7 @@ func withField(header http.Header, name, value string) http.Header {
 	return header
 }
 
-// serve has somebody take a message that the peer began.
+// serve passes on a message that the peer began.
 func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 	m := &Message{OneWay: x.OneWay(), exchange: x, Body: http.NoBody, done: make(chan struct{})}
 	head := x.Message().Head
@@ -125,17 +127,17 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 	select {
 	case <-m.done:
-	case <-c.closing: // maybe by who takes messages
+	case <-c.closing: // possibly by the receiver of messages
 	case <-ctx.Done():
 	}
 }
 
-// Messages gives what the peer begins by itself: one-way messages, and requests, which [Message.Reply]
-// answers. They wait until somebody takes them. Where there is no stream yet, it asks for one. It ends
-// when the client is closed, and when the peer has no way to send any more; in plain SOAP it never has
-// one. A request without an answer when the next message is taken has failed for the peer. Messages
-// that come close together may overtake one another. Several goroutines may range at once, each over
-// some of the messages.
+// Messages returns what the peer begins: one-way messages, and requests, which [Message.Reply]
+// answers. They wait until somebody takes them. If there is no stream yet, Messages asks for one.
+// It ends when the client is closed, and when the peer can no longer send; in plain SOAP the peer
+// never can. A request without an answer when the next message is taken has failed for the peer.
+// Messages that arrive close together may overtake one another. Several goroutines may range at
+// once, each over some of the messages.
 func (c *Client) Messages() iter.Seq[*Message] {
 	return func(yield func(*Message) bool) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -161,8 +163,8 @@ func (c *Client) Messages() iter.Seq[*Message] {
 	}
 }
 
-// waitForEnd waits as long as the peer can begin something. Why plain SOAP is spoken, Config.OnPlain is
-// told.
+// waitForEnd waits as long as the peer can begin something. Config.OnPlain learns why plain SOAP is
+// used.
 func (c *Client) waitForEnd(ctx context.Context) {
 	for {
 		changed := c.changed.next()
@@ -180,7 +182,7 @@ func (c *Client) waitForEnd(ctx context.Context) {
 	}
 }
 
-// signal wakes all who wait.
+// signal wakes all waiting goroutines.
 type signal struct {
 	mu sync.Mutex
 	ch chan struct{}
@@ -205,7 +207,7 @@ func (s *signal) fire() {
 	}
 }
 
-// take has a message used.
+// take yields a message.
 func take(m *Message, yield func(*Message) bool) bool {
 	defer close(m.done)
 	return yield(m)

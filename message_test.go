@@ -23,7 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// beginner is a peer that begins exchanges on each stream that is opened.
+// beginner is a peer that begins exchanges on each stream.
 func beginner(t *testing.T, begin func(s *streamer.Stream)) string {
 	t.Helper()
 	l, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
@@ -94,19 +94,20 @@ func TestMessages(t *testing.T) {
 			break
 		}
 	}
-	assert.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\n\r\n"+envelope("1.2", "<ask/>"), <-replies)
+	assert.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\n\r\n"+
+		envelope("1.2", "<ask/>"), <-replies)
 	assert.Equal(t, "HTTP/1.1 500 Internal Server Error\r\nX: y\r\n\r\n", <-replies)
 	assert.Contains(t, <-replies, "fail")
 }
 
-// Nobody who waits for messages waits for ever.
+// Messages ends for everybody who waits for messages.
 func TestMessagesEnd(t *testing.T) {
 	url := beginner(t, func(s *streamer.Stream) {
 		_ = s.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("<tick/>")))
 	})
 	c := dial(t, url, nil)
 	for range c.Messages() {
-		require.NoError(t, c.Close()) // while a message is used
+		require.NoError(t, c.Close()) // while a message is in use
 	}
 	c = dial(t, serve(t, plain, echo), nil)
 	for range c.Messages() {
@@ -141,7 +142,8 @@ func TestDecode(t *testing.T) {
 		}
 		wanted = append(wanted, seen{m.Number, status, string(m.Body), m.Whole()})
 	}
-	for name, in := range map[string]io.Reader{"file": bytes.NewReader(data), "pipe": io.MultiReader(bytes.NewReader(data))} {
+	for name, in := range map[string]io.Reader{"file": bytes.NewReader(data),
+		"pipe": io.MultiReader(bytes.NewReader(data))} {
 		var got []seen
 		streamed := 0
 		for m, err := range hhfr.Decode(in, store) {

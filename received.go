@@ -6,11 +6,11 @@ import (
 	"net/http"
 )
 
-// received is the body of a message that came. Where it breaks off, the message is not whole, whichever
-// way it came.
+// received is the body of a received message. If it breaks off, the message is not whole, over each
+// path.
 type received struct {
 	io.Reader
-	over func() // at the end, or when it is closed, once; nil: nothing
+	over func() // called once, at the end or on Close; nil: nothing
 }
 
 // Read implements [io.Reader].
@@ -40,7 +40,7 @@ func (r *received) end() {
 	}
 }
 
-// brokenOff is the error of a message that came in part.
+// brokenOff is the error of a message that was received in part.
 func brokenOff(err error) error {
 	var own *Error
 	if errors.As(err, &own) && own.Code == FateUnknown {
@@ -50,11 +50,11 @@ func brokenOff(err error) error {
 	return &Error{Code: FateUnknown, Remote: own.Remote, Sent: true, Err: err}
 }
 
-// receiving has services read bodies whose errors are those of this package.
+// receiving gives services bodies whose errors are those of this package.
 func receiving(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != nil && r.Body != http.NoBody { // which services compare with
-			own := *r // as the server goes on with its own
+		if r.Body != nil && r.Body != http.NoBody { // services compare with NoBody
+			own := *r // since the server continues to use its own
 			own.Body = &received{Reader: r.Body}
 			r = &own
 		}

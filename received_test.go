@@ -14,10 +14,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// half is what comes of a body that breaks off: more than is looked at to know what it is.
+// half is what arrives of a body that breaks off: longer than the part that is inspected to
+// recognize it.
 var half = "<half>" + strings.Repeat("x", 8<<10)
 
-// isBrokenOff checks the error of a body that broke off: the same one for every way.
+// isBrokenOff checks the error of a body that broke off: the same one over each path.
 func isBrokenOff(t *testing.T, err error, what ...any) {
 	t.Helper()
 	var e *hhfr.Error
@@ -29,7 +30,8 @@ func isBrokenOff(t *testing.T, err error, what ...any) {
 	}
 }
 
-// A reply that breaks off says so in one way, to whoever reads it: as the service fails in it, and as the caller gives up.
+// A reply that breaks off is the same error for every reader: when the service fails, and when the
+// caller gives up.
 func TestRepliesThatBreakOff(t *testing.T) {
 	services, fail := http.NewServeMux(), make(chan struct{})
 	services.HandleFunc("/fails", func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +54,7 @@ func TestRepliesThatBreakOff(t *testing.T) {
 		transport := &hhfr.Transport{Config: *cfg}
 		defer transport.Close()
 		client := dial(t, url+"/", cfg)
-		require.NoError(t, call(t, client)) // from now on by the stream that there may be
+		require.NoError(t, call(t, client)) // from now on over a stream, if there may be one
 		if by != plain {
 			untilStream(t, transport, url+"/")
 		}
@@ -71,14 +73,14 @@ func TestRepliesThatBreakOff(t *testing.T) {
 				req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+path, strings.NewReader("<a/>"))
 				require.NoError(t, err)
 				req.Header.Set("Content-Type", "text/xml")
-				resp, err := transport.RoundTrip(req) //nolint:bodyclose // who reads it closes it
+				resp, err := transport.RoundTrip(req) //nolint:bodyclose // the reader closes it
 				if err != nil {
 					return nil, err
 				}
 				return resp.Body, nil
 			},
 		}
-		if by != secure { // whose certificate Call does not trust
+		if by != secure { // Call does not trust its certificate
 			read["Call"] = func(ctx context.Context, path string) (io.ReadCloser, error) {
 				r, err := hhfr.Call(ctx, url+path, "<a/>")
 				if err != nil {
@@ -111,7 +113,8 @@ func TestRepliesThatBreakOff(t *testing.T) {
 	}
 }
 
-// A request that breaks off says so in one way to the service that reads it: as its client's body fails, and as that gives up.
+// A request that breaks off is the same error for the service that reads it: when the client's body
+// fails, and when the client gives up.
 func TestRequestsThatBreakOff(t *testing.T) {
 	came := make(chan error, 1)
 	reading := make(chan struct{}, 1)
@@ -164,12 +167,13 @@ func TestRequestsThatBreakOff(t *testing.T) {
 		<-reading
 		cancel()
 		isBrokenOff(t, <-came, "%s: the client gives up", by)
-		require.NoError(t, w.Close()) // which net/http waits for
+		require.NoError(t, w.Close()) // net/http waits for it
 		require.ErrorIs(t, <-sent, context.Canceled)
 	}
 }
 
-// So does a message that the peer begins: as its body fails, and with its stream.
+// The same holds for a message that the peer begins: when its body fails, and when its stream
+// breaks.
 func TestMessagesThatBreakOff(t *testing.T) {
 	read := make(chan struct{})
 	url := beginner(t, func(s *streamer.Stream) {
@@ -199,12 +203,12 @@ func TestMessagesThatBreakOff(t *testing.T) {
 	assert.Equal(t, 2, n)
 }
 
-// readFunc is a reader of nothing but an error.
+// readFunc is a reader that only fails.
 type readFunc func() error
 
 func (f readFunc) Read([]byte) (int, error) { return 0, f() }
 
-// What a service compares with stays what it is.
+// The value that a service compares with is left unchanged.
 func TestRequestWithoutBody(t *testing.T) {
 	addr := start(t, &hhfr.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, http.NoBody, r.Body)

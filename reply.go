@@ -9,22 +9,22 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Reply is what a service answered: of any status, a fault as well.
+// Reply is the answer of a service: of any status, including faults.
 type Reply struct {
-	// Status is that of HTTP; 0 in a reply to be sent ([Message.Reply]): 200.
+	// Status is the HTTP status; 0 in a reply to be sent ([Message.Reply]): 200.
 	Status int
 	// Header are the HTTP fields.
 	Header http.Header
-	// Body is the envelope; never nil in a reply that came. It must be read to its end or closed.
-	// What it says when it breaks off is an [Error] of code FateUnknown.
+	// Body is the envelope; never nil in a received reply. It must be read to its end or closed. If
+	// it breaks off, the error is an [Error] of code FateUnknown.
 	Body io.ReadCloser
 }
 
 // maxReadAll is the longest reply that ReadAll reads, in bytes.
 const maxReadAll = 64 << 20
 
-// ReadAll reads the body to its end and closes it. One of more than 64 MiB is TooLarge; it can be
-// read by Body.
+// ReadAll reads the body to its end and closes it. A body of more than 64 MiB is TooLarge; it can
+// be read by Body.
 func (r *Reply) ReadAll() ([]byte, error) {
 	defer r.Body.Close()
 	all, err := io.ReadAll(io.LimitReader(r.Body, maxReadAll+1))
@@ -35,8 +35,8 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	return all, err
 }
 
-// Fault is the SOAP fault that the reply is; nil if it is none. It reads no more than it needs to
-// know that, and Body still gives all of it.
+// Fault returns the SOAP fault in the reply; nil if it is none. It reads no more than it needs for
+// that, and Body still returns all of it.
 func (r *Reply) Fault() *soap.Fault {
 	looked, ok := r.Body.(*looking)
 	if !ok {
@@ -55,17 +55,17 @@ func (r *Reply) Fault() *soap.Fault {
 	return nil
 }
 
-// looking is a body whose beginning was looked at.
+// looking is a body whose beginning was inspected.
 type looking struct {
 	io.ReadCloser
-	start []byte // what was read, and not given out yet
-	err   error  // what comes behind it
+	start []byte // was read, and not returned yet
+	err   error  // what comes after it
 }
 
-// maxFault is the longest fault that is read, in bytes: devices put traces into them.
+// maxFault is the longest fault that is read, in bytes: devices put stack traces into faults.
 const maxFault = 1 << 20
 
-// further reads on; false if there is no more, or it would be more than most.
+// further reads more; false if there is no more, or if it would exceed most.
 func (l *looking) further(most int) bool {
 	if l.err != nil || len(l.start) >= most {
 		return false
@@ -76,7 +76,7 @@ func (l *looking) further(most int) bool {
 	return true
 }
 
-// fault reads the fault that the body is. One that cannot be read says why as its reason.
+// fault parses the body as a fault. If it cannot be parsed, the reason says why.
 func (l *looking) fault() *soap.Fault {
 	for l.further(maxFault) {
 	}

@@ -19,17 +19,20 @@ type Request struct {
 	// Action is the SOAP action: the field SOAPAction in SOAP 1.1, a parameter of Content-Type in
 	// SOAP 1.2; "": none.
 	Action string
-	// Header are further HTTP fields; nil: none. Content-Type and SOAPAction go before those made of
-	// Action and Body. Those that speak of a connection, such as Host and Content-Length, are left out.
+	// Header are further HTTP fields; nil: none. Content-Type and SOAPAction take precedence over
+	// those made from Action and Body. Fields that concern a connection, such as Host and
+	// Content-Length, are left out.
 	Header http.Header
-	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. One that
-	// is in memory, or an [io.Seeker], survives a stream that breaks before anything of it is sent.
-	// Without a Content-Type its first start tag is waited for, to know the version of SOAP; and while
-	// there is no stream, a MiB of it or its end, since many servers want to know the length.
+	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. A body
+	// in memory, or an [io.Seeker], survives a stream that breaks before anything of it is sent.
+	// Without a Content-Type, the client waits for its first start tag, to learn the version of
+	// SOAP. While there is no stream, it waits for a MiB of it or its end, since many servers need
+	// the length.
 	Body io.Reader
 }
 
-// Body is text or bytes as the Body of a [Request] or [Reply]. It keeps bytes, and does not copy them.
+// Body makes text or bytes the Body of a [Request] or [Reply]. It retains bytes without copying
+// them.
 func Body[B string | []byte](body B) io.ReadCloser { return memory{bytes.NewReader([]byte(body))} }
 
 // memory is a body in memory.
@@ -45,7 +48,7 @@ func (r *Request) drop() {
 	}
 }
 
-// message writes a request down as it goes to the service at u.
+// message converts a request to the message that goes to the service at u.
 func (r *Request) message(u *url.URL, cfg *Config) (*streamer.Message, error) {
 	body, version := r.Body, soap.V11
 	if memory, ok := body.(memory); ok {
@@ -62,7 +65,7 @@ func (r *Request) message(u *url.URL, cfg *Config) (*streamer.Message, error) {
 	return &streamer.Message{Head: head, Body: body}, nil
 }
 
-// head is what HTTP says of a request; nil if that is what no head says.
+// head is the HTTP head of a request; nil if no head says the same.
 func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, error) {
 	own, err := soap.RequestFields(version, r.Action)
 	if err != nil {
@@ -85,8 +88,8 @@ func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, e
 	return head, nil
 }
 
-// recognized says which version of SOAP a body is, and gives one that reads as if nobody had looked;
-// SOAP 1.1 where it is none.
+// recognized returns the version of SOAP of a body, SOAP 1.1 if it is none, and a reader of the
+// whole body.
 func recognized(body io.Reader) (io.Reader, soap.Version) {
 	switch b := body.(type) {
 	case nil:
@@ -121,13 +124,14 @@ func version(start []byte) soap.Version {
 	return soap.V11
 }
 
-// maxLooked is how much of a body is looked at for the start tag of its envelope, in bytes.
+// maxLooked is the length of the start of a body that is searched for the start tag of its
+// envelope, in bytes.
 const maxLooked = 4 << 10
 
 var startTag = regexp.MustCompile(`<[^?!/<>][^<>]*>|^\s*[^<\s]`)
 
-// beginning reads a body as far as it says which version it is: its first start tag, or that it is
-// no XML.
+// beginning reads a body until its version is known: its first start tag, or a sign that it is no
+// XML.
 func beginning(body io.Reader) (start []byte, err error) {
 	start = make([]byte, 0, maxLooked)
 	for len(start) < maxLooked && err == nil && !startTag.Match(start) {
@@ -138,7 +142,7 @@ func beginning(body io.Reader) (start []byte, err error) {
 	return start, err
 }
 
-// resumed is a body whose beginning, and maybe its end, was read already.
+// resumed is a body whose beginning, and possibly its end, was read already.
 type resumed struct {
 	start []byte
 	err   error
@@ -178,7 +182,7 @@ func closeBody(body io.Reader) error {
 func parseURL(rawURL string) (*url.URL, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		var of *url.Error // it has the URL, and with it maybe a password
+		var of *url.Error // it has the URL, and possibly a password in it
 		if errors.As(err, &of) {
 			err = of.Err
 		}

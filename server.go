@@ -16,22 +16,22 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// Server serves unchanged services of net/http at one address: plain SOAP, streams on connections of
-// HTTP and on their own, and over UDP on the same number where there is no TLS. Fields must not be
+// Server serves unchanged services of net/http at one address: plain SOAP, streams on connections
+// of HTTP and on their own, and, without TLS, streams over UDP at the same port. Fields must not be
 // changed once it serves; a server serves one listener. Its methods are safe for concurrent use.
 type Server struct {
-	// Addr is host and port to listen on; "": 127.0.0.1:8080. A port alone (":8080") is one of all
+	// Addr is the host and port to listen on; "": 127.0.0.1:8080. A port alone (":8080") means all
 	// addresses of the machine.
 	Addr string
 	// Handler has the services; nil: [http.DefaultServeMux].
 	Handler http.Handler
-	// TLS has the certificates, and what is asked of clients; nil: cleartext. With it the address takes
-	// TLS only. Its NextProtos are for HTTP; empty: http/1.1.
+	// TLS has the certificates, and the requirements on clients' certificates; nil: cleartext. With
+	// it the address accepts TLS only. Its NextProtos are for HTTP; empty: http/1.1.
 	TLS *tls.Config
-	// Store keeps sessions, the shapes of messages, and what was handled under a guarantee; nil:
+	// Store holds sessions, the shapes of messages, and what was handled under a guarantee; nil:
 	// memory, for as long as the server lives.
 	Store ctxstore.Store
-	// Log hears what went wrong and was survived; nil: nobody.
+	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
 
 	mu      sync.Mutex
@@ -45,7 +45,7 @@ const (
 	headerTimeout = 30 * time.Second
 	// idleTimeout is how long a connection of HTTP may wait for its next request.
 	idleTimeout = 2 * time.Minute
-	// grace is how long Close waits for requests of HTTP that are under way.
+	// grace is how long Close waits for HTTP requests in progress.
 	grace = 5 * time.Second
 )
 
@@ -59,8 +59,8 @@ func (s *Server) ListenAndServe() error {
 	return s.Serve(l)
 }
 
-// Serve serves the connections of a listener until Close is called; then it returns nil. It closes the
-// listener. Errors are *[Error].
+// Serve serves the connections of a listener until Close is called; then it returns nil. It closes
+// the listener. Errors are *[Error].
 func (s *Server) Serve(l net.Listener) error {
 	run, err := s.start(l)
 	if err != nil || run == nil {
@@ -76,7 +76,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return run.err
 }
 
-// start makes what serves a listener; nil if the server was closed before.
+// start creates what serves a listener; nil if the server was closed before.
 func (s *Server) start(l net.Listener) (*serving, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +115,8 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	return run, nil
 }
 
-// Close accepts nothing more, lets requests that are under way end within 5 seconds, ends the streams
-// in order, and waits for all that the server started. It is idempotent.
+// Close accepts nothing more, lets requests in progress end within 5 seconds, closes the streams in
+// order, and waits for all that the server started. It is idempotent.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	run := s.serving
@@ -129,7 +129,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// serving is what runs while a server serves.
+// serving is the state of a server that serves.
 type serving struct {
 	port    *oneport.Port
 	handler *Handler
@@ -139,7 +139,7 @@ type serving struct {
 	done    chan struct{} // closed when Serve returns
 
 	once sync.Once
-	err  error // why it ended by itself; written before wait is done
+	err  error // why a loop ended without Close; written before wait is done
 }
 
 // serve runs one of the loops. All end when one does.
@@ -162,7 +162,7 @@ func (r *serving) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	var streams sync.WaitGroup
-	streams.Go(func() { _ = r.handler.Close() }) // beside HTTP, so that neither takes the other's time
+	streams.Go(func() { _ = r.handler.Close() }) // concurrently with HTTP, so that neither uses up the other's time
 	if r.http.Shutdown(ctx) != nil {
 		_ = r.http.Close()
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// One number serves plain SOAP, streams of their own over TCP, and over UDP.
+// One port serves plain SOAP, streams of their own over TCP, and over UDP.
 func TestOneAddress(t *testing.T) {
 	addr := start(t, &hhfr.Server{Handler: echo, Store: newStore(t)})
 	for name, transports := range map[string]map[string]streamer.Transport{
@@ -63,7 +63,7 @@ func TestHandlerUpgrades(t *testing.T) {
 		if responder.FactsOf(r.Context()) != nil {
 			w.Header().Set("X-Way", stream.seen())
 		}
-		_, _ = io.Copy(w, r.Body) // of a short body the end is known with its last byte
+		_, _ = io.Copy(w, r.Body) // the end of a short body is known with its last byte
 	})
 	for name, services := range map[string]http.Handler{"reads first": echo, "writes as it reads": copying} {
 		handler := &hhfr.Handler{Handler: services, Store: newStore(t)}

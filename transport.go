@@ -11,28 +11,28 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 )
 
-// Transport puts hhfr under an unchanged client of net/http: its SOAP requests go over one session for
-// each scheme, host and port. Everything else, and what goes to peers that do not know hhfr, is
+// Transport puts hhfr under an unchanged client of net/http. Its SOAP requests go over one session
+// for each scheme, host and port. Everything else, and what goes to peers that do not know hhfr, is
 // ordinary HTTP, and no request waits for a peer to agree. The zero value works; fields must not be
 // changed after the first request. It is an [http.RoundTripper], safe for concurrent use.
 //
-// Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of replies;
-// what has to do with one request is as with [Client.Call].
+// Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of
+// replies. The errors of one request are those of [Client.Call].
 type Transport struct {
-	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both Base
-	// and Config.TLS, requests fail as Invalid.
+	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both
+	// Base and Config.TLS, requests fail as Invalid.
 	Base http.RoundTripper
-	// Config is what sessions work with. Config.Header goes with SOAP and all other requests, but to no
-	// other scheme, host or port that a redirection leads to.
+	// Config configures the sessions. Config.Header goes with SOAP and all other requests, but to
+	// no other scheme, host or port that a redirection leads to.
 	Config Config
 
 	once   sync.Once
 	below  *session.RoundTripper
 	http   *http.Transport // nil: Base
-	broken error           // Config or Base cannot work
+	broken error           // why Config or Base cannot work
 }
 
-// open makes what is below, once.
+// open creates the transport below, once.
 func (t *Transport) open() error {
 	t.once.Do(func() {
 		base := t.Base
@@ -72,20 +72,20 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, unanswered(ctx, err, connected.Load())
 	}
 	resp.Request = req
-	if _, both := resp.Body.(io.Writer); !both { // else it is the connection of another protocol
+	if _, both := resp.Body.(io.Writer); !both { // otherwise it is the connection of another protocol
 		resp.Body = &received{Reader: resp.Body}
 	}
 	return resp, nil
 }
 
-// CloseIdleConnections closes connections of plain HTTP that nobody uses.
+// CloseIdleConnections closes unused connections of plain HTTP.
 func (t *Transport) CloseIdleConnections() {
 	if t.open() == nil {
 		t.below.CloseIdleConnections()
 	}
 }
 
-// Close ends all sessions, and waits for what they run. It is idempotent. Requests behind it are
+// Close ends all sessions, and waits for their goroutines. It is idempotent. Later requests are
 // Unsent.
 func (t *Transport) Close() error {
 	if err := t.open(); err != nil {

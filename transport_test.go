@@ -29,7 +29,7 @@ func post(t *testing.T, transport http.RoundTripper, url, body string) (way stri
 	return resp.Header.Get("X-Way")
 }
 
-// untilStream sends until a message goes by a stream: no request waits for that.
+// untilStream sends until a message goes over a stream: no request waits for one.
 func untilStream(t *testing.T, transport http.RoundTripper, url string) {
 	t.Helper()
 	for n := 0; post(t, transport, url, envelope("1.1", "<a/>")) != stream.seen(); n++ {
@@ -53,12 +53,13 @@ func TestTransport(t *testing.T) {
 	assert.Equal(t, "HTTP", resp.Header.Get("X-Way"), "no SOAP")
 	require.NoError(t, resp.Body.Close())
 	require.NoError(t, transport.Close())
-	_, err = (&http.Client{Transport: transport}).Post(url, "text/xml", strings.NewReader("<a/>")) //nolint:bodyclose // an error
+	// nolint:bodyclose // an error
+	_, err = (&http.Client{Transport: transport}).Post(url, "text/xml", strings.NewReader("<a/>"))
 	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Unsent})
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// What a Config says holds for a Transport as for a Client.
+// A Config has the same effect in a Transport as in a Client.
 func TestTransportWithConfig(t *testing.T) {
 	url := serve(t, secure, echo)
 	transport := &hhfr.Transport{Config: *config(t)}
@@ -76,7 +77,8 @@ func TestTransportWithConfig(t *testing.T) {
 	assert.Same(t, req, resp.Request)
 
 	for _, broken := range []*hhfr.Transport{
-		{Base: http.DefaultTransport, Config: *config(t)}, {Config: hhfr.Config{Guarantee: 7}}, {Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}},
+		{Base: http.DefaultTransport, Config: *config(t)}, {Config: hhfr.Config{Guarantee: 7}},
+		{Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}},
 	} {
 		_, err = (&http.Client{Transport: broken}).Get(url) //nolint:bodyclose // an error
 		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
@@ -85,9 +87,10 @@ func TestTransportWithConfig(t *testing.T) {
 	}
 }
 
-// The same failure has the same Code and Sent under an unchanged client, before there is a session and behind.
+// The same failure has the same Code and Sent under an unchanged client, before there is a session
+// and after.
 func TestTransportsErrors(t *testing.T) {
-	const gone = "http://127.0.0.1:1" // a port of a closed server might be another one's by then
+	const gone = "http://127.0.0.1:1" // by then another process might use the port of a closed server
 	for name, tc := range map[string]struct {
 		url  string
 		want hhfr.Code
@@ -100,7 +103,7 @@ func TestTransportsErrors(t *testing.T) {
 		"panics":           {serve(t, stream, failures["panics"]), hhfr.FateUnknown, true},
 	} {
 		transport := &hhfr.Transport{}
-		for range 20 { // some before the session, some behind
+		for range 20 { // some before the session, some after
 			resp, err := (&http.Client{Transport: transport}).Post(tc.url, "text/xml", strings.NewReader("<a/>"))
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
@@ -115,7 +118,8 @@ func TestTransportsErrors(t *testing.T) {
 	}
 }
 
-// Config.Header goes to whom requests are made for, with all that is sent there, and not where a redirection leads.
+// Config.Header goes with all requests to the origin that they are made for, and not where a
+// redirection leads.
 func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
 	type seen struct {
 		offer              bool
@@ -138,7 +142,8 @@ func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
 	first := serve(t, stream, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, second.URL, http.StatusPermanentRedirect)
 	}))
-	transport := &hhfr.Transport{Config: hhfr.Config{Mode: "explicit", Header: http.Header{"Authorization": {"Bearer x"}, "X-Key": {"k"}}}}
+	transport := &hhfr.Transport{Config: hhfr.Config{Mode: "explicit",
+		Header: http.Header{"Authorization": {"Bearer x"}, "X-Key": {"k"}}}}
 	defer transport.Close()
 	for range 5 {
 		post(t, transport, first, envelope("1.1", "<a/>"))
@@ -150,7 +155,7 @@ func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
 	}
 	all = nil
 	mu.Unlock()
-	for asked, n := false, 0; !asked; n++ { // as soon as the answer to the first offer is there
+	for asked, n := false, 0; !asked; n++ { // until the answer to the first offer has arrived
 		require.Less(t, n, 10_000)
 		post(t, transport, second.URL, envelope("1.1", "<b/>"))
 		select {

@@ -5,9 +5,11 @@ import (
 	"errors"
 )
 
-// bare is the loop that speeds are held against: it knows the markup of one kind of message and does the least that taking the values out needs. It compares
-// the markup, parses the digits of numbers, times and UUIDs one after the other, and copies all other values as they are. It has no segments, no guards, no way
-// back to the text of a value that is written in another way than it expects.
+// bare is the loop that speeds are held against: it knows the markup of one kind of message and
+// does the least that taking the values out needs. It compares the markup, parses the digits of
+// numbers, times and UUIDs one after the other, and copies all other values as they are. It has no
+// segments, no guards, no way back to the text of a value that is written in another way than it
+// expects.
 type bare struct {
 	head, row, tail []piece
 
@@ -44,14 +46,16 @@ type decimal struct {
 	scale  int32
 }
 
-// newBare takes markup from one message: what is no text of an element without child elements. The elements named item are rows.
+// newBare takes markup from one message: what is no text of an element without child elements. The
+// elements named item are rows.
 func newBare(message []byte) *bare {
 	first, last := bytes.Index(message, []byte("<item>")), bytes.LastIndex(message, []byte("</item>"))
 	if first < 0 {
 		return &bare{head: pieces(message)}
 	}
 	row := bytes.Index(message, []byte("</item>")) + len("</item>")
-	return &bare{head: pieces(message[:first]), row: pieces(message[first:row]), tail: pieces(message[last+len("</item>"):])}
+	return &bare{head: pieces(message[:first]), row: pieces(message[first:row]),
+		tail: pieces(message[last+len("</item>"):])}
 }
 
 func pieces(text []byte) (list []piece) {
@@ -142,7 +146,7 @@ func (b *bare) take(m []byte, list []piece) ([]byte, bool) {
 	return m, true
 }
 
-// digits reads a number up to the first octet that belongs to none.
+// digits reads a number up to the first byte that belongs to none.
 func digits(m []byte) (d decimal, n int) {
 	negative := len(m) > 0 && m[0] == '-'
 	if negative {
@@ -186,7 +190,7 @@ var hexValues = func() (v [256]byte) {
 	return v
 }()
 
-// hexDigits reads the digits of a UUID, two to an octet.
+// hexDigits reads the digits of a UUID, two to a byte.
 func hexDigits(dst, m []byte) ([]byte, int) {
 	if len(m) < uuidLen {
 		return dst, -1

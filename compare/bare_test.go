@@ -20,10 +20,14 @@ func TestBareTakesTheValues(t *testing.T) {
 		{"number", `<a>1</a>`, `<a>-12.50</a>`, []decimal{{-1250, 2}}, 0, ""},
 		{"text", `<a>x</a>`, `<a>some words</a>`, nil, 0, "some words"},
 		{"empty", `<a>x</a>`, `<a></a>`, nil, 0, ""},
-		{"time", `<a>2006-06-11T04:26:40.318Z</a>`, `<a>2007-01-02T03:04:05.006Z</a>`, []decimal{{20070102030405006, 0}}, 0, ""},
-		{"uuid", `<a>urn:uuid:52fdfc07-2182-654f-163f-5f0f9a621d72</a>`, `<a>urn:uuid:9566c74d-1003-7c4d-7bbb-0407d1e2c649</a>`, nil, 16, ""},
+		{"time", `<a>2006-06-11T04:26:40.318Z</a>`, `<a>2007-01-02T03:04:05.006Z</a>`,
+			[]decimal{{20070102030405006, 0}}, 0, ""},
+		{"uuid", `<a>urn:uuid:52fdfc07-2182-654f-163f-5f0f9a621d72</a>`,
+			`<a>urn:uuid:9566c74d-1003-7c4d-7bbb-0407d1e2c649</a>`, nil, 16, ""},
 		{"attributes are markup", `<a b="1"><c>2</c></a>`, `<a b="1"><c>3</c></a>`, []decimal{{3, 0}}, 0, ""},
-		{"rows", `<a><input><item>1</item><item>2</item></input></a>`, `<a><input><item>-73.1283</item><item>1e-05</item><item>7</item></input></a>`, []decimal{{-731283, 4}, {1, 0}, {7, 0}}, 0, "1e-05"},
+		{"rows", `<a><input><item>1</item><item>2</item></input></a>`,
+			`<a><input><item>-73.1283</item><item>1e-05</item><item>7</item></input></a>`,
+			[]decimal{{-731283, 4}, {1, 0}, {7, 0}}, 0, "1e-05"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBare([]byte(c.like))

@@ -54,7 +54,8 @@ func TestStageSets(t *testing.T) {
 		require.Len(t, r.Octets, len(stageSets))
 		for i, octets := range r.Octets {
 			assert.Less(t, octets, r.Raw, "%s, %s", r.Messages, stageSets[i].name)
-			assert.LessOrEqual(t, octets, r.Octets[0], "%s, %s: more than without stages", r.Messages, stageSets[i].name)
+			assert.LessOrEqual(t, octets, r.Octets[0], "%s, %s: more than without stages", r.Messages,
+				stageSets[i].name)
 		}
 	}
 	value, measured := octetsBy("w1-8strings", "all")(&report{Stages: rows})
@@ -121,7 +122,8 @@ func TestReport(t *testing.T) {
 	r.Bytes = []octetsRow{{Workload: "w2-10floats", HHFR: 48, Ratio: 0.7}}
 	r.Burst = &burst{Runs: 1, Median: 1.3, Tail: 2.6}
 	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
-	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5, Nanos: map[string]float64{split: 1000}}}
+	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5,
+		Nanos: map[string]float64{split: 1000}}}
 	r.judge()
 	assert.Equal(t, 4, r.missed())
 	met := map[string]bool{}
@@ -311,9 +313,11 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{}, Echo: &echo{}, Entry: entryOf(append(thin, fast...)...)}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{},
+			Echo: &echo{}, Entry: entryOf(append(thin, fast...)...)}
 		for _, name := range names {
-			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
+			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}),
+				append(all.Speed, speedRow{Workload: name})
 		}
 		for _, name := range records {
 			all.Stages = append(all.Stages, stageSetsRow{Messages: name, Octets: make([]float64, len(stageSets))})

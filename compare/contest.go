@@ -72,7 +72,8 @@ func (c *contest) add(name string, garbage bool, run func(i int) error) {
 
 const segmentOctets = 16 << 10
 
-// addOurs adds split and join by a shape that fits all messages, what stages add to them, and learn.
+// addOurs adds split and join by a shape that fits all messages, what stages add to them, and
+// learn.
 func (c *contest) addOurs() error {
 	p, err := programOf(c.messages)
 	if err != nil {
@@ -190,7 +191,8 @@ func (c *contest) addParsers() {
 			}
 		}
 	})
-	roomy := make([][]byte, len(c.messages)) // with room for the octet that the lexer puts behind a message: else it copies
+	// with room for the byte that the lexer puts behind a message: else it copies
+	roomy := make([][]byte, len(c.messages))
 	for i, m := range c.messages {
 		roomy[i] = append(make([]byte, 0, len(m)+1), m...)
 	}

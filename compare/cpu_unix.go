@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time this process took so far: what else runs on the machine takes no part in it.
+// cpuTime is the processor time this process took so far: what else runs on the machine takes no
+// part in it.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
 
-// echo is a long text that a server gives back while it reads, through one proxy and through a pair; nanoseconds are medians.
+// echo is a long text that a server gives back while it reads, through one proxy and through a
+// pair; nanoseconds are medians.
 type echo struct {
 	Octets int     `json:"octets"`
 	One    float64 `json:"one_proxy_ns"`
@@ -120,8 +121,10 @@ func (r *report) writeEcho(p *printer) {
 	if e == nil {
 		return
 	}
-	p.printf("\nA text that a server gives back while it reads, through one proxy and through a pair; ms are medians.\n\n")
-	p.table(table{{"octets", "one, ms", "pair, ms"}, {number(float64(e.Octets)), micros(e.One / 1e3), micros(e.Pair / 1e3)}})
+	p.printf("\nA text that a server gives back while it reads, through one proxy and through a pair; ms are " +
+		"medians.\n\n")
+	p.table(table{{"octets", "one, ms", "pair, ms"},
+		{number(float64(e.Octets)), micros(e.One / 1e3), micros(e.Pair / 1e3)}})
 }
 
 func echoOf(of func(*echo) float64) func(*report) (float64, bool) {

@@ -8,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/facing"
 )
 
-// engine is what a message of 45 octets costs the engine of reliable sequences, both ends together: exactly once, in order, each fiftieth datagram lost.
+// engine is what a message of 45 bytes costs the engine of reliable sequences, both ends together:
+// exactly once, in order, each fiftieth datagram lost.
 type engine struct {
 	Messages int     `json:"messages"`
 	Nanos    float64 `json:"ns"`
@@ -43,7 +44,8 @@ func measureEngine(ctx context.Context) (*engine, error) {
 	}
 	runtime.ReadMemStats(&after)
 	e.Nanos = median(times)
-	e.Allocs = float64((after.Mallocs - before.Mallocs) / uint64(e.Messages)) // whole ones: what a run grows once is none of a message
+	// whole ones: what a run grows once is none of a message
+	e.Allocs = float64((after.Mallocs - before.Mallocs) / uint64(e.Messages))
 	return e, ctx.Err()
 }
 
@@ -52,7 +54,9 @@ func (r *report) writeEngine(p *printer) {
 	if e == nil {
 		return
 	}
-	p.printf("\n%d messages of 45 octets between two engines of reliable sequences, exactly once, in order, each fiftieth datagram lost: %.0f ns of processor time a message, both ends together, %.1f million a second; %.0f allocations.\n",
+	p.printf("\n%d messages of 45 octets between two engines of reliable sequences, exactly once, in order, each "+
+		"fiftieth datagram lost: %.0f ns of processor time a message, both ends together, %.1f million a second; "+
+		"%.0f allocations.\n",
 		e.Messages, e.Nanos, e.perSecond()/1e6, e.Allocs)
 }
 

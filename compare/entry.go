@@ -10,7 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// entry is the way in: sessions of ten floats that come back as they are, from their first connection on, on one link, in virtual time.
+// entry is the way in: sessions of ten floats that come back as they are, from their first
+// connection on, on one link, in virtual time.
 type entry struct {
 	Link       string            `json:"link"`
 	Cells      []bench.Cell      `json:"cells"`
@@ -80,7 +81,8 @@ func toLeast(way bench.Way) figure {
 	}
 }
 
-// breakEven is from how many messages on a way is as fast as each of plain SOAP; more than the most where it never is.
+// breakEven is from how many messages on a way is as fast as each of plain SOAP; more than the most
+// where it never is.
 func breakEven(way bench.Way) figure {
 	return func(e *entry) (most float64, ok bool) {
 		for _, b := range e.BreakEvens {
@@ -115,11 +117,13 @@ func (r *report) writeEntry(p *printer) {
 	if len(r.Entry) == 0 {
 		return
 	}
-	p.printf("\nThe way in: sessions of w2-10floats, which come back as they are, in milliseconds of the link, in virtual time: no processor time is in them. New: a connection for each message; kept: one.\n")
+	p.printf("\nThe way in: sessions of w2-10floats, which come back as they are, in milliseconds of the link, in " +
+		"virtual time: no processor time is in them. New: a connection for each message; kept: one.\n")
 	for i := range r.Entry {
 		r.Entry[i].write(p)
 	}
-	p.printf("\nFrom how many messages on hhfr is as fast (against gzip: within 1 %%), and the time of %d to that of plain SOAP. -: at none of these lengths.\n\n", inFlight)
+	p.printf("\nFrom how many messages on hhfr is as fast (against gzip: within 1 %%), and the time of %d to that of "+
+		"plain SOAP. -: at none of these lengths.\n\n", inFlight)
 	t := table{{"way", "against"}}
 	for i := range r.Entry {
 		t[0] = append(t[0], r.Entry[i].Link, strconv.Itoa(inFlight))
@@ -146,7 +150,8 @@ func (e *entry) write(p *printer) {
 	for _, n := range entryCounts {
 		t[0] = append(t[0], strconv.Itoa(n))
 	}
-	t[0] = append(t[0], "sent, 1", "received, 1", fmt.Sprintf("sent, %d", inFlight), fmt.Sprintf("received, %d", inFlight), fmt.Sprintf("%d / least", inFlight))
+	t[0] = append(t[0], "sent, 1", "received, 1", fmt.Sprintf("sent, %d", inFlight),
+		fmt.Sprintf("received, %d", inFlight), fmt.Sprintf("%d / least", inFlight))
 	for _, way := range bench.Ways() {
 		line := []string{string(way)}
 		for _, n := range entryCounts {

@@ -16,8 +16,9 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 )
 
-// flow is a reply that a service writes in three parts, each flushed, by an unchanged client and server of net/http: over a stream, and
-// as they are. Nanoseconds are medians of whole calls, octets means of what the server's end writes and reads.
+// flow is a reply that a service writes in three parts, each flushed, by an unchanged client and
+// server of net/http: over a stream, and as they are. Nanoseconds are medians of whole calls, bytes
+// means of what the server's end writes and reads.
 type flow struct {
 	Calls       int     `json:"calls"`
 	HHFR        float64 `json:"hhfr_ns"`
@@ -29,7 +30,8 @@ type flow struct {
 
 // threeParts are a reply; the second part ends within a text.
 var threeParts = [3]string{
-	`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:feed xmlns:m="urn:example:feed"><m:event><m:number>17</m:number><m:text>one</m:text></m:event>`,
+	`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:feed xmlns:m="urn:example:feed">` +
+		`<m:event><m:number>17</m:number><m:text>one</m:text></m:event>`,
 	`<m:event><m:number>4</m:number><m:text>half of a te`,
 	`xt</m:text></m:event></m:feed></s:Body></s:Envelope>`,
 }
@@ -160,7 +162,8 @@ func startFlow(ctx context.Context, ends *closers, overStream bool) (*flowing, e
 }
 
 func (w *flowing) call(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, strings.NewReader(threeParts[0]+threeParts[1]+threeParts[2]))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url,
+		strings.NewReader(threeParts[0]+threeParts[1]+threeParts[2]))
 	if err != nil {
 		return err
 	}
@@ -181,7 +184,8 @@ func (r *report) writeFlow(p *printer) {
 	if f == nil {
 		return
 	}
-	p.printf("\nCalls whose replies come in three flushed writes, by net/http with RoundTripper and Handler, and without; µs are medians, octets both ways.\n\n")
+	p.printf("\nCalls whose replies come in three flushed writes, by net/http with RoundTripper and Handler, and " +
+		"without; µs are medians, octets both ways.\n\n")
 	p.table(table{{"calls", "µs", "plain µs", "octets", "plain octets"},
 		{strconv.Itoa(f.Calls), micros(f.HHFR), micros(f.Plain), number(f.HHFROctets), number(f.PlainOctets)}})
 }

@@ -2,10 +2,12 @@ package main
 
 import "github.com/hhfr/hhfr/internal/bench"
 
-// built is the last issue whose goals hold. Those of later issues are reported as open, and a miss of theirs is no failure.
+// built is the last issue whose goals hold. Those of later issues are reported as open, and a miss
+// of theirs is no failure.
 const built = 13
 
-// beyondReach are goals of built issues that cannot be reached, with where it is shown why. They are reported, and a miss of theirs is no failure.
+// beyondReach are goals of built issues that cannot be reached, with where it is shown why. They
+// are reported, and a miss of theirs is no failure.
 var beyondReach = func() map[string]string {
 	why := map[string]string{}
 	for _, folder := range []string{"w1-4strings", "w1-8strings"} {
@@ -45,15 +47,21 @@ var goals = append(apart, packingGoals()...)
 func packingGoals() (list []goal) {
 	for _, f := range folders {
 		list = append(list,
-			goal{6, f.name + packWhat, 1.5, false, speedOf(f.name, func(s *speedRow) float64 { return s.PackedToSplit })},
-			goal{6, f.name + unpackWhat, 1.5, false, speedOf(f.name, func(s *speedRow) float64 { return s.UnpackedToJoin })})
+			goal{6, f.name + packWhat, 1.5, false, speedOf(f.name, func(s *speedRow) float64 {
+				return s.PackedToSplit
+			})},
+			goal{6, f.name + unpackWhat, 1.5, false, speedOf(f.name, func(s *speedRow) float64 {
+				return s.UnpackedToJoin
+			})})
 	}
 	return list
 }
 
 // apart are the goals that name their workload.
 var apart = []goal{
-	{2, "w2-10floats, octets a message", 48, false, octetsOf("w2-10floats", func(o *octetsRow) float64 { return o.HHFR })},
+	{2, "w2-10floats, octets a message", 48, false, octetsOf("w2-10floats", func(o *octetsRow) float64 {
+		return o.HHFR
+	})},
 	{6, "w2-10floats, octets to the best zstd stream", 0.65, false, octetsOf("w2-10floats", toBest)},
 	{6, "w3-20records, octets to the best zstd stream", 0.65, false, octetsOf("w3-20records", toBest)},
 	{6, "w3-100records, octets to the best zstd stream", 0.65, false, octetsOf("w3-100records", toBest)},
@@ -70,7 +78,9 @@ var apart = []goal{
 	{6, "learned shapes to gzip, in total", 0.45, false, transitOf(func(t *transit) float64 { return t.Total })},
 	{6, "learned shapes to gzip, median", 0.50, false, transitOf(func(t *transit) float64 { return t.Median })},
 	{6, "learned shapes to gzip, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.Most })},
-	{6, "learned shapes to gzip, each alone, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.AloneMost })},
+	{6, "learned shapes to gzip, each alone, largest", 1.0, false, transitOf(func(t *transit) float64 {
+		return t.AloneMost
+	})},
 	{6, "any message with its shape to plain SOAP, largest", 1.0, false, overPlain},
 
 	{2, "w2-10floats, allocations of split and join", 0, false, speedOf("w2-10floats", allocations)},
@@ -90,38 +100,62 @@ var apart = []goal{
 	{5, "w3-500records, split, times as fast as etree", 20, true, speedOf("w3-500records", overEtree)},
 	{5, "w5-headers, split, times as fast as etree", 20, true, speedOf("w5-headers", overEtree)},
 	{5, "w4-base64, split to Go's base64", 2, false, speedOf(blobName, toBare)},
-	{5, "w4-base64, join to Go's base64", 2, false, speedOf(blobName, func(s *speedRow) float64 { return s.JoinToBare })},
+	{5, "w4-base64, join to Go's base64", 2, false, speedOf(blobName, func(s *speedRow) float64 {
+		return s.JoinToBare
+	})},
 	{5, "w2-10floats, unknown kind to etree", 1, false, speedOf("w2-10floats", learnToEtree)},
 	{5, "w2-1000floats, unknown kind to etree", 1, false, speedOf("w2-1000floats", learnToEtree)},
 	{5, "w3-500records, unknown kind to etree", 1, false, speedOf("w3-500records", learnToEtree)},
 	{5, "w5-headers, unknown kind to etree", 1, false, speedOf("w5-headers", learnToEtree)},
-	{5, "never-repeating kinds, processor time to plain forwarding", 1.3, false, strangersOf(func(s *strangers) float64 { return s.Ratio })},
-	{5, "never-repeating kinds, octets added to a message", 8, false, strangersOf(func(s *strangers) float64 { return s.Added })},
+	{5, "never-repeating kinds, processor time to plain forwarding", 1.3, false,
+		strangersOf(func(s *strangers) float64 {
+			return s.Ratio
+		})},
+	{5, "never-repeating kinds, octets added to a message", 8, false, strangersOf(func(s *strangers) float64 {
+		return s.Added
+	})},
 
 	{7, "engine of sequences, messages a second and core", 1e6, true, engineOf((*engine).perSecond)},
 	{7, "engine of sequences, allocations a message", 0, false, engineOf(func(e *engine) float64 { return e.Allocs })},
-	{7, "100 messages over UDP on 14k4 with 5 % loss, median to octets and round trips", 1.3, false, burstOf(func(b *burst) float64 { return b.Median })},
-	{7, "100 messages over UDP on 14k4 with 5 % loss, 95th percentile to the same", 2.5, false, burstOf(func(b *burst) float64 { return b.Tail })},
+	{7, "100 messages over UDP on 14k4 with 5 % loss, median to octets and round trips", 1.3, false,
+		burstOf(func(b *burst) float64 {
+			return b.Median
+		})},
+	{7, "100 messages over UDP on 14k4 with 5 % loss, 95th percentile to the same", 2.5, false,
+		burstOf(func(b *burst) float64 {
+			return b.Tail
+		})},
 
-	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flow) float64 { return f.Ratio })},
-	{12, "replies in three flushed writes, octets to plain HTTP", 0.25, false, flowOf(func(f *flow) float64 { return f.HHFROctets / f.PlainOctets })},
+	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flow) float64 {
+		return f.Ratio
+	})},
+	{12, "replies in three flushed writes, octets to plain HTTP", 0.25, false, flowOf(func(f *flow) float64 {
+		return f.HHFROctets / f.PlainOctets
+	})},
 	{12, echoWhat, 2, false, echoOf(func(e *echo) float64 { return e.Ratio })},
 
-	{13, "first call of peers that did not meet, to plain SOAP", 1.05, false, worstOf(toOther(bench.FirstCall, bench.SOAPKept, 1))},
-	{13, "first call of peers that did not meet, in TLS, to plain SOAP", 1.05, false, worstOf(toOther(bench.FirstCallTLS, bench.HTTPSKept, 1))},
+	{13, "first call of peers that did not meet, to plain SOAP", 1.05, false,
+		worstOf(toOther(bench.FirstCall, bench.SOAPKept, 1))},
+	{13, "first call of peers that did not meet, in TLS, to plain SOAP", 1.05, false,
+		worstOf(toOther(bench.FirstCallTLS, bench.HTTPSKept, 1))},
 	{13, "break-even of peers that did not meet, messages", 2, false, worstOf(breakEven(bench.FirstCall))},
 	{13, "break-even of peers that did not meet, in TLS, messages", 2, false, worstOf(breakEven(bench.FirstCallTLS))},
 	{13, "break-even of peers that met, messages", 1, false, worstOf(breakEven(bench.Met))},
 	{13, "break-even of peers that met, in TLS, messages", 1, false, worstOf(breakEven(bench.MetTLS))},
-	{13, "100 calls in flight of peers that met, to HTTP/2, thin links", 0.5, false, worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), thin...)},
-	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, thin links", 0.5, false, worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), thin...)},
-	{13, "100 calls in flight of peers that met, to HTTP/2, other links", 0.9, false, worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), fast...)},
-	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, other links", 0.9, false, worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), fast...)},
+	{13, "100 calls in flight of peers that met, to HTTP/2, thin links", 0.5, false,
+		worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), thin...)},
+	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, thin links", 0.5, false,
+		worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), thin...)},
+	{13, "100 calls in flight of peers that met, to HTTP/2, other links", 0.9, false,
+		worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), fast...)},
+	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, other links", 0.9, false,
+		worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), fast...)},
 	{13, leastWhat, 1.15, false, worstOf(toLeast(bench.MetQueued))},
 	{13, leastTLSWhat, 1.15, false, worstOf(toLeast(bench.MetTLSQueued))},
 }
 
-// overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing is judged.
+// overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing
+// is judged.
 func overPlain(r *report) (most float64, measured bool) {
 	if r.Shapes == nil {
 		return 0, false
@@ -199,5 +233,6 @@ func (g *goal) judge(r *report) (v verdict, measured bool) {
 	if g.atLeast {
 		met = value >= g.limit
 	}
-	return verdict{Goal: g.what, Issue: g.since, Open: g.since > built, Why: beyondReach[g.what], Limit: g.limit, AtLeast: g.atLeast, Value: value, Met: met}, measured
+	return verdict{Goal: g.what, Issue: g.since, Open: g.since > built, Why: beyondReach[g.what], Limit: g.limit,
+		AtLeast: g.atLeast, Value: value, Met: met}, measured
 }

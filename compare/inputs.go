@@ -14,8 +14,9 @@ import (
 // seed is that of generated messages.
 const seed = 1
 
-// folders are the workloads, in the order of the report. ideal is what a hand-written binary form of exactly this data takes, with a context store and no
-// compression; protobuf the same as Protocol Buffers, 0 if not known. Both are for orientation, in octets.
+// folders are the workloads, in the order of the report. ideal is what a hand-written binary form
+// of exactly this data takes, with a context store and no compression; protobuf the same as
+// Protocol Buffers, 0 if not known. Both are for orientation, in bytes.
 var folders = []struct {
 	name            string
 	messages        int
@@ -40,11 +41,13 @@ type inputs struct {
 	corpus    string // folder of real messages, empty if there is none
 }
 
-// findInputs loads the workloads of a folder; without one it makes them. A folder that was named must be there.
+// findInputs loads the workloads of a folder; without one it makes them. A folder that was named
+// must be there.
 func findInputs(shared string) (*inputs, error) {
 	in := &inputs{workloads: map[string][][]byte{}}
 	if shared == "" {
-		for _, dir := range []string{"../../shared", "../shared"} { // `go -C compare run .`, or a binary run in the checkout
+		// `go -C compare run .`, or a binary run in the checkout
+		for _, dir := range []string{"../../shared", "../shared"} {
 			if _, err := os.Stat(filepath.Join(dir, "workloads")); err == nil {
 				shared = dir
 				break

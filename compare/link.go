@@ -14,7 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// link is a real stream within the process, over which messages go one way on lane 0. Its ends share nothing, so shapes travel in full.
+// link is a real stream within the process, over which messages go one way on lane 0. Its ends
+// share nothing, so shapes travel in full.
 type link struct {
 	from, to *streamer.Stream
 	coder    *binary.Coder
@@ -35,12 +36,15 @@ func openLink(ctx context.Context, without uint64) (*link, error) {
 	var wg sync.WaitGroup
 	var errs [2]error
 	wg.Go(func() {
-		l.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Admission, error) {
-			return streamer.Admission{Coder: ends[1], Handler: l.receive}, nil
-		}})
+		l.to, errs[0] = streamer.Over(ctx, there,
+			streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Admission, error) {
+				return streamer.Admission{Coder: ends[1], Handler: l.receive}, nil
+			}})
 	})
 	wg.Go(func() {
-		l.from, errs[1] = streamer.Over(ctx, here, streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Coder: ends[0]})
+		l.from, errs[1] = streamer.Over(ctx, here,
+			streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary,
+				Coder: ends[0]})
 	})
 	wg.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
@@ -61,7 +65,8 @@ func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// sent is what one message took on the wire: its frames, the sync frames before and in it, the frames of its shape.
+// sent is what one message took on the wire: its frames, the sync frames before and in it, the
+// frames of its shape.
 type sent struct{ data, sync, shape int64 }
 
 // send sends one message and compares what arrives.

@@ -1,5 +1,7 @@
-// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, the speed of split and join, that of the engine of sequences, messages over a link that loses, and sessions from their first connection on.
-// `make compare` runs it. It ends with 1 when a goal that holds already is missed.
+// Command compare sets hhfr beside its alternatives, in one run on one machine: bytes per message,
+// shapes in transit, the speed of split and join, that of the engine of sequences, messages over a
+// link that loses, and sessions from their first connection on. `make compare` runs it. It ends
+// with 1 when a goal that holds already is missed.
 package main
 
 import (
@@ -49,7 +51,9 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.only, "only", "", strings.Join(parts, ", ")+"; all if empty")
 	flags.StringVar(&o.output, "o", "text", "text or json")
-	flags.StringVar(&o.shared, "shared", os.Getenv("HHFR_SHARED"), "folder with workloads and corpus; looked for beside the checkout if empty, generated messages where there is none")
+	flags.StringVar(&o.shared, "shared", os.Getenv("HHFR_SHARED"),
+		"folder with workloads and corpus; looked for beside the checkout if empty, generated messages where "+
+			"there is none")
 	flags.IntVar(&o.rounds, "rounds", 21, "rounds of speed; medians are taken over them")
 	flags.DurationVar(&o.slice, "slice", 5*time.Millisecond, "least time of one contestant in one round")
 	if err := flags.Parse(args); err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// octetsRow is one workload: octets per message, means over all messages in order. Zero means not measured. HHFR has framing and sync frames in it;
-// HHFRShapes are the octets of all shape frames of the stream, once. HHFRPlain is without stages, HHFRColumns with columns alone.
+// octetsRow is one workload: bytes per message, means over all messages in order. Zero means not
+// measured. HHFR has framing and sync frames in it; HHFRShapes are the bytes of all shape frames of
+// the stream, once. HHFRPlain is without stages, HHFRColumns with columns alone.
 type octetsRow struct {
 	Workload    string  `json:"workload"`
 	Messages    int     `json:"messages"`
@@ -33,7 +34,8 @@ type octetsRow struct {
 func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error) {
 	for _, f := range folders {
 		messages := in.workloads[f.name]
-		row := octetsRow{Workload: f.name, Messages: len(messages), Ideal: f.ideal, Protobuf: f.protobuf, Raw: float64(total(messages)) / float64(len(messages))}
+		row := octetsRow{Workload: f.name, Messages: len(messages), Ideal: f.ideal, Protobuf: f.protobuf,
+			Raw: float64(total(messages)) / float64(len(messages))}
 		for _, rival := range []struct {
 			to  *float64
 			run func([][]byte) (int, error)
@@ -54,7 +56,8 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 		for _, way := range []struct {
 			to      *float64
 			without uint64
-		}{{&row.HHFRPlain, wire.Columns | wire.Memory | wire.Zstd}, {&row.HHFRColumns, wire.Memory | wire.Zstd}, {&row.HHFR, 0}} {
+		}{{&row.HHFRPlain, wire.Columns | wire.Memory | wire.Zstd}, {&row.HHFRColumns, wire.Memory | wire.Zstd},
+			{&row.HHFR, 0}} {
 			if *way.to, row.HHFRShapes, err = overHHFR(ctx, messages, way.without); err != nil {
 				return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
 			}
@@ -74,7 +77,9 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 
 // bestZstd is the smallest of the zstd streams that were measured.
 func (r *octetsRow) bestZstd() float64 {
-	streams := slices.DeleteFunc([]float64{r.ZstdFastest, r.ZstdBest, r.ZstdC3, r.ZstdC19}, func(n float64) bool { return n == 0 })
+	streams := slices.DeleteFunc([]float64{r.ZstdFastest, r.ZstdBest, r.ZstdC3, r.ZstdC19}, func(n float64) bool {
+		return n == 0
+	})
 	return slices.Min(streams)
 }
 

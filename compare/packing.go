@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// The contestants that do what stages add to split and join: with the memory of a lane, and each message for itself.
+// The contestants that do what stages add to split and join: with the memory of a lane, and each
+// message for itself.
 const (
 	pack          = "pack"
 	unpack        = "unpack"
@@ -67,7 +68,8 @@ func (r *receiver) message(p *program.Program, packed [][]byte, reset bool) (err
 		r.memory.Reset()
 	}
 	for i, octets := range packed {
-		if r.out, err = r.unpacker.Unpack(r.out[:0], p, &r.at, &r.memory, octets, i == len(packed)-1, segmentOctets); err != nil {
+		if r.out, err = r.unpacker.Unpack(r.out[:0], p, &r.at, &r.memory, octets, i == len(packed)-1,
+			segmentOctets); err != nil {
 			return err
 		}
 	}
@@ -132,7 +134,8 @@ func (c *contest) addPacking(p *program.Program, contents []content) error {
 	return nil
 }
 
-// room is what stages take in memory, in octets: the packer or unpacker of whoever writes or reads just now, and the memory of each lane.
+// room is what stages take in memory, in bytes: the packer or unpacker of whoever writes or reads
+// just now, and the memory of each lane.
 type room struct {
 	Packer   uint64 `json:"packer"`
 	Unpacker uint64 `json:"unpacker"`
@@ -167,10 +170,11 @@ func measureRoom(p *program.Program, contents []content, list []packedMessage) (
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(u)
 	runtime.KeepAlive(list)
-	return room{Packer: less(packer, empty), Unpacker: less(unpacker, packer), Sends: less(sends, unpacker), Receives: less(receives, sends)}
+	return room{Packer: less(packer, empty), Unpacker: less(unpacker, packer), Sends: less(sends, unpacker),
+		Receives: less(receives, sends)}
 }
 
-// heap is what is reachable, in octets. What pools hold is gone with the third collection.
+// heap is what is reachable, in bytes. What pools hold is gone with the third collection.
 func heap() uint64 {
 	for range 3 {
 		runtime.GC()

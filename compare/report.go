@@ -83,15 +83,22 @@ func (r *report) writeBytes(p *printer) {
 	if len(r.Bytes) == 0 {
 		return
 	}
-	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: framing and sync in it, shapes apart (once per stream); also without stages, and with columns but no memory.\n\n")
-	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best", "zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd", "with shape / plain SOAP, largest"}}
+	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: " +
+		"framing and sync in it, shapes apart (once per stream); also without stages, and with columns but " +
+		"no memory.\n\n")
+	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best",
+		"zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd",
+		"with shape / plain SOAP, largest"}}
 	for _, o := range r.Bytes {
-		t = append(t, []string{o.Workload, number(o.Raw), number(o.Ideal), number(o.Protobuf), number(o.Gzip), number(o.Deflate), number(o.ZstdFastest), number(o.ZstdBest),
-			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFRPlain), number(o.HHFRColumns), number(o.HHFR), number(float64(o.HHFRShapes)), ratio(o.Ratio), ratio(o.PlainMost)})
+		t = append(t, []string{o.Workload, number(o.Raw), number(o.Ideal), number(o.Protobuf), number(o.Gzip),
+			number(o.Deflate), number(o.ZstdFastest), number(o.ZstdBest),
+			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFRPlain), number(o.HHFRColumns), number(o.HHFR),
+			number(float64(o.HHFRShapes)), ratio(o.Ratio), ratio(o.PlainMost)})
 	}
 	p.table(t)
 	if r.Bytes[0].ZstdC19 == 0 {
-		p.printf("\nThe C library of zstd needs cgo and a C compiler; without it, nothing is held against the best zstd stream.\n")
+		p.printf("\nThe C library of zstd needs cgo and a C compiler; without it, nothing is held against the best " +
+			"zstd stream.\n")
 	}
 }
 
@@ -100,10 +107,14 @@ func (r *report) writeShapes(p *printer) {
 	if s == nil {
 		return
 	}
-	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream; alone: each in a stream of its own.\n\n", s.Messages)
+	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream; alone: each in a stream of "+
+		"its own.\n\n", s.Messages)
 	p.table(table{
-		{"learned from", "as text", "shape octets", "gzip octets", "total", "median", "largest", "alone, largest", "with message / plain SOAP, largest", "alone, largest"},
-		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10), strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.AloneMost), ratio(s.PlainMost), ratio(s.AlonePlainMost)},
+		{"learned from", "as text", "shape octets", "gzip octets", "total", "median", "largest", "alone, largest",
+			"with message / plain SOAP, largest", "alone, largest"},
+		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10),
+			strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.AloneMost),
+			ratio(s.PlainMost), ratio(s.AlonePlainMost)},
 	})
 }
 
@@ -123,9 +134,11 @@ func (r *report) writeSpeed(p *printer) {
 	}
 	p.table(t)
 	p.printf("\nRatios of the same rounds, medians; allocations per message.\n\n")
-	t = table{{"workload", "split / bare", "join / bare", "join / split", "etree / split", "encoding/xml / split", "tdewolff / split", "learn / etree", "split allocs", "join allocs"}}
+	t = table{{"workload", "split / bare", "join / bare", "join / split", "etree / split", "encoding/xml / split",
+		"tdewolff / split", "learn / etree", "split allocs", "join allocs"}}
 	for _, s := range r.Speed {
-		t = append(t, []string{s.Workload, ratio(s.SplitToBare), ratio(s.JoinToBare), ratio(s.JoinToSplit), ratio(s.EtreeToSplit), ratio(s.EncodingToSplit), ratio(s.TokenizerToSplit), ratio(s.LearnToEtree),
+		t = append(t, []string{s.Workload, ratio(s.SplitToBare), ratio(s.JoinToBare), ratio(s.JoinToSplit),
+			ratio(s.EtreeToSplit), ratio(s.EncodingToSplit), ratio(s.TokenizerToSplit), ratio(s.LearnToEtree),
 			strconv.FormatFloat(s.SplitAllocs, 'g', 3, 64), strconv.FormatFloat(s.JoinAllocs, 'g', 3, 64)})
 	}
 	p.table(t)
@@ -133,18 +146,23 @@ func (r *report) writeSpeed(p *printer) {
 }
 
 func (r *report) writePacking(p *printer) {
-	p.printf("\nWhat stages add: nanoseconds of processor time per message, and in total to split or join alone. With the memory of a lane, which is emptied each %d KiB; columns alone: each message for itself.\n\n", syncOctets>>10)
-	t := table{{"workload", split, pack, "total", packColumns, join, unpack, "total", unpackColumns, "pack allocs", "unpack allocs"}}
+	p.printf("\nWhat stages add: nanoseconds of processor time per message, and in total to split or join alone. "+
+		"With the memory of a lane, which is emptied each %d KiB; columns alone: each message for itself.\n\n",
+		syncOctets>>10)
+	t := table{{"workload", split, pack, "total", packColumns, join, unpack, "total", unpackColumns, "pack allocs",
+		"unpack allocs"}}
 	for _, s := range r.Speed {
 		line := []string{s.Workload}
 		for _, name := range []string{split, pack, "", packColumns, join, unpack, "", unpackColumns} {
 			line = append(line, strconv.FormatFloat(s.Nanos[name], 'f', 0, 64))
 		}
 		line[3], line[7] = ratio(s.PackedToSplit), ratio(s.UnpackedToJoin)
-		t = append(t, append(line, strconv.FormatFloat(s.PackAllocs, 'g', 3, 64), strconv.FormatFloat(s.UnpackAllocs, 'g', 3, 64)))
+		t = append(t, append(line, strconv.FormatFloat(s.PackAllocs, 'g', 3, 64),
+			strconv.FormatFloat(s.UnpackAllocs, 'g', 3, 64)))
 	}
 	p.table(t)
-	p.printf("\nOctets of memory. Columns: the packer, and the unpacker, of whoever writes or reads a frame just now. Memory: that of a lane, in the direction it sends and in that it receives.\n\n")
+	p.printf("\nOctets of memory. Columns: the packer, and the unpacker, of whoever writes or reads a frame just " +
+		"now. Memory: that of a lane, in the direction it sends and in that it receives.\n\n")
 	t = table{{"workload", "packer", "unpacker", "lane sends", "lane receives"}}
 	for _, s := range r.Speed {
 		line := []string{s.Workload}
@@ -157,7 +175,8 @@ func (r *report) writePacking(p *printer) {
 }
 
 func (r *report) writeGoals(p *printer) {
-	p.printf("\nGoals. Open ones belong to work that is not done yet; those that are missed and name a page cannot be reached, and the page shows why.\n\n")
+	p.printf("\nGoals. Open ones belong to work that is not done yet; those that are missed and name a page cannot " +
+		"be reached, and the page shows why.\n\n")
 	t := table{{"goal", "issue", "limit", "value", "state"}}
 	for _, v := range r.Goals {
 		sign, state := "≤ ", "missed"
@@ -173,12 +192,13 @@ func (r *report) writeGoals(p *printer) {
 		case !v.Met && v.Why != "":
 			state += ": " + v.Why
 		}
-		t = append(t, []string{v.Goal, strconv.Itoa(v.Issue), sign + strconv.FormatFloat(v.Limit, 'g', -1, 64), strconv.FormatFloat(v.Value, 'f', 2, 64), state})
+		t = append(t, []string{v.Goal, strconv.Itoa(v.Issue), sign + strconv.FormatFloat(v.Limit, 'g', -1, 64),
+			strconv.FormatFloat(v.Value, 'f', 2, 64), state})
 	}
 	p.table(t)
 }
 
-// number shows a figure of octets or speed; 0 was not measured.
+// number shows a figure of bytes or speed; 0 was not measured.
 func number(v float64) string {
 	if v == 0 {
 		return "-"

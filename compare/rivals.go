@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// counter counts octets and drops them.
+// counter counts bytes and drops them.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -42,7 +42,8 @@ type flusher interface {
 	Close() error
 }
 
-// stream compresses all messages as one stream, flushed after each, as a connection would. What Close writes is not counted: hhfr's is not, either.
+// stream compresses all messages as one stream, flushed after each, as a connection would. What
+// Close writes is not counted: hhfr's is not, either.
 func stream(messages [][]byte, open func(io.Writer) (flusher, error)) (int, error) {
 	var n counter
 	z, err := open(&n)
@@ -65,7 +66,8 @@ func deflateStream(messages [][]byte) (int, error) {
 	return stream(messages, func(w io.Writer) (flusher, error) { return flate.NewWriter(w, 6) })
 }
 
-// zstdStream compresses as one zstd frame, which keeps its window over messages. open is nil where the compressor is not to be had: 0.
+// zstdStream compresses as one zstd frame, which keeps its window over messages. open is nil where
+// the compressor is not to be had: 0.
 func zstdStream(open func(io.Writer) (flusher, error)) func([][]byte) (int, error) {
 	return func(messages [][]byte) (int, error) {
 		if open == nil {

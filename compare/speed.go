@@ -16,13 +16,15 @@ var started = time.Now()
 // blobOctets is what W4 carries as base64.
 const blobOctets = 1 << 20
 
-// speedRow is one workload: processor times per message, medians over all rounds, and ratios, each the median of the ratios of single rounds: noise of the machine
-// hits the contestants of a round alike.
+// speedRow is one workload: processor times per message, medians over all rounds, and ratios, each
+// the median of the ratios of single rounds: noise of the machine hits the contestants of a round
+// alike.
 type speedRow struct {
 	Workload string             `json:"workload"`
 	Octets   float64            `json:"octets"`
 	Nanos    map[string]float64 `json:"ns_per_message"`
-	// SplitToBare and the like are times, SplitToBare 2 is half the speed. For W4, bare is Go's base64: decoding for split, encoding for join.
+	// SplitToBare and the like are times, SplitToBare 2 is half the speed. For W4, bare is Go's
+	// base64: decoding for split, encoding for join.
 	SplitToBare float64 `json:"split_to_bare"`
 	JoinToBare  float64 `json:"join_to_bare,omitempty"`
 	JoinToSplit float64 `json:"join_to_split"`
@@ -66,7 +68,8 @@ func measureSpeed(ctx context.Context, in *inputs, rounds int, slice time.Durati
 	return rows, nil
 }
 
-// round gives every contestant its turn, each on the same messages, in an order that changes from round to round.
+// round gives every contestant its turn, each on the same messages, in an order that changes from
+// round to round.
 func (c *contest) round(ctx context.Context, round int, slice time.Duration) error {
 	from := round * c.batch % len(c.messages)
 	for i := range c.contestants {
@@ -90,7 +93,8 @@ func (c *contest) round(ctx context.Context, round int, slice time.Duration) err
 	return nil
 }
 
-// turn runs a contestant over the batch that begins at from, again and again for a slice of time; it gives nanoseconds of processor time per message.
+// turn runs a contestant over the batch that begins at from, again and again for a slice of time;
+// it gives nanoseconds of processor time per message.
 func (c *contest) turn(p *contestant, from int, slice time.Duration) (float64, error) {
 	if err := p.run(from); err != nil { // into the caches
 		return 0, err
@@ -109,7 +113,8 @@ func (c *contest) turn(p *contestant, from int, slice time.Duration) (float64, e
 }
 
 func (c *contest) row() speedRow {
-	r := speedRow{Workload: c.name, Octets: float64(total(c.messages)) / float64(len(c.messages)), Nanos: map[string]float64{}}
+	r := speedRow{Workload: c.name, Octets: float64(total(c.messages)) / float64(len(c.messages)),
+		Nanos: map[string]float64{}}
 	for _, p := range c.contestants {
 		r.Nanos[p.name] = median(p.times)
 	}

@@ -22,7 +22,8 @@ var stageSets = []struct {
 	{"all", 0},
 }
 
-// stageSetsRow is what messages take with each of the stage sets: octets per message, mean, framing and sync frames in it, shapes not.
+// stageSetsRow is what messages take with each of the stage sets: bytes per message, mean, framing
+// and sync frames in it, shapes not.
 type stageSetsRow struct {
 	Messages string    `json:"messages"`
 	Count    int       `json:"count"`
@@ -38,7 +39,8 @@ const corpusName = "corpus"
 
 func measureStageSets(ctx context.Context, in *inputs) (rows []stageSetsRow, err error) {
 	add := func(name string, messages [][]byte) error {
-		row := stageSetsRow{Messages: name, Count: len(messages), Raw: float64(total(messages)) / float64(len(messages))}
+		row := stageSetsRow{Messages: name, Count: len(messages),
+			Raw: float64(total(messages)) / float64(len(messages))}
 		for _, set := range stageSets {
 			mean, _, err := overHHFR(ctx, messages, set.without)
 			if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// strangers is what messages of never-repeating kinds cost: processor time a message, forwarded as HTTP requests, as they are and split before.
+// strangers is what messages of never-repeating kinds cost: processor time a message, forwarded as
+// HTTP requests, as they are and split before.
 type strangers struct {
 	Messages int     `json:"messages"`
 	Plain    float64 `json:"plain_us"`
@@ -27,10 +28,13 @@ type strangers struct {
 
 // stranger is a message of a kind of its own.
 func stranger(i int) []byte {
-	return fmt.Appendf(nil, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><k%d>%s</k%d></s:Body></s:Envelope>`, i, strings.Repeat("<line><a>1</a><b>two</b></line>", 20), i)
+	return fmt.Appendf(nil, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><k%d>%s</k%d>`+
+		`</s:Body></s:Envelope>`, i, strings.Repeat("<line><a>1</a><b>two</b></line>", 20), i)
 }
 
-// measureStrangers forwards HTTP requests from one loopback connection to another, in turns of both ways; medians are taken over them. The first turn, in which the learner still learns, is left out.
+// measureStrangers forwards HTTP requests from one loopback connection to another, in turns of both
+// ways; medians are taken over them. The first turn, in which the learner still learns, is left
+// out.
 func measureStrangers(ctx context.Context) (*strangers, error) {
 	const turns, each = 21, 2000
 	in, from, err := loopback(ctx)
@@ -137,6 +141,7 @@ func (r *report) writeStrangers(p *printer) {
 	if s == nil {
 		return
 	}
-	p.printf("\n%d messages of never-repeating kinds forwarded over loopback: %.2f µs of processor time a message as they are, %.2f µs split, %.2f times as much; at most %.0f octets added.\n",
+	p.printf("\n%d messages of never-repeating kinds forwarded over loopback: %.2f µs of processor time a message as "+
+		"they are, %.2f µs split, %.2f times as much; at most %.0f octets added.\n",
 		s.Messages, s.Plain, s.HHFR, s.Ratio, s.Added)
 }

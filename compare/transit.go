@@ -7,9 +7,12 @@ import (
 	"slices"
 )
 
-// transit is what learned shapes take on the wire, over all messages of the corpus in one stream. A message counts if a shape was learned from it, or
-// widened by it. Ratios are shape frames to the gzip size of that message. PlainMost is of all messages the largest ratio of what the stream needed for one, shape and data frames and its
-// share of the sync frames, to the message under a small HTTP head. AloneMost and AlonePlainMost are the same where each message is the first of a stream of its own, so that its shape has no base.
+// transit is what learned shapes take on the wire, over all messages of the corpus in one stream. A
+// message counts if a shape was learned from it, or widened by it. Ratios are shape frames to the
+// gzip size of that message. PlainMost is of all messages the largest ratio of what the stream
+// needed for one, shape and data frames and its share of the sync frames, to the message under a
+// small HTTP head. AloneMost and AlonePlainMost are the same where each message is the first of a
+// stream of its own, so that its shape has no base.
 type transit struct {
 	Messages   int     `json:"messages"`
 	Learned    int     `json:"learned_from"`
@@ -78,12 +81,15 @@ func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
 		if err != nil {
 			return fmt.Errorf("message %d alone: %w", i+1, err)
 		}
-		t.AloneMost, t.AlonePlainMost = max(t.AloneMost, float64(took[0].shape)/float64(gz)), max(t.AlonePlainMost, plainMost(m, took))
+		t.AloneMost, t.AlonePlainMost = max(t.AloneMost, float64(took[0].shape)/float64(gz)),
+			max(t.AlonePlainMost, plainMost(m, took))
 	}
 	return nil
 }
 
-// plainMost is the largest ratio of what the stream needed for one of the messages to that message under a small HTTP head. A sync frame is everybody's who has octets on the stream, by their number.
+// plainMost is the largest ratio of what the stream needed for one of the messages to that message
+// under a small HTTP head. A sync frame is everybody's who has bytes on the stream, by their
+// number.
 func plainMost(messages [][]byte, took []sent) (most float64) {
 	var own, syncs int64
 	for _, s := range took {
@@ -96,9 +102,10 @@ func plainMost(messages [][]byte, took []sent) (most float64) {
 	return most
 }
 
-// plainHead is about the smallest HTTP head under which a SOAP request of n octets travels.
+// plainHead is about the smallest HTTP head under which a SOAP request of n bytes travels.
 func plainHead(n int) string {
-	return fmt.Sprintf("POST /s HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/xml\r\nSOAPAction: \"\"\r\nContent-Length: %d\r\n\r\n", n)
+	return fmt.Sprintf("POST /s HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/xml\r\nSOAPAction: \"\"\r\n"+
+		"Content-Length: %d\r\n\r\n", n)
 }
 
 // median of a list that is not empty.

@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// takes checks the arguments of a command: one for each name, any number more if the last one ends with "…".
+// takes checks the arguments of a command: one for each name, and any number more if the last name
+// ends with "…".
 func takes(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		any := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
-		how := "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help tells more"
+		how := "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help shows more"
 		switch {
 		case len(args) < len(names):
 			return usage(errors.New("no "+strings.TrimSuffix(names[len(args)], "…")+" given"), how)
@@ -28,7 +29,7 @@ func takes(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// checkURL finds out whether text is an http or https URL. name says what it is for.
+// checkURL checks that text is an http or https URL. name is the argument's or flag's name.
 func checkURL(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" {
@@ -53,12 +54,13 @@ func checkURL(name, text string) (*url.URL, error) {
 	return nil, usage(fmt.Errorf("%s %q is no http or https URL", name, shown), hint)
 }
 
-// checkHost finds out whether text, if there is any, can be the name or address of a host, without a port.
+// checkHost checks that text, if not empty, can be the name or address of a host, without a port.
 func checkHost(flag, text string) error {
 	if text == "" || net.ParseIP(text) != nil {
 		return nil
 	}
-	if u, err := url.Parse("http://" + text); err == nil && u.Host == text && u.Port() == "" && !strings.ContainsAny(text, "[]:") {
+	if u, err := url.Parse("http://" + text); err == nil && u.Host == text && u.Port() == "" &&
+		!strings.ContainsAny(text, "[]:") {
 		return nil
 	}
 	return usage(fmt.Errorf("%s %q is no host", flag, text), "a name or an address, without a port")

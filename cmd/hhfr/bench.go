@@ -34,22 +34,29 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "session",
 		Short: "Whole sessions on an emulated link: hhfr beside plain SOAP",
-		Long: `session lives through the sessions of tables 2 to 5 of the HHFR papers on an emulated link: with hhfr, with hhfr whose messages do not wait for replies but queue up, with plain SOAP on a new
-connection for each message, as the papers did, and on one that is kept. The clock runs faster than a thin link, and slower than a fast one; the times are those of the link. Each is held against what the session's own octets and round trips take: a session that is more than
-10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.
+		Long: `session runs the sessions of tables 2 to 5 of the HHFR papers on an emulated
+link: with hhfr, with hhfr whose messages are queued without waiting for replies, with plain SOAP on
+a new connection for each message, as in the papers, and with plain SOAP on a kept connection. The
+clock runs faster than a thin link, and slower than a fast one; the times are those of the
+link. Each time is compared with what the session's own bytes and round trips take. A session that
+is more than 10 % off, or in which computing took more than 5 % of the time, is rerun at half the
+speed, up to twice. If it is still off, it is marked, and the exit code is 1. The papers' numbers
+are printed beside.
 
---ways names other ways for messages to travel, or all. With hhfr they are called by the mode in which
-the session is opened: explicit, first-call, or met, where the ends had a session before; -tls is in
-TLS 1.3. With plain SOAP soap-new and soap-kept are HTTP/1.1 on a connection for each
-message and on one for all; https- the same in TLS 1.3, https-resumed- in TLS that continues a session
-of before; -gzip compresses. h2c- and h2- are HTTP/2 without and with TLS. What ends in -queued
-does not wait for replies. The last table says from how many messages on hhfr is at least as fast as
-plain SOAP of the same kind (against gzip: within 1 %), of the lengths measured.
+--ways names other ways for messages to travel, or all. With hhfr they are named after the mode in
+which the session is opened: explicit, first-call, or met, where the peers had a session before;
+-tls is in TLS 1.3. With plain SOAP, soap-new and soap-kept are HTTP/1.1 on a connection for each
+message and on one for all; https- is the same in TLS 1.3, https-resumed- in TLS that resumes an
+earlier session; -gzip compresses. h2c- and h2- are HTTP/2 without and with TLS. Names that end in
+-queued do not wait for replies. The last table has the number of messages, of the lengths measured,
+from which hhfr is at least as fast as plain SOAP of the same kind (against gzip: within 1 %).
 
-What a message costs is the slope through the sessions of all lengths: of one length there is none,
-and one that is not above zero is told and not used.
+The cost of a message is the slope through the sessions of all lengths. A single length has no
+slope; a slope that is not above zero is reported and not used.
 
-With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link 14k4,loss=5%,reorder=1%,seed=7. Then OFF is what that costs beside its octets, and plain SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
+With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link
+14k4,loss=5%,reorder=1%,seed=7. OFF is then the cost of that beside the bytes. Plain SOAP is left
+out: its TCP is emulated on this link, and loses nothing.`,
 		Example: `  hhfr bench session
   hhfr bench session --service sum --sizes 10 --n 1,5,10 --link gprs -o json
   hhfr bench session --service echo --ways all --n 1,2,4 --link edge
@@ -64,18 +71,23 @@ With --transport udp streams go over datagrams, which the link may lose, reorder
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&service, "service", "", "concat, sum, or echo, which gives floats back as they came; empty: concat and sum")
-	f.StringSliceVar(&ways, "ways", names(bench.PaperWays), "how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
+	f.StringVar(&service, "service", "",
+		"concat, sum, or echo, which returns floats unchanged; empty: concat and sum")
+	f.StringSliceVar(&ways, "ways", names(bench.PaperWays),
+		"how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
 	f.IntSliceVar(&cfg.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
-	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without the blanks")
-	f.StringVar(&cfg.Transport, "transport", "tcp", "of streams: tcp or udp")
-	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
+	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+
+		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, "+
+		"reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without blanks")
+	f.StringVar(&cfg.Transport, "transport", "tcp", "transport of streams: tcp or udp")
+	f.Float64Var(&cfg.Speed, "speed", 0,
+		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 	outputFlag(c, &output, "text", "json")
 	return c
 }
 
-// allWays stands for all ways.
+// allWays is the value for all transports.
 const allWays = "all"
 
 func waysNamed(list []string) (ways []bench.Way) {
@@ -138,24 +150,27 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 	return err
 }
 
-// cellLines prints a table, a line for each session as it is done.
+// cellLines prints a table, one line per session as it ends.
 func cellLines(w io.Writer) func(bench.Cell) {
-	const head, line = "%-7s %5s %5s %-24s %10s %10s %7s %9s %9s %10s\n", "%-7s %5d %5d %-24s %10.1f %10.1f %6.1f%% %9d %9d %10s%s\n"
+	const head, line = "%-7s %5s %5s %-24s %10s %10s %7s %9s %9s %10s\n",
+		"%-7s %5d %5d %-24s %10.1f %10.1f %6.1f%% %9d %9d %10s%s\n"
 	begun := false
 	return func(c bench.Cell) {
 		if !begun {
-			fmt.Fprintf(w, head, "SERVICE", "ITEMS", "N", "WAY", "MS", "EXPECTED", "OFF", "SENT", "RECEIVED", "PAPER MS")
+			fmt.Fprintf(w, head, "SERVICE", "ITEMS", "N", "WAY", "MS", "EXPECTED", "OFF", "SENT", "RECEIVED",
+				"PAPER MS")
 		}
 		begun = true
 		mark := ""
 		if !c.Good() {
 			mark = fmt.Sprintf("  NOT THE LINK'S (computing: %.0f %%)", 100*c.CPU)
 		}
-		fmt.Fprintf(w, line, c.Service, c.Size, c.N, c.Way, c.Millis, c.Expected, 100*c.Off(), c.Sent, c.Received, known("%.0f", c.Paper), mark)
+		fmt.Fprintf(w, line, c.Service, c.Size, c.N, c.Way, c.Millis, c.Expected, 100*c.Off(), c.Sent, c.Received,
+			known("%.0f", c.Paper), mark)
 	}
 }
 
-// modelLines prints the cost model, the papers' below ours where they have one.
+// modelLines prints the cost model; the papers' model follows ours where they have one.
 func modelLines(w io.Writer, models []bench.Model) {
 	if len(models) == 0 {
 		return
@@ -165,30 +180,35 @@ func modelLines(w io.Writer, models []bench.Model) {
 		"new and on kept connections), before the first (OA+OB), and after how many messages hhfr is\n"+
 		"faster (N: queued against SOAP on new connections, as in the papers; not queued against SOAP\n"+
 		"on new and on kept connections). -: not known.\n")
-	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW", "N KEPT")
+	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW",
+		"N KEPT")
 	for _, m := range models {
-		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New), known("%.0f", m.T2Kept), known("%.0f", m.Setup),
+		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New),
+			known("%.0f", m.T2Kept), known("%.0f", m.Setup),
 			known("%.2f", m.BreakEvenQueued), known("%.2f", m.BreakEvenNew), known("%.2f", m.BreakEvenKept))
 		if m.PaperSetup > 0 {
-			fmt.Fprintf(w, line, " paper", "", "-", known("%.0f", m.PaperT1), known("%.0f", m.PaperT2), "-", known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-")
+			fmt.Fprintf(w, line, " paper", "", "-", known("%.0f", m.PaperT1), known("%.0f", m.PaperT2), "-",
+				known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-")
 		}
 	}
 }
 
-// breakEvenLines prints from how many messages on hhfr is as fast as plain SOAP.
+// breakEvenLines prints the number of messages from which hhfr is as fast as plain SOAP.
 func breakEvenLines(w io.Writer, list []bench.BreakEven) {
 	if len(list) == 0 {
 		return
 	}
 	fmt.Fprint(w, "\nFrom how many messages on hhfr is as fast, of the lengths measured, and the time of the\n"+
 		"shortest and of the longest session to that of plain SOAP. -: at none of these lengths.\n")
-	fmt.Fprintf(w, "%-7s %5s %-24s %-24s %5s %9s %9s\n", "SERVICE", "ITEMS", "WAY", "AGAINST", "N", "SHORTEST", "LONGEST")
+	fmt.Fprintf(w, "%-7s %5s %-24s %-24s %5s %9s %9s\n", "SERVICE", "ITEMS", "WAY", "AGAINST", "N", "SHORTEST",
+		"LONGEST")
 	for _, b := range list {
-		fmt.Fprintf(w, "%-7s %5d %-24s %-24s %5s %9.3f %9.3f\n", b.Service, b.Size, b.Way, b.Against, known("%.0f", float64(b.N)), b.First, b.Last)
+		fmt.Fprintf(w, "%-7s %5d %-24s %-24s %5s %9.3f %9.3f\n", b.Service, b.Size, b.Way, b.Against,
+			known("%.0f", float64(b.N)), b.First, b.Last)
 	}
 }
 
-// known is a figure, or a dash for one that is not there.
+// known formats a figure, or a dash for a missing one.
 func known(format string, figure float64) string {
 	if figure <= 0 {
 		return "-"

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/cli.md anew")
 
-// TestManual holds docs/cli.md against the commands as they are.
+// TestManual compares docs/cli.md with the commands.
 func TestManual(t *testing.T) {
 	path := shared.Testdata(t, "..", "docs", "cli.md")
 	root := newRoot(Env{}, &global{})
@@ -77,19 +77,23 @@ const manualHead = `# The command line
 
 Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves.
 
-Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout, and is refused where it can be neither.
-The first Ctrl-C, or SIGTERM, ends a command with what there is, the second at once. SIGHUP ends no server.
+Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout, and is rejected where it can be
+neither. The first Ctrl-C, or SIGTERM, ends a command with what there is, the second at once. SIGHUP
+ends no server.
 
-With ` + "`--log-format json`" + ` every line on stderr is an object with ` + "`time`, `level` and `msg`" + `; an error has ` + "`exit_code`" + `, and ` + "`hint`" + ` where there is one.
-Values are texts, numbers, true or false; those of one key are of one type.
+With ` + "`--log-format json`" + ` every line on stderr is an object with ` + "`time`" + `, ` + "`level`" + ` and
+` + "`msg`" + `; an error has ` + "`exit_code`" + `, and ` + "`hint`" + ` if there is one. Values are texts, numbers,
+true or false; those of one key are of one type.
 
-A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (upper case, ` + "`_`" + ` for ` + "`-`" + `), else from the file that ` + "`--config`" + ` names.
+A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (upper case, ` + "`_`" + ` for
+` + "`-`" + `), otherwise from the file that ` + "`--config`" + ` names.
 
-Names are looked up with the server of ` + "`--dns`" + ` alone, wherever that comes from; ` + "`--dns \"\"`" + ` takes it back.
-Without it the system's resolver is asked. On Android, a program without cgo has none: hhfr asks
-Android's over its socket, ` + "`/dev/socket/dnsproxyd`" + `, and what that says stands, also that there is no such
-name. If it cannot be asked, the name servers in Termux's ` + "`$PREFIX/etc/resolv.conf`" + ` are. The hosts file
-goes before all of them. This was run on simulated phones, never on a real one.
+Names are looked up with the server of ` + "`--dns`" + ` alone, wherever that comes from;
+` + "`--dns \"\"`" + ` resets it. Without it the system's resolver is asked. On Android, a program without
+cgo has none: hhfr asks Android's over its socket, ` + "`/dev/socket/dnsproxyd`" + `, and its answer is
+final, also that there is no such name. If it cannot be asked, the name servers in Termux's
+` + "`$PREFIX/etc/resolv.conf`" + ` are. The hosts file goes before all of them. This was run on simulated
+phones, never on a real one.
 
 | exit code | |
 |---|---|
@@ -98,11 +102,12 @@ goes before all of them. This was run on simulated phones, never on a real one.
 | 2 | the command line is wrong |
 | 3 | no connection, or no hhfr although ` + "`--require-hhfr`" + ` |
 | 4 | malformed or undecodable input |
-| 5 | partial: octets or shapes missing, checks that fail, fate unknown; ` + "`--lenient`" + ` makes that 0 |
-| 130 | interrupted, by Ctrl-C or SIGTERM; servers, and others that go on until a signal ends them, give 0 after SIGTERM |
+| 5 | partial: bytes or shapes missing, checks that fail, fate unknown; ` + "`--lenient`" + ` makes that 0 |
+| 130 | interrupted, by Ctrl-C or SIGTERM; servers, and commands that run until a signal, give 0 after SIGTERM |
 `
 
-// TestHelpFitsATerminal lets nothing be wider than helpWidth but examples, which are to be pasted, and lines of a single word.
+// TestHelpFitsATerminal: nothing is wider than helpWidth except examples, which are for pasting,
+// and lines of a single word.
 func TestHelpFitsATerminal(t *testing.T) {
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {
@@ -125,7 +130,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	look(newRoot(Env{}, &global{}))
 }
 
-// What stands for the value of a flag is a word for it, not a type of Go.
+// The placeholder of a flag's value is a word for it, not a type of Go.
 func TestPlaceholders(t *testing.T) {
 	root := newRoot(Env{}, &global{})
 	seen := 0
@@ -144,7 +149,8 @@ func TestWrapped(t *testing.T) {
 	word := strings.Repeat("x", 50)
 	for _, c := range []struct{ text, want string }{
 		{"short.\n", "short."},
-		{"a line that\ngoes on.\nanother one:\n\n  entry   of a list\n", "a line that goes on.\nanother one:\n\n  entry   of a list"},
+		{"a line that\ngoes on.\nanother one:\n\n  entry   of a list\n",
+			"a line that goes on.\nanother one:\n\n  entry   of a list"},
 		{word + " é " + word, word + " é\n" + word},
 		{"  name  " + word + " " + word, "  name  " + word + "\n        " + word},
 		{word + word, word + word},
@@ -154,7 +160,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// What cannot be made to happen in a script has its exit code and hint, too.
+// Errors that a script cannot provoke have their exit code and hint, too.
 func TestCodeOf(t *testing.T) {
 	conflict := &ctxstore.Error{Code: ctxstore.Conflict, URI: "urn:hhfr:outbox:1"}
 	for _, c := range []struct {
@@ -166,7 +172,8 @@ func TestCodeOf(t *testing.T) {
 		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exitFailed, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
-		{&negotiate.Error{Code: negotiate.OldStore}, exitUsage, "without FILEs and --resume finishes what the store has"},
+		{&negotiate.Error{Code: negotiate.OldStore}, exitUsage,
+			"without FILEs and --resume finishes what the store has"},
 		{&negotiate.Error{Code: negotiate.OtherRun}, exitUsage, "nothing was sent of these messages"},
 		{signalled{os.Interrupt}, exitInterrupted, ""},
 		{&problem{exitPartial, signalled{syscall.SIGTERM}, "go on"}, exitInterrupted, "go on"},
@@ -179,7 +186,7 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// TestCompletion asks as the scripts of shells do.
+// TestCompletion calls completion as the scripts of shells do.
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		line, want string

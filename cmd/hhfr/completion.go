@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// shells are those that cobra writes scripts for.
+// shells are the shells that cobra writes scripts for.
 var shells = []struct {
 	name  string
 	write func(root *cobra.Command, to io.Writer) error
@@ -28,7 +28,8 @@ func newCompletion(env Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script that completes hhfr's commands and flags in a shell",
-		Long: `completion prints a script for a shell, which then completes commands, flags and some of their values when you press the tab key.
+		Long: `completion prints a script for a shell, which then completes commands,
+flags and some of their values when you press the tab key.
 
   bash        source hhfr.bash in ~/.bashrc; needs the package bash-completion
   zsh         put _hhfr into a folder of $fpath, with compinit loaded
@@ -60,16 +61,18 @@ func newCompletion(env Env) *cobra.Command {
 	return c
 }
 
-// completeValues has flags completed whose values are a few words, in all commands.
+// completeValues registers completions for flags with a small set of values, in all commands.
 func completeValues(c *cobra.Command) {
 	misbehaviors, _ := peer.Misbehaviors()
 	values := map[string][]string{
-		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(), "log-format": {"text", "json"}, "mode": modes(), "misbehave": misbehaviors,
+		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(),
+		"log-format": {"text", "json"}, "mode": modes(), "misbehave": misbehaviors,
 		"negotiate":      {"everybody", "nobody", "certificate", "bearer:"},
-		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"}, "transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
+		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"},
+		"transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
 	}
 	folders := []string{"dir", "save-dir", "write-streams"}
-	// Registering fails only for a flag that is not there, or has it already.
+	// Registering fails only for a flag that does not exist, or has a completion already.
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if list, known := values[f.Name]; known {
 			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))

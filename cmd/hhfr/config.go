@@ -15,15 +15,15 @@ import (
 // settings are the lines of a --config file, in order.
 type settings []setting
 
-// setting is the value of a flag, of one command or, without its name, of all. Without a flag it is
-// the line that names the command.
+// setting is the value of a flag, for one command or, without a command name, for all. Without a
+// flag it is the line that names the command.
 type setting struct {
 	line                 int
 	command, flag, value string
 }
 
-// of is what a command has for a flag: its own, else that of all commands; the zero value for none.
-// The last line counts.
+// of returns a command's setting for a flag: its own, otherwise that of all commands, otherwise the
+// zero value. The last line counts.
 func (s settings) of(command, flag string) (found setting) {
 	for _, one := range s {
 		if one.flag == flag && (one.command == command || one.command == "" && found.command == "") {
@@ -33,7 +33,8 @@ func (s settings) of(command, flag string) (found setting) {
 	return found
 }
 
-// readConfig reads a --config file: lines `flag = value`, below a line `[command]` for that command alone; # begins a comment.
+// readConfig reads a --config file of lines `flag = value`. Lines after `[command]` are for that
+// command alone; # begins a comment.
 func readConfig(name string) (all settings, err error) {
 	if name == "-" {
 		return nil, usage(errors.New("--config -: "+inputFlag), "")
@@ -70,17 +71,18 @@ func readConfig(name string) (all settings, err error) {
 // place names a line of a --config file.
 func place(name string, line int) string { return fmt.Sprintf("--config %s, line %d", name, line) }
 
-// sectionOf is how a --config file names a command.
+// sectionOf is the name of a command in a --config file.
 func sectionOf(c *cobra.Command) string {
 	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 }
 
-// variable is the environment's name for a flag.
+// variable is the environment variable of a flag.
 func variable(flag string) string {
 	return "HHFR_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fillFlags sets the flags that the command line does not: from HHFR_* variables, else from the --config file.
+// fillFlags sets the flags that the command line does not set: from HHFR_* variables, otherwise
+// from the --config file.
 func fillFlags(c *cobra.Command) error {
 	var file settings
 	name := c.Flags().Lookup("config").Value.String()
@@ -116,7 +118,7 @@ func fillFlags(c *cobra.Command) error {
 	return failed
 }
 
-// check refuses names that no command has, which are typing errors.
+// check rejects names that no command has: they are typing errors.
 func (s settings) check(root *cobra.Command, file string) error {
 	known := map[string][]string{"": flagsBelow(root)}
 	var commands []string
@@ -138,7 +140,7 @@ func (s settings) check(root *cobra.Command, file string) error {
 	return nil
 }
 
-// below are all commands of a tree but its root.
+// below returns all commands of a tree except its root.
 func below(c *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		all = append(append(all, sub), below(sub)...)
@@ -146,7 +148,7 @@ func below(c *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// flagsBelow are the flags of all commands of a tree.
+// flagsBelow returns the flags of all commands of a tree.
 func flagsBelow(root *cobra.Command) []string {
 	names := flagNames(root.PersistentFlags())
 	for _, c := range below(root) {

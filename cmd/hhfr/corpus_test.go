@@ -24,7 +24,7 @@ func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// firstLine hands out what a server says first.
+// firstLine passes on the first lines that a server prints.
 type firstLine struct{ lines chan []byte }
 
 func (f firstLine) Write(b []byte) (int, error) {
@@ -35,14 +35,15 @@ func (f firstLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// serveHere runs hhfr serve on free ports until the test stops it, and gives the URL of its echo service.
+// serveHere runs hhfr serve on free ports until the test stops it, and returns the URL of its echo
+// service.
 func serveHere(t testing.TB, args ...string) (url string, stop func()) {
 	t.Helper()
 	services, stop := servicesHere(t, args...)
 	return services["echo"].URL, stop
 }
 
-// servicesHere is serveHere that gives all services.
+// servicesHere is serveHere, but returns all services.
 func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,7 +78,8 @@ func lastSummary(t testing.TB, stdout string) summary {
 	return s.Summary
 }
 
-// TestCorpusThroughTheCommands: every real message, twice in one session, comes back byte for byte; decode and reconstruct give the same, the latter from raw octets and a copy of the server's store.
+// TestCorpusThroughTheCommands: every real message, twice in one session, comes back byte for byte;
+// decode and reconstruct give the same, the latter from raw bytes and a copy of the server's store.
 func TestCorpusThroughTheCommands(t *testing.T) {
 	paths := shared.Messages(t)
 	assert.GreaterOrEqual(t, len(paths), 378)
@@ -85,7 +87,8 @@ func TestCorpusThroughTheCommands(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	url, stop := serveHere(t, "--store", at("server"), "--sync", "4KiB")
 	args := append([]string{"stream", url}, paths...)
-	code, stdout, stderr := do(t, append(args, "--repeat", "2", "--sync", "4KiB", "--save-dir", at("out"), "--record", at("client.pcapng"), "--require-hhfr", "-o", "json")...)
+	code, stdout, stderr := do(t, append(args, "--repeat", "2", "--sync", "4KiB", "--save-dir", at("out"), "--record",
+		at("client.pcapng"), "--require-hhfr", "-o", "json")...)
 	require.Zero(t, code, stderr)
 	s := lastSummary(t, stdout)
 	require.Equal(t, 2*len(paths), s.Messages)
@@ -93,12 +96,14 @@ func TestCorpusThroughTheCommands(t *testing.T) {
 	stop()
 	require.NoError(t, os.CopyFS(at("copy"), os.DirFS(at("server"))))
 
-	code, _, stderr = do(t, "decode", at("client.pcapng"), "--store", at("copy"), "--save-dir", at("decoded"), "--write-streams", at("raw"))
+	code, _, stderr = do(t, "decode", at("client.pcapng"), "--store", at("copy"), "--save-dir", at("decoded"),
+		"--write-streams", at("raw"))
 	require.Zero(t, code, stderr)
 	raw, err := filepath.Glob(at("raw/*"))
 	require.NoError(t, err)
 	require.Len(t, raw, 2)
-	code, _, stderr = do(t, append(append([]string{"reconstruct"}, raw...), "--store", at("copy"), "--save-dir", at("rebuilt"))...)
+	code, _, stderr = do(t, append(append([]string{"reconstruct"}, raw...), "--store", at("copy"), "--save-dir",
+		at("rebuilt"))...)
 	require.Zero(t, code, stderr)
 
 	for i := range 2 * len(paths) {
@@ -106,13 +111,15 @@ func TestCorpusThroughTheCommands(t *testing.T) {
 		for _, from := range []string{"out", "decoded", "rebuilt"} {
 			for _, kind := range []string{"request", "reply"} {
 				name := fmt.Sprintf("%06d-%s.xml", i+1, kind)
-				require.True(t, bytes.Equal(want, shared.Read(t, filepath.Join(dir, from, name))), "%s/%s is not %s", from, name, paths[i%len(paths)])
+				require.True(t, bytes.Equal(want, shared.Read(t, filepath.Join(dir, from, name))), "%s/%s is not %s",
+					from, name, paths[i%len(paths)])
 			}
 		}
 	}
 }
 
-// TestTenFloats: at most 48 octets a message on the stream, framing and sync frames included, shape frames apart.
+// TestTenFloats: at most 48 bytes per message on the stream, including framing and sync frames,
+// without shape frames.
 func TestTenFloats(t *testing.T) {
 	paths := shared.Files(t, filepath.Join(shared.Dir(t, "workloads"), "w2-10floats"), nil)
 	url, stop := serveHere(t)
@@ -121,6 +128,6 @@ func TestTenFloats(t *testing.T) {
 	require.Zero(t, code, stderr)
 	s := lastSummary(t, stdout)
 	mean := float64(s.Stream.Sent-s.Shapes.Sent) / float64(len(paths))
-	t.Logf("%.1f octets a message, hello and close included", mean)
+	t.Logf("%.1f bytes per message, hello and close included", mean)
 	assert.LessOrEqual(t, mean, 48.0)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// count is a number of things: 1 message, 2 messages, 3 replies.
+// count formats a number of things: 1 message, 2 messages, 3 replies.
 func count[N ~int | ~int64 | ~uint64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -19,10 +19,10 @@ func count[N ~int | ~int64 | ~uint64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// plurals are what kinds of things found in captures are named by.
+// plurals are the nouns in the names of kinds of things found in captures.
 var plurals = regexp.MustCompile(`\b(connection|datagram|file|packet|request|stream)s\b`)
 
-// countKinds lists things by kind, whose names are plural; nothing for none.
+// countKinds lists things by kind, whose names are plural; "nothing" if there are none.
 func countKinds(kinds map[string]int) string {
 	var list []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {

@@ -13,7 +13,8 @@ func TestCount(t *testing.T) {
 	assert.Equal(t, "1 TCP connection", count(int64(1), "TCP connection"))
 	assert.Equal(t, "3 replies", count(uint64(3), "reply"))
 	assert.Equal(t, "nothing", countKinds(nil))
-	assert.Equal(t, "1 HTTP connection without SOAP, 2 TCP connections without data, 1 TLS connection (record inside), "+
+	assert.Equal(t, "1 HTTP connection without SOAP, 2 TCP connections without data, 1 TLS connection "+
+		"(record inside), "+
 		"1 other UDP datagram, 1 packet left out: link type 105", countKinds(map[string]int{
 		"TCP connections without data": 2, "HTTP connections without SOAP": 1, "other UDP datagrams": 1,
 		"TLS connections (record inside)": 1, "packets left out: link type 105": 1,

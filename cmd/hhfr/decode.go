@@ -23,7 +23,7 @@ type decodeOptions struct {
 	files                                []string
 	store, saveDir, writeStreams, output string
 	lenient                              bool
-	raw                                  bool // octets of streams, without a capture
+	raw                                  bool // bytes of streams, without a capture
 }
 
 func newDecode(env Env, g *global) *cobra.Command {
@@ -31,28 +31,33 @@ func newDecode(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "decode FILE…",
 		Short: "Show the SOAP messages of a capture: of hhfr streams, and plain in HTTP",
-		Long: `decode reads pcap or pcapng captures, or recordings of hhfr itself, and lists their SOAP messages:
-one line each (number, as in the names of --save-dir, time, client and server, session, exchange, kind, operation,
-octets on the wire, octets of the envelope, state), or all of them. On a terminal that is too narrow for that session,
-exchange and ends are left out. The client is who opened the connection, or was seen first. Streams are found by their content, over TCP and UDP, whatever
-their port; datagrams that were lost and sent again, or came out of order, are put in order. A connection that was upgraded to
-hhfr has plain SOAP before; the request that was upgraded and its reply on the stream are one exchange. Shapes come from the capture, or
-by their fingerprints from the store; so do unchanging headers, which two ends agreed to send once: they are put
-back from the negotiation in the capture, or the session's context in the store.
+		Long: `decode reads pcap or pcapng captures, or recordings of hhfr itself, and lists their
+SOAP messages: one line each (number, as in the names of --save-dir, time, client and server,
+session, exchange, kind, operation, bytes on the wire, bytes of the envelope, state), or all of
+them. On a terminal that is too narrow, session, exchange and endpoints are left out. The client is
+the endpoint that opened the connection, or was seen first. Streams are found by their content, over
+TCP and UDP, on any port; datagrams that were lost and sent again, or arrived out of order, are put
+in order. A connection that was upgraded to hhfr has plain SOAP before the upgrade; the request that
+was upgraded and its reply on the stream are one exchange. Shapes come from the capture, or by their
+fingerprints from the store. Unchanging headers, which two peers agreed to send once, are restored
+from the negotiation in the capture, or from the session's context in the store.
 
-Several captures are put together in the order of time. Files are read twice, so that each message has its final state.
-From a pipe, and from stdin (-), a message is listed as soon as it is whole, as unverified; when a check of its stream comes, a
-line says which messages are verified or withdrawn. Shapes that come later than a message are not waited for. So a capture can be watched while it grows:
+Several captures are merged in the order of time. Files are read twice, so that each message has its
+final state. From a pipe, and from stdin (-), a message is listed as soon as it is whole, as
+unverified; when a check of its stream arrives, a line says which messages are verified or
+withdrawn. decode does not wait for shapes that come later than a message. So a capture can be
+watched while it grows:
 tshark -w - | hhfr decode -
 
-What two proxies say to each other, beside the messages of their ends, is named in brackets; where it carries nothing
-of these, -v lists it.
+Messages between two proxies that are none of their client's or server's have a name in brackets; if
+they carry nothing of these, only -v lists them.
 
-A message is verified when the check of a later sync or close frame covers it; unverified while none does, withdrawn when its check is wrong.
-Plain SOAP in HTTP is unchecked: nothing in a capture says whether it is what was sent. Files of --save-dir whose
-messages are withdrawn have names that end in .withdrawn.
-Exit code 5: something is missing (packets, the end of the file, shapes), or was withdrawn; what is there is given. Ctrl-C
-ends the capture: what came is listed, with exit code 130.`,
+A message is verified when the check of a later sync or close frame covers it, unverified while none
+does, and withdrawn when its check is wrong. Plain SOAP in HTTP is unchecked: nothing in a capture
+says whether it is what was sent. Files of --save-dir whose messages are withdrawn have names that
+end in .withdrawn.
+Exit code 5: something is missing (packets, the end of the file, shapes), or was withdrawn; the rest
+is printed. Ctrl-C ends the capture: the messages before it are listed, with exit code 130.`,
 		Example: `  hhfr decode session.pcapng
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1
@@ -64,10 +69,13 @@ ends the capture: what came is listed, with exit code 130.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.store, "store", "", "context store with shapes that the capture lacks: "+strings.Join(engines.Forms(), " or "))
-	f.StringVar(&o.saveDir, "save-dir", "", "write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
-	f.StringVar(&o.writeStreams, "write-streams", "", "write the octets of each direction of each stream there, a file per contiguous run")
-	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 where something is missing")
+	f.StringVar(&o.store, "store", "", "context store with shapes that the capture lacks: "+
+		strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.saveDir, "save-dir", "",
+		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
+	f.StringVar(&o.writeStreams, "write-streams", "",
+		"write the bytes of each direction of each stream there, a file per contiguous run")
+	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
 	outputFlag(c, &o.output, "text", "json", "jsonl", "xml")
 	return c
 }
@@ -95,13 +103,14 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 		defer func() { err = errors.Join(err, runs.close()) }()
 		cfg.Octets = runs.write
 	}
-	// An interrupt ends the capture, whose messages up to there are shown.
+	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
 	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
 }
 
-// frugal has garbage collected before all memory together is more than decoding needs, however much comes by; unless who runs hhfr has set a limit (GOMEMLIMIT).
+// frugal makes the garbage collector run before memory exceeds what decoding needs, however much
+// arrives. A limit that the user has set (GOMEMLIMIT) takes precedence.
 func frugal() (undo func()) {
 	const enough = 48 << 20 // bytes
 	before := debug.SetMemoryLimit(-1)
@@ -111,10 +120,10 @@ func frugal() (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// starts reports whether no more than the beginnings of messages are of use.
+// starts reports whether only the beginnings of messages are needed.
 func (o *decodeOptions) starts() bool { return o.saveDir == "" && o.output == "text" }
 
-// names are the inputs, for people.
+// names lists the inputs for people.
 func (o *decodeOptions) names() string { return strings.Join(o.files, ", ") }
 
 // openReadOnly opens a store that must exist; nil for no name.
@@ -125,8 +134,9 @@ func openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
 	return engines.Open(ctx, spec, engines.Options{ReadOnly: true})
 }
 
-// present prints and saves what is decoded as it comes, and tells by its error what is missing.
-func present(ctx context.Context, env Env, g *global, o decodeOptions, r *capture.Reader, events iter.Seq2[capture.Event, error]) error {
+// present prints and saves what is decoded as it arrives; its error says what is missing.
+func present(ctx context.Context, env Env, g *global, o decodeOptions, r *capture.Reader,
+	events iter.Seq2[capture.Event, error]) error {
 	if o.saveDir != "" {
 		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
 			return err
@@ -159,22 +169,23 @@ func present(ctx context.Context, env Env, g *global, o decodeOptions, r *captur
 	return l.verdict(g, o, sum)
 }
 
-// verdict tells by an error what is missing.
+// verdict returns an error that says what is missing.
 func (l *listing) verdict(g *global, o decodeOptions, s *capture.Summary) error {
 	summarize(g, o, s, l)
 	switch {
 	case o.raw && len(s.Streams) == 0:
 		return &problem{exitMalformed, errors.New("no hhfr stream in " + o.names()),
-			"raw stream octets begin with a hello, or have a sync frame; captures are for hhfr decode"}
+			"raw stream bytes begin with a hello, or have a sync frame; captures are for hhfr decode"}
 	case s.Counts().Messages == 0 && len(s.Streams) == 0 && !s.Partial():
-		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(), instead(s)), ""}
+		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(),
+			instead(s)), ""}
 	case s.Partial() && !o.lenient:
 		return quiet(exitPartial)
 	}
 	return nil
 }
 
-// instead says what an input has instead of messages.
+// instead describes what an input has instead of messages.
 func instead(s *capture.Summary) string {
 	kinds := maps.Clone(s.Others)
 	for why, n := range s.Stats.Undecoded {

@@ -9,17 +9,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// listed is a message as it is listed. control says what it is for between two proxies, where it is no HTTP message.
+// listed is a message as it is listed. control is its purpose between two proxies, if it is no HTTP
+// message.
 type listed struct {
 	*capture.Decoded
 	control string
 }
 
-// idle reports whether a message is one of the proxies alone: it carries nothing of a client or a
+// idle reports whether a message concerns the proxies alone: it carries nothing of a client or a
 // server.
 func (m *listed) idle() bool { return m.control != "" && m.BodyOctets == 0 }
 
-// controls finds out which messages are between two proxies. It remembers the exchanges that wait for an empty reply.
+// controls detects messages between two proxies. It remembers the exchanges that wait for an empty
+// reply.
 type controls struct {
 	waiting map[int]bool
 	order   []int
@@ -50,7 +52,7 @@ func (c *controls) of(m *capture.Decoded) listed {
 	return l
 }
 
-// listing prints messages and what checks say of them, and counts what is to be said in the end.
+// listing prints messages and the results of checks, and counts what the summary needs.
 type listing struct {
 	w        io.Writer
 	output   string
@@ -68,7 +70,7 @@ func newListing(w io.Writer, output string, layout rowLayout) *listing {
 	return &listing{w: w, output: output, layout: layout, shapes: map[string]bool{}, contexts: map[string]bool{}}
 }
 
-// mostNames bounds what is remembered of what is missing.
+// mostNames bounds the names of missing things that are remembered.
 const mostNames = 4096
 
 func (l *listing) event(ev capture.Event, saveDir string) error {
@@ -137,7 +139,7 @@ func (l *listing) check(c *capture.Check) error {
 	return nil
 }
 
-// end prints what stands behind the messages.
+// end prints what follows the messages.
 func (l *listing) end(s *capture.Summary) error {
 	if l.output != "json" {
 		return nil
@@ -188,7 +190,7 @@ func writeXML(w io.Writer, m *listed) error {
 	return err
 }
 
-// lastOctet remembers the last octet that was written.
+// lastOctet remembers the last byte that was written.
 type lastOctet struct {
 	w     io.Writer
 	octet byte

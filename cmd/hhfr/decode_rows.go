@@ -12,16 +12,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// rowLayout says how rows of messages are printed.
+// rowLayout is the layout of rows of messages.
 type rowLayout struct {
 	width int        // of the terminal, in columns; 0: as wide as it takes
-	all   bool       // idle messages, too
-	ends  func() int // how long addresses are, as far as that is known
+	all   bool       // also idle messages
+	ends  func() int // length of addresses, as far as it is known
 
-	columns []listColumn // once there was a row
+	columns []listColumn // set by the first row
 }
 
-// listColumn is one of a list of messages.
+// listColumn is one column of a list of messages.
 type listColumn struct {
 	title string
 	width int // 0: the last one
@@ -29,13 +29,13 @@ type listColumn struct {
 	text  func(*listed) string
 }
 
-// leastOperation is how narrow names of operations may be before another column goes instead.
+// leastOperation is the minimum width of operation names; below it another column is dropped first.
 const leastOperation = 16
 
-// expendable are the columns that a terminal may be too narrow for, the first one first.
+// expendable are the columns that are dropped on a narrow terminal, in this order.
 var expendable = []string{"SESSION", "EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME"}
 
-// row prints a message, a line; before the first one the titles.
+// row prints a message on one line, and the titles before the first one.
 func (l *rowLayout) row(w io.Writer, m *listed) error {
 	if l.columns == nil {
 		l.columns = l.fit(l.columnsFor(m))
@@ -54,7 +54,7 @@ func (l *rowLayout) row(w io.Writer, m *listed) error {
 	return l.line(w, texts)
 }
 
-// check prints what a check says of messages that were listed before.
+// check prints the result of a check of messages that were listed before.
 func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
 	n, first, last := 0, 0, 0
 	var from *listed
@@ -86,7 +86,8 @@ func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
 	return err
 }
 
-// columnsFor are all columns, by the first message; those of ends only where a capture tells them.
+// columnsFor returns all columns, chosen by the first message; those of endpoints only if a capture
+// has them.
 func (l *rowLayout) columnsFor(first *listed) []listColumn {
 	ends := 0
 	if first.Src.IsValid() {
@@ -120,8 +121,8 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 	return all
 }
 
-// fit leaves out columns until what is left fits the width, and makes the names of operations as
-// wide as they may be then.
+// fit drops columns until the rest fits the width, and makes operation names as wide as that
+// allows.
 func (l *rowLayout) fit(columns []listColumn) []listColumn {
 	if l.width == 0 {
 		return columns
@@ -174,7 +175,7 @@ func (l *rowLayout) line(w io.Writer, texts []string) error {
 	return err
 }
 
-// orDash formats what there is, and gives a dash for what is not.
+// orDash formats a value that is there, and returns a dash otherwise.
 func orDash(there bool, format string, args ...any) string {
 	if !there {
 		return "-"
@@ -184,7 +185,7 @@ func orDash(there bool, format string, args ...any) string {
 
 func addressText(a netip.AddrPort) string { return orDash(a.IsValid(), "%v", a) }
 
-// directionText points to the end that a message goes to.
+// directionText is an arrow to the endpoint that receives a message.
 func directionText(m *listed) string {
 	if m.Src == m.Client() {
 		return "->"
@@ -216,7 +217,8 @@ func kindOf(m *listed) string {
 	return "request"
 }
 
-// operationText is what a message asks for: of the service, or, in brackets, of the other proxy.
+// operationText is the operation that a message requests: of the service, or, in brackets, of the
+// other proxy.
 func operationText(m *listed) string {
 	if m.control != "" {
 		return "(" + m.control + ")"
@@ -235,7 +237,7 @@ func stateText(m *listed) string {
 	return m.State.String() + why + placeText(m.Place)
 }
 
-// placeText tells the place of a message behind its state: nothing, if it has none.
+// placeText is the place of a message, printed after its state; empty if it has none.
 func placeText(p frame.Place) string {
 	switch {
 	case p.Number == 0:
@@ -248,7 +250,7 @@ func placeText(p frame.Place) string {
 	return fmt.Sprintf(", number %d", p.Number)
 }
 
-// printable leaves nothing in a text that would move a terminal's cursor.
+// printable removes everything from a text that would move a terminal's cursor.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
@@ -258,7 +260,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// shorten makes a printable text fit so many columns.
+// shorten fits a printable text into n columns.
 func shorten(s string, n int) string {
 	s = printable(s)
 	if r := []rune(s); len(r) > n {

@@ -8,10 +8,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// runFiles writes the octets of streams, a file per contiguous run.
+// runFiles writes the bytes of streams, one file per contiguous run.
 type runFiles struct {
 	dir  string
-	runs map[[2]int]*runFile // by stream and direction: the last of each
+	runs map[[2]int]*runFile // the last of each, by stream and direction
 	open int
 }
 
@@ -22,7 +22,7 @@ type runFile struct {
 	end  int64 // in the direction
 }
 
-// mostRunFiles bounds the files that are open at a time.
+// mostRunFiles bounds the files that are open at once.
 const mostRunFiles = 64
 
 func (r *runFiles) write(stream, direction int, offset int64, b []byte) error {
@@ -35,7 +35,8 @@ func (r *runFiles) write(stream, direction int, offset int64, b []byte) error {
 				return err
 			}
 		}
-		f, flags = &runFile{name: filepath.Join(r.dir, capture.RunName(stream, direction, offset))}, os.O_TRUNC|os.O_CREATE
+		f, flags = &runFile{name: filepath.Join(r.dir, capture.RunName(stream, direction, offset))},
+			os.O_TRUNC|os.O_CREATE
 		if r.runs == nil {
 			r.runs = map[[2]int]*runFile{}
 		}

@@ -8,26 +8,26 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// summarize tells what was found and what is missing.
+// summarize logs what was found and what is missing.
 func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	g.note("%s", found(r))
 	for i, s := range r.Streams {
 		out, back := s.Octets[0], s.Octets[1]
-		g.note("stream %d: messages %d + %d octets, shapes %d + %d, sync %d + %d", i+1,
+		g.note("stream %d: messages %d + %d bytes, shapes %d + %d, sync %d + %d", i+1,
 			out.Data, back.Data, out.Shape, back.Shape, out.Sync, back.Sync)
 		for _, p := range s.Problems {
 			g.warn("stream %d: %s", i+1, shorten(p, 300))
 		}
 		if s.Cut {
-			g.warn("stream %d is not whole: a direction begins without its hello, ends without its close, or lacks octets",
-				i+1)
+			g.warn("stream %d is not whole: "+
+				"a direction begins without its hello, ends without its close, or lacks bytes", i+1)
 		}
 	}
 	if idle := l.idle; idle > 0 && o.output == "text" && !g.verbose {
 		g.note("%s of the proxies alone left out; -v lists all", count(idle, "message"))
 	}
 	if n := r.Others[capture.OtherUpgraded]; n > 0 {
-		g.warn("%s upgraded to hhfr, and no hello came behind", count(n, "connection"))
+		g.warn("%s upgraded to hhfr, and no hello came after", count(n, "connection"))
 	}
 	if l.messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.warn("%v; found instead: %s", capture.ErrNothing, instead(r))
@@ -37,13 +37,13 @@ func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	}
 	if r.Stats.Gaps > 0 {
 		g.warn("%s in the capture, with at least %s missing",
-			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
+			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "byte"))
 	}
 	warnOfLack(g, o, r, l.lacking, count(len(l.shapes), "shape"))
 	warnOfContexts(g, o, r, l)
 }
 
-// found is what was found, in one line.
+// found describes what was found, in one line.
 func found(r *capture.Summary) string {
 	c, list := r.Counts(), []string{}
 	if r.Stats.Packets > 0 {
@@ -71,8 +71,8 @@ func found(r *capture.Summary) string {
 	return strings.Join(list, ", ") + "; " + strings.Join(messages, ", ")
 }
 
-// warnOfContexts tells how many messages need contexts of sessions with unchanging headers that nobody has: one line, however
-// many they are.
+// warnOfContexts warns how many messages need contexts of sessions with unchanging headers that no
+// store has: in one line, however many there are.
 func warnOfContexts(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	those := count(len(l.contexts), "context")
 	for uri := range l.contexts {
@@ -83,7 +83,7 @@ func warnOfContexts(g *global, o decodeOptions, r *capture.Summary, l *listing) 
 	warnOfLack(g, o, r, l.lackingContexts, those)
 }
 
-// warnOfLack does so of anything.
+// warnOfLack warns in the same way of any missing thing.
 func warnOfLack(g *global, o decodeOptions, r *capture.Summary, messages int, what string) {
 	if messages == 0 {
 		return
@@ -104,8 +104,8 @@ func warnOfLack(g *global, o decodeOptions, r *capture.Summary, messages int, wh
 	g.warn("%s the store %s has", those, o.store)
 }
 
-// shapeName is what people know a missing shape by: the beginning of its fingerprint, which is all
-// that some streams tell of it.
+// shapeName is the short name of a missing shape: the beginning of its fingerprint. Some streams
+// carry no more of it.
 func shapeName(uri string) string {
 	const digits = 16
 	name := strings.TrimPrefix(uri, shape.URIPrefix)

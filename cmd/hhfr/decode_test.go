@@ -17,13 +17,17 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// A capture that grows is listed while it does: a row when its message is whole, and a line when a check comes.
+// A growing capture is listed meanwhile: a row when its message is whole, and a line for each
+// check.
 func TestRowsBeforeTheEnd(t *testing.T) {
 	file := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	for output, expect := range map[string][3]string{
-		"text":  {`^     2 .* request +GetForecastResponse .* unverified$`, `^verified: \d+ messages? of .*, numbers? 2`, ` Fault .* unverified$`},
-		"jsonl": {`^\{"number":2,.*"kind":"request",.*"state":"unverified"`, `^\{"check":"verified",.*"direction":"out","from":2,"to":2,"messages":1\}$`, `"index":16,.*"state":"unverified"`},
-		"xml":   {`GetForecastResponse`, `</`, `Fault`},
+		"text": {`^     2 .* request +GetForecastResponse .* unverified$`,
+			`^verified: \d+ messages? of .*, numbers? 2`, ` Fault .* unverified$`},
+		"jsonl": {`^\{"number":2,.*"kind":"request",.*"state":"unverified"`,
+			`^\{"check":"verified",.*"direction":"out","from":2,"to":2,"messages":1\}$`,
+			`"index":16,.*"state":"unverified"`},
+		"xml": {`GetForecastResponse`, `</`, `Fault`},
 	} {
 		t.Run(output, func(t *testing.T) {
 			in, grow := io.Pipe()
@@ -31,7 +35,8 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 			ended := make(chan int, 1)
 			var errs bytes.Buffer
 			go func() {
-				ended <- execute(t.Context(), Env{In: in, Out: out, Err: &errs}, []string{"decode", "-", "-q", "-o", output})
+				ended <- execute(t.Context(), Env{In: in, Out: out, Err: &errs},
+					[]string{"decode", "-", "-q", "-o", output})
 				_ = out.Close()
 			}()
 			lines := bufio.NewScanner(rows)
@@ -45,7 +50,7 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 				}
 				assert.Fail(t, "the end comes before", pattern)
 			}
-			const half = 12000 // of the octets: the requests
+			const half = 12000 // of the bytes: the requests
 			go func() { _, _ = grow.Write(file[:half]) }()
 			until(expect[0])
 			until(expect[1])
@@ -65,13 +70,15 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// One object has the final states, wherever it comes from.
+// One object has the final states, for every kind of input.
 func TestReportFromAPipe(t *testing.T) {
 	file := shared.Testdata(t, "pcap", "session.pcapng")
 	code, want, stderr := do(t, "decode", file, "-o", "json")
 	require.Equal(t, exitDone, code, stderr)
 	var out, errs bytes.Buffer
-	require.Equal(t, exitDone, execute(t.Context(), Env{In: bytes.NewReader(shared.Read(t, file)), Out: &out, Err: &errs}, []string{"decode", "-", "-o", "json"}), &errs)
+	require.Equal(t, exitDone, execute(t.Context(),
+		Env{In: bytes.NewReader(shared.Read(t, file)), Out: &out, Err: &errs}, []string{"decode", "-", "-o", "json"}),
+		&errs)
 	assert.Equal(t, want, out.String())
 	var r report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
@@ -79,12 +86,14 @@ func TestReportFromAPipe(t *testing.T) {
 	assert.NotContains(t, out.String(), "unverified")
 }
 
-// A message that is withdrawn says so in its row, or in a line behind it; its file has another name, and the exit code counts it.
+// A withdrawn message is marked in its row, or in a line after it; its file has another name, and
+// the exit code counts it.
 func TestWithdrawnMessages(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	require.NoError(t, os.WriteFile(at("1.txt"), []byte("<a>first</a>"), 0o600))
-	code, _, stderr := do(t, "transcode", at("1.txt"), "--out", at("packed.hhfr"), "--without", "columns,memory,zstd", "-q")
+	code, _, stderr := do(t, "transcode", at("1.txt"), "--out", at("packed.hhfr"), "--without", "columns,memory,zstd",
+		"-q")
 	require.Equal(t, exitDone, code, stderr)
 	octets := shared.Read(t, at("packed.hhfr"))
 	where := bytes.LastIndex(octets, []byte("first"))
@@ -96,7 +105,8 @@ func TestWithdrawnMessages(t *testing.T) {
 	assert.Equal(t, exitPartial, code)
 	assert.Regexp(t, ` one-way .* withdrawn: its check is wrong\n`, out)
 	var rows, errs bytes.Buffer
-	code = execute(t.Context(), Env{In: bytes.NewReader(octets), Out: &rows, Err: &errs}, []string{"reconstruct", "-", "--save-dir", at("pipe")})
+	code = execute(t.Context(), Env{In: bytes.NewReader(octets), Out: &rows, Err: &errs},
+		[]string{"reconstruct", "-", "--save-dir", at("pipe")})
 	assert.Equal(t, exitPartial, code)
 	assert.Regexp(t, ` one-way .* unverified\nwithdrawn: 1 message of session [0-9a-f]{8}, number 1\n`, rows.String())
 	assert.Contains(t, errs.String(), "1 withdrawn")
@@ -109,7 +119,7 @@ func TestWithdrawnMessages(t *testing.T) {
 	}
 }
 
-// Two captures are one list.
+// Two captures make one list.
 func TestDecodeSeveral(t *testing.T) {
 	session, datagrams := shared.Testdata(t, "pcap", "session.pcapng"), shared.Testdata(t, "pcap", "datagrams.pcap")
 	code, out, stderr := do(t, "decode", session, datagrams)

@@ -20,9 +20,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// A request that was upgraded and its reply on the stream are one exchange in lists, reports and files; the
-// octets of the stream alone give the reply under the same number, and no form of output has the token that
-// the session can be joined by next.
+// An upgraded request and its reply on the stream are one exchange in lists, reports and files. The
+// bytes of the stream alone give the reply under the same number. No output has the token by which
+// the session can be joined next.
 func TestDecodeUpgraded(t *testing.T) {
 	file := shared.Testdata(t, "pcap", "upgraded.pcapng")
 	dir, raw, again := t.TempDir(), t.TempDir(), t.TempDir()
@@ -63,7 +63,7 @@ func TestDecodeUpgraded(t *testing.T) {
 	assert.Equal(t, "/service", r.Streams[0].Path)
 }
 
-// A connection that was upgraded, and on which nothing followed, is told.
+// An upgraded connection on which nothing followed is reported.
 func TestDecodeUpgradedWithoutHello(t *testing.T) {
 	file := shared.Read(t, shared.Testdata(t, "pcap", "upgraded.pcapng"))
 	at := bytes.Index(file, []byte("\x01HHFR/1\n"))
@@ -79,7 +79,8 @@ func TestDecodeUpgradedWithoutHello(t *testing.T) {
 	client, server := net.Pipe()
 	c := rec.Conn(client)
 	const fields = "Connection: Upgrade\r\nUpgrade: hhfr/1\r\n"
-	for _, turn := range []string{"POST / HTTP/1.1\r\n" + fields + "Content-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
+	for _, turn := range []string{"POST / HTTP/1.1\r\n" + fields +
+		"Content-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
 		"HTTP/1.1 101 Switching Protocols\r\n" + fields + "\r\n"} {
 		from, to := net.Conn(c), server
 		if strings.HasPrefix(turn, "HTTP") {
@@ -96,17 +97,18 @@ func TestDecodeUpgradedWithoutHello(t *testing.T) {
 	require.NoError(t, os.WriteFile(short, cut.Bytes(), 0o600))
 	code, _, stderr := do(t, "decode", short)
 	assert.Equal(t, exitPartial, code)
-	assert.Contains(t, stderr, "1 connection upgraded to hhfr, and no hello came behind")
+	assert.Contains(t, stderr, "1 connection upgraded to hhfr, and no hello came after")
 }
 
-// The field that offers a stream beside a reply is one as any other: lists have none of them.
+// The field that offers a stream beside a reply is an ordinary one: lists do not show it.
 func TestTokensOfFieldsAreNotListed(t *testing.T) {
 	const token = "00112233445566778899aabbccddeeff"
-	const envelope = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m/></s:Body></s:Envelope>`
+	const envelope = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m/></s:Body>` +
+		`</s:Envelope>`
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header()["HHFR"] = []string{`1;address=":8443";session="urn:uuid:05000000-0000-0000-0000-000000000000";token="` +
-			token + `";lifetime=3600;transport=tls`}
+		w.Header()["HHFR"] = []string{`1;address=":8443";session="urn:uuid:05000000-0000-0000-0000-000000000000"` +
+			`;token="` + token + `";lifetime=3600;transport=tls`}
 		_, _ = io.WriteString(w, envelope)
 	}))
 	defer service.Close()

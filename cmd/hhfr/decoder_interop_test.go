@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropDecoderOfCompressedSegments: the Python decoder, with libzstd, gives the vectors and all messages of the corpus back from a stream with every stage.
+// TestInteropDecoderOfCompressedSegments: the Python decoder, with libzstd, returns the vectors and
+// all messages of the corpus from a stream with every stage.
 func TestInteropDecoderOfCompressedSegments(t *testing.T) {
 	python, script, dir := pythonWithZstd(t), shared.Testdata(t, "..", "scripts", "decode.py"), t.TempDir()
 	run := func(args ...string) string {
@@ -34,11 +35,13 @@ func TestInteropDecoderOfCompressedSegments(t *testing.T) {
 	require.Zero(t, code, stderr)
 	assert.Equal(t, len(files), strings.Count(run("stream", stream, "--store", dir, "--save-dir", back), " verified\n"))
 	for i, path := range files {
-		require.Equal(t, string(shared.Read(t, path)), string(shared.Read(t, filepath.Join(back, fmt.Sprintf("%06d-request.xml", i+1)))), path)
+		require.Equal(t, string(shared.Read(t, path)),
+			string(shared.Read(t, filepath.Join(back, fmt.Sprintf("%06d-request.xml", i+1)))), path)
 	}
 }
 
-// pythonWithZstd is a Python that has a module for zstd: the one at hand, or one beside it into which the module is put.
+// pythonWithZstd is a Python with a module for zstd: the installed one, or a virtual environment
+// into which the module is installed.
 func pythonWithZstd(t *testing.T) string {
 	for _, module := range []string{"compression.zstd", "zstandard"} {
 		if exec.CommandContext(t.Context(), "python3", "-c", "import "+module).Run() == nil {
@@ -46,7 +49,8 @@ func pythonWithZstd(t *testing.T) string {
 		}
 	}
 	env := t.TempDir()
-	for _, c := range [][]string{{"python3", "-m", "venv", env}, {filepath.Join(env, "bin", "pip"), "-q", "install", "zstandard"}} {
+	for _, c := range [][]string{{"python3", "-m", "venv", env},
+		{filepath.Join(env, "bin", "pip"), "-q", "install", "zstandard"}} {
 		out, err := exec.CommandContext(t.Context(), c[0], c[1:]...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}

@@ -21,16 +21,23 @@ func newDemo(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "The whole thing in a minute on this machine",
-		Long: `demo starts a server and a client on this machine, each with a context store of its own, negotiates, and sends messages modelled on cameras (ONVIF),
-home gateways (CWMP) and mail (EWS) to the echo service over the stream, twice each. It compares what comes back and prints what travelled.
+		Long: `demo starts a server and a client on this machine, each with a context store of its
+own, negotiates, and sends messages modeled on cameras (ONVIF), home gateways (CWMP) and mail (EWS)
+to the echo service over the stream, twice each. It compares the replies with the requests and
+prints what traveled.
 
-Then some of the messages go over an emulated thin link, twice: as plain SOAP over one connection, over a stream, over a stream between ends that have met, and through a pair of proxies around the link. The
-clock runs faster than the link; the times are those of the link. Each is held against what the session's own octets and round trips take, by bandwidth and round trip: a session that is more than 10 % off, or in which
-computing took more than 5 % of the time, is lived through again at half the speed, and once more.
+Then some of the messages go over an emulated thin link, twice: as plain SOAP over one connection,
+over a stream, over a stream between peers that have met, and through a pair of proxies around the
+link. The clock runs faster than the link; the times are those of the link. Each time is compared
+with what the session's own bytes and round trips take, by bandwidth and round trip. A session that
+is more than 10 % off, or in which computing took more than 5 % of the time, is rerun at half the
+speed, up to twice.
 
-What went over the link is recorded. The messages are found again in the captures, and rebuilt from the octets of the streams and the store, and compared with what was sent. The files stay in --dir.
+What went over the link is recorded. The messages are decoded from the captures, rebuilt from the
+bytes of the streams and the store, and compared with what was sent. The files stay in --dir.
 
-Exit code 1: a message is not as it was sent, or a time is not that of the link (the machine is too slow or too busy; try --speed).
+Exit code 1: a message is not as it was sent, or a time is not that of the link (the machine is too
+slow or too busy; try --speed).
 With HHFR_SHARED set to a folder with corpus/messages, the messages are those of the corpus.`,
 		Example: "  hhfr demo\n  hhfr demo --link edge --dir tour -o json",
 		Args:    takes(),
@@ -42,9 +49,12 @@ With HHFR_SHARED set to a folder with corpus/messages, the messages are those of
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&cfg.Link, "link", "gprs", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000")
-	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
-	f.StringVar(&cfg.Dir, "dir", "", "folder for captures, streams and store; empty: a new one where the system keeps temporary files")
+	f.StringVar(&cfg.Link, "link", "gprs", "the link: "+strings.Join(link.Names(), ", ")+
+		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000")
+	f.Float64Var(&cfg.Speed, "speed", 0,
+		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
+	f.StringVar(&cfg.Dir, "dir", "", "folder for captures, streams and store; empty: a new one where the system "+
+		"keeps temporary files")
 	outputFlag(c, &output, "text", "json")
 	return c
 }
@@ -79,7 +89,9 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		}
 		return err
 	case output == "json":
-		if werr := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows, "total": demo.Total(r.Rows), "link": cfg.Link, "ways": r.Ways, "same": r.Same(), "dir": cfg.Dir}); werr != nil {
+		if werr := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows,
+			"total": demo.Total(r.Rows), "link": cfg.Link, "ways": r.Ways, "same": r.Same(),
+			"dir": cfg.Dir}); werr != nil {
 			return werr
 		}
 	default:
@@ -101,7 +113,7 @@ const (
 	wayLine  = "%-28s %6.0f %8.0f %4.1f%% %6d %8d %4.4g %4.1f%%  %s\n"
 )
 
-// demoRows prints what each of so many messages cost, as it is done, and then all together.
+// demoRows prints the cost of each of many messages as it ends, and then the total.
 func demoRows(w io.Writer, many int) func(demo.Row) {
 	var rows []demo.Row
 	return func(r demo.Row) {
@@ -115,22 +127,25 @@ func demoRows(w io.Writer, many int) func(demo.Row) {
 		fmt.Fprintf(w, demoLine, shorten(r.Name, 31), r.SOAP+r.Heads, r.Shapes, r.First, r.Next, r.Ratio(), same)
 		if len(rows) == many {
 			total := demo.Total(rows)
-			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(demoLine, "total", total.SOAP+total.Heads, total.Shapes, total.First, total.Next, total.Ratio(), ""), " \n"))
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(demoLine, "total", total.SOAP+total.Heads, total.Shapes,
+				total.First, total.Next, total.Ratio(), ""), " \n"))
 		}
 	}
 }
 
-// demoWays prints a line for each session over the link, as it is done.
+// demoWays prints a line for each session over the link as it ends.
 func demoWays(w io.Writer, cfg demo.Config) func(demo.SessionRun) {
-	names := map[string]string{demo.SOAP: "plain SOAP, connection kept", demo.Stream: "hhfr stream", demo.Again: "hhfr stream, ends met before", demo.Pair: "plain SOAP, proxies between"}
+	names := map[string]string{demo.SOAP: "plain SOAP, connection kept", demo.Stream: "hhfr stream",
+		demo.Again: "hhfr stream, ends met before", demo.Pair: "plain SOAP, proxies between"}
 	begun := false
 	return func(way demo.SessionRun) {
 		if !begun {
-			p, _ := link.ParseProfile(cfg.Link) // the tour has parsed it
+			p, _ := link.ParseProfile(cfg.Link) // the demo has parsed it
 			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), in its own time,\n%s there and back.\n"+
-				"COMPUTED: octets by bandwidth, and round trips; OFF: how far MS is from it.\n"+
+				"COMPUTED: bytes by bandwidth, and round trips; OFF: how far MS is from it.\n"+
 				"K: how many times faster the clock ran; CPU: share of the time spent computing.\n"+
-				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, count(way.Messages, "message"))
+				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000,
+				p.RTT, count(way.Messages, "message"))
 			fmt.Fprintf(w, wayHead, "WAY", "MS", "COMPUTED", "OFF", "SENT", "RECEIVED", "K", "CPU", "N")
 		}
 		begun = true
@@ -144,11 +159,12 @@ func demoWays(w io.Writer, cfg demo.Config) func(demo.SessionRun) {
 		if !way.Good() {
 			after += "  NOT THE LINK'S"
 		}
-		fmt.Fprintf(w, wayLine, names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received, way.Speed, 100*way.CPU, after)
+		fmt.Fprintf(w, wayLine, names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received,
+			way.Speed, 100*way.CPU, after)
 	}
 }
 
-// demoEnd prints what the captures told, and how to look into them.
+// demoEnd prints what the captures showed, and how to look into them.
 func demoEnd(env Env, g *global, cfg demo.Config, r *demo.TourReport) {
 	const line = "%-14s %7s %7s  %s\n"
 	store := filepath.Join(cfg.Dir, demo.StoreDir)
@@ -165,7 +181,8 @@ func demoEnd(env Env, g *global, cfg demo.Config, r *demo.TourReport) {
 				look = "hhfr reconstruct " + filepath.Join(w.Octets, "*.bin") + " --store " + store
 			}
 			sent := 2 * w.Messages
-			fmt.Fprintf(env.Out, line, filepath.Base(w.Capture), fmt.Sprintf("%d/%d", w.Found, sent), fmt.Sprintf("%d/%d", w.Rebuilt, sent), look)
+			fmt.Fprintf(env.Out, line, filepath.Base(w.Capture), fmt.Sprintf("%d/%d", w.Found, sent),
+				fmt.Sprintf("%d/%d", w.Rebuilt, sent), look)
 		}
 	}
 	g.note("%s over session %s (%s)", count(2*len(r.Rows), "message"), r.Agreed.Session, r.Agreed.Representation)
@@ -174,7 +191,7 @@ func demoEnd(env Env, g *global, cfg demo.Config, r *demo.TourReport) {
 	}
 }
 
-// demoMessages are those of the corpus if there is one, else those built in.
+// demoMessages are those of the corpus if there is one, otherwise those built in.
 func demoMessages() ([]demo.TourMessage, error) {
 	shared := os.Getenv("HHFR_SHARED")
 	if shared == "" {
@@ -185,7 +202,8 @@ func demoMessages() ([]demo.TourMessage, error) {
 		return !strings.HasSuffix(path, ".wsdl") && !strings.HasSuffix(path, ".xsd")
 	})
 	if err != nil {
-		return nil, &problem{exitUsage, fmt.Errorf("HHFR_SHARED: %s: %w", dir, err), "unset HHFR_SHARED for the messages built in"}
+		return nil, &problem{exitUsage, fmt.Errorf("HHFR_SHARED: %s: %w", dir, err),
+			"unset HHFR_SHARED for the messages built in"}
 	}
 	return messages, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// said collects what a process says, to be read while it runs.
+// said collects the output of a process, to be read while it runs.
 type said struct {
 	mu  sync.Mutex
 	all strings.Builder
@@ -36,8 +36,8 @@ func (s *said) String() string {
 	return s.all.String()
 }
 
-// TestServeWithoutDescriptors: clients take all file descriptors that a server has, at either port.
-// It warns once for each, and serves on when they have left.
+// TestServeWithoutDescriptors: clients take all file descriptors of a server, at either port. It
+// warns once for each, and continues to serve when they have left.
 func TestServeWithoutDescriptors(t *testing.T) {
 	const command = `ulimit -n 64 && exec hhfr serve --listen 127.0.0.1:0 --udp none --tcp 127.0.0.1:0 -o json`
 	server := exec.CommandContext(t.Context(), shared.Program(t, "sh"), "-c", command)

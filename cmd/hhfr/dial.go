@@ -29,10 +29,10 @@ type dialer struct {
 	recording *recording
 	network   *network
 	log       *slog.Logger
-	late      func(number uint64, reply *streamer.Message, err error) // nil: nobody wants replies to an earlier run
+	late      func(number uint64, reply *streamer.Message, err error) // nil: replies to an earlier run are not wanted
 }
 
-// dial opens the session, with all connections recorded and their octets counted.
+// dial opens the session; all connections are recorded and their bytes counted.
 func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	o := &d.options
 	book := binary.NewBook(ctxstore.Shapes{Store: d.store})
@@ -55,7 +55,7 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 		cfg.RememberFor = -1
 	}
 	var err error
-	cfg.OnAgreed = func(string, negotiate.Agreed) {} // the command tells it by itself
+	cfg.OnAgreed = func(string, negotiate.Agreed) {} // the command reports it itself
 	if cfg.OfferFields, err = sender.ParseFields(o.fields); err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	return session.Dial(ctx, o.url, cfg)
 }
 
-// fieldsFlag is -H of commands that make offers.
+// fieldsFlag declares -H for commands that make offers.
 func fieldsFlag(f *pflag.FlagSet, fields *[]string, goesWith string) {
 	f.StringArrayVarP(fields, "header", "H", nil,
 		"a further HTTP field, Name: value, with "+goesWith+"; may be given again")
 }
 
-// checkFields is why fields of -H cannot be sent; nil if they can.
+// checkFields returns why fields of -H cannot be sent; nil if they can.
 func checkFields(fields []string) error {
 	if _, err := sender.ParseFields(fields); err != nil {
 		return usage(fmt.Errorf("--header: %w", err), "")
@@ -94,8 +94,7 @@ func checkFields(fields []string) error {
 	return nil
 }
 
-// tellPlain warns that a session speaks plain SOAP, if it does, and says what would help where that
-// is known.
+// tellPlain warns if a session uses plain SOAP, and gives the remedy if one is known.
 func tellPlain(g *global, agreed negotiate.Agreed) {
 	if agreed.HHFR {
 		return
@@ -113,7 +112,7 @@ func (d dialer) session(f negotiate.Facts, c net.Conn) {
 	d.network.plain.leave(c)
 }
 
-// http is what negotiation and plain SOAP go over.
+// http is the transport of negotiation and plain SOAP.
 func (d dialer) http() *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = d.options.concurrency
@@ -127,14 +126,15 @@ func (d dialer) http() *http.Transport {
 		}
 		return d.network.plain.count(c), nil
 	}
-	transport.TLSClientConfig = d.secure.config // for those behind a proxy of the environment's
+	transport.TLSClientConfig = d.secure.config // for servers behind a proxy from the environment
 	transport.DialContext = d.recording.over(open)
 	transport.DialTLSContext = d.dialTLS(open)
 	return transport
 }
 
-// dialTLS gives a dial function of TLS inside the connections of another. A recording has what is
-// inside; of a connection that the server takes for a stream, it has that as it has every stream.
+// dialTLS returns a dial function of TLS inside the connections of another. A recording has the
+// cleartext. If the server turns a connection into a stream, the recording has it like every
+// stream.
 func (d dialer) dialTLS(open pcapng.DialFunc) pcapng.DialFunc {
 	secure := d.secure.over(open)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

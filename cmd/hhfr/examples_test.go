@@ -22,15 +22,18 @@ import (
 // servers are the commands that run until they are interrupted.
 var servers = map[string]bool{"serve": true, "proxy": true}
 
-// measuring are the commands that fail where the machine is too busy to measure.
+// measuring are the commands that fail if the machine is too busy to measure.
 var measuring = map[string]bool{"bench": true, "demo": true}
 
-// TestExamples: the lines of the help texts work as pasted, in their order, where the files they name are there. Only addresses are other ones; examples of servers elsewhere, and of commands that measure, are left out.
+// TestExamples: the lines of the help texts work as pasted, in their order, with the files that
+// they name. Only addresses are replaced. Examples of servers elsewhere, and of commands that
+// measure, are left out.
 func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are for a POSIX shell")
 	}
-	service, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "server.db")) // exactly-once needs one that persists
+	// exactly-once needs a persistent store
+	service, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "server.db"))
 	defer stop()
 	u, err := url.Parse(service)
 	require.NoError(t, err)
@@ -44,7 +47,8 @@ func TestExamples(t *testing.T) {
 			for line := range strings.Lines(c.Example) {
 				line = strings.TrimSpace(line)
 				switch {
-				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"), measuring[commandOf(root, line)]:
+				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"),
+					measuring[commandOf(root, line)]:
 				case servers[commandOf(root, line)]:
 					serveExample(t, exampleFiles(t), strings.ReplaceAll(line, ":9090", ":0")+" --listen 127.0.0.1:0")
 				default:
@@ -55,7 +59,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// commandOf is the name of the command that a line begins with.
+// commandOf is the name of the command at the beginning of a line.
 func commandOf(root *cobra.Command, line string) string {
 	c, _, err := root.Find(strings.Fields(line)[1:])
 	if err != nil {
@@ -64,7 +68,7 @@ func commandOf(root *cobra.Command, line string) string {
 	return c.Name()
 }
 
-// exampleFiles makes a folder with the files that examples name.
+// exampleFiles creates a folder with the files that examples name.
 func exampleFiles(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -73,7 +77,8 @@ func exampleFiles(t *testing.T) (dir string) {
 	recording := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	for name, octets := range map[string][]byte{
 		"add.xml": []byte(entryMessage(1)), "more.xml": []byte(entryMessage(2)),
-		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body, "requests.xml": append(message, body...),
+		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body,
+		"requests.xml":   append(message, body...),
 		"tenant.xml":     []byte(tenantBlock),
 		"session.pcapng": recording, "server.pcapng": recording,
 	} {
@@ -98,10 +103,10 @@ func runExample(t *testing.T, dir, line string) {
 	require.NotContains(t, string(out), "hhfr: error:", line)
 }
 
-// serveExample runs a server until it says something, and ends it.
+// serveExample runs a server until it prints something, and ends it.
 func serveExample(t *testing.T, dir, line string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a server that never says anything
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a server that never prints anything
 	defer cancel()
 	c := example(ctx, dir, "exec "+line)
 	var errs strings.Builder

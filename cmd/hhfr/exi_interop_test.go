@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropEXI: our octets per message, framing included, beside those of EXI at its best without a compressor: strict, by a schema that knows every element and type.
+// TestInteropEXI compares our bytes per message, framing included, with those of EXI at its best
+// without a compressor: strict, by a schema that knows every element and type.
 func TestInteropEXI(t *testing.T) {
 	limits := map[string]float64{
 		"w2-10floats": 0.85, "w2-100floats": 0.85, "w2-1000floats": 0.85,
@@ -33,13 +34,13 @@ func TestInteropEXI(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, files)
 			ours := streamOctets(t, files)
-			t.Logf("%.1f octets a message, EXI %.1f: %.2f", ours, exi[folder], ours/exi[folder])
+			t.Logf("%.1f bytes per message, EXI %.1f: %.2f", ours, exi[folder], ours/exi[folder])
 			assert.LessOrEqual(t, ours, limits[filepath.Base(folder)]*exi[folder])
 		})
 	}
 }
 
-// exiSizes gives the mean size of the EXI of the messages of each folder, by EXIficient.
+// exiSizes returns the mean EXI size of the messages of each folder, by EXIficient.
 func exiSizes(t *testing.T, folders []string) map[string]float64 {
 	dir := shared.Testdata(t, "interop", "exi")
 	lib := t.TempDir()
@@ -52,8 +53,10 @@ func exiSizes(t *testing.T, folders []string) map[string]float64 {
 		require.NoError(t, err, "%s: %s%s", program, out, errs.String())
 		return string(out)
 	}
-	run("mvn", "-q", "-B", "-f", filepath.Join(dir, "pom.xml"), "dependency:copy-dependencies", "-DoutputDirectory="+lib)
-	out := run("java", append([]string{"-cp", filepath.Join(lib, "*"), filepath.Join(dir, "Sizes.java"), filepath.Join(dir, "soap.xsd")}, folders...)...)
+	run("mvn", "-q", "-B", "-f", filepath.Join(dir, "pom.xml"), "dependency:copy-dependencies",
+		"-DoutputDirectory="+lib)
+	out := run("java", append([]string{"-cp", filepath.Join(lib, "*"), filepath.Join(dir, "Sizes.java"),
+		filepath.Join(dir, "soap.xsd")}, folders...)...)
 	sizes := map[string]float64{}
 	for line := range strings.Lines(out) {
 		size, folder, ok := strings.Cut(strings.TrimSpace(line), " ")
@@ -66,11 +69,13 @@ func exiSizes(t *testing.T, folders []string) map[string]float64 {
 	return sizes
 }
 
-// streamOctets sends messages on one stream and gives its octets per message in that direction, without shapes.
+// streamOctets sends messages on one stream and returns its bytes per message in that direction,
+// without shapes.
 func streamOctets(t *testing.T, files []string) float64 {
 	url, stop := serveHere(t)
 	defer stop()
-	code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--concurrency", "1", "-o", "json"}, files...)...)
+	code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--concurrency", "1", "-o", "json"},
+		files...)...)
 	require.Zero(t, code, stderr)
 	got := lastSummary(t, stdout)
 	require.Equal(t, len(files), got.Messages)

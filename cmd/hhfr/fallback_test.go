@@ -14,7 +14,7 @@ import (
 )
 
 // TestBlockedPortIsTold: the service agrees, and its port of streams is blocked. A proxy warns
-// once, whatever the calls and offers; stream tells it with its run; both say what helps.
+// once, for any number of calls and offers; stream reports it with its run. Both name the remedy.
 func TestBlockedPortIsTold(t *testing.T) {
 	port := closedPort(t)
 	end := &plainEnd{answer: agreeing(t, func() string { return port })}
@@ -22,7 +22,8 @@ func TestBlockedPortIsTold(t *testing.T) {
 	defer server.Close()
 	want := "no stream to 127.0.0.1" + port + " (connection refused)"
 
-	near := startProxyProcess(t, "127.0.0.1:0", server.URL+"/service", "--mode", "explicit", "--remember", "1ms", "--quiet=false")
+	near := startProxyProcess(t, "127.0.0.1:0", server.URL+"/service", "--mode", "explicit", "--remember", "1ms",
+		"--quiet=false")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	offers := 0
 	require.Eventually(t, func() bool {
@@ -49,7 +50,7 @@ func TestBlockedPortIsTold(t *testing.T) {
 	assert.Empty(t, stderr)
 }
 
-// TestNoOffer: --no-offer spares a server that logs whatever it does not know.
+// TestNoOffer: --no-offer spares a server that logs everything unknown to it.
 func TestNoOffer(t *testing.T) {
 	end := &plainEnd{answer: always(200, "text/xml", envelope(0))}
 	server := httptest.NewServer(end)

@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// gateway stands in front of a service, and lets nobody through who does not show the ticket.
+// gateway stands in front of a service, and rejects requests without the credential.
 type gateway struct {
 	to *httputil.ReverseProxy
 
@@ -37,9 +37,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.to.ServeHTTP(w, r)
 }
 
-// TestFieldsGoWithOffers: -H Authorization gets offers through a gateway that asks for it, of all
-// commands that make them. What speaks of the message stays with the message, and a host that the
-// gateway sends the offer on to never sees the field.
+// TestFieldsGoWithOffers: -H Authorization gets the offers of all commands through a gateway that
+// requires it. Fields about the message stay with the message, and a host to which the gateway
+// redirects the offer never sees the field.
 func TestFieldsGoWithOffers(t *testing.T) {
 	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", "mem:")
 	inner, err := url.Parse("http://" + server.http)

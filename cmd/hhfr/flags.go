@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// expected says what a flag of a type takes; types of our own say it themselves.
+// expected describes the values of a flag's type; our own types describe themselves.
 var expected = map[string]string{
 	"bool": "true or false", "duration": "a time such as 500ms, 10s or 1m30s", "float64": "a number",
 	"int": "a whole number", "intSlice": "whole numbers, with commas between them",
 }
 
-// flagError says what is wrong with a flag of the command line.
+// flagError describes what is wrong with a flag of the command line.
 func flagError(c *cobra.Command, err error) error {
 	hint := c.CommandPath() + " --help lists the flags"
 	var unknown *pflag.NotExistError
@@ -33,7 +33,8 @@ func flagError(c *cobra.Command, err error) error {
 	return usage(err, hint)
 }
 
-// valueError says of a value that a flag does not take what it does take. from is where it stands.
+// valueError adds to the error of a bad value what its flag expects. from is the source of the
+// value.
 func valueError(from string, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -50,7 +51,7 @@ func flagNames(f *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// nearest are the names that were probably meant, as cobra finds those of commands.
+// nearest returns the names that were probably meant, by cobra's rule for commands.
 func nearest(typed string, names []string) []string {
 	all := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range names {
@@ -61,7 +62,7 @@ func nearest(typed string, names []string) []string {
 	return slices.Compact(found)
 }
 
-// meant asks whether one of the names was meant; nothing without any.
+// meant asks whether one of the names was meant; empty without names.
 func meant(dashes string, names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -69,8 +70,8 @@ func meant(dashes string, names []string) string {
 	return "did you mean " + dashes + strings.Join(names, " or "+dashes) + "?"
 }
 
-// askedFormat is what --log-format is for a command line that is wrong, maybe before that flag, or
-// in it: errors are told in that form, too.
+// askedFormat is the value of --log-format in a wrong command line. The error may come before that
+// flag, or be in it; errors are printed in that format, too.
 func askedFormat(c *cobra.Command, args []string) string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.ParseErrorsAllowlist.UnknownFlags = true
@@ -78,7 +79,7 @@ func askedFormat(c *cobra.Command, args []string) string {
 	f.Usage = func() {}
 	f.BoolP("help", "h", false, "")
 	format, config := f.String("log-format", "", ""), f.String("config", "", "")
-	_ = f.Parse(args) // what is wrong is being told
+	_ = f.Parse(args) // the error is being reported already
 	if *format == "" {
 		*format = os.Getenv(variable("log-format"))
 	}
@@ -89,7 +90,7 @@ func askedFormat(c *cobra.Command, args []string) string {
 	return *format
 }
 
-// notStreams are the flags whose files are no stdin or stdout, and why.
+// notStreams are the flags whose files cannot be stdin or stdout, and why.
 var notStreams = map[string]string{
 	"dir": folderFlag, "save-dir": folderFlag, "write-streams": folderFlag, "store": "a store has a place of its own",
 	"record": "stdout has the data of the command; name a file, or a named pipe",
@@ -102,7 +103,7 @@ const (
 	inputFlag  = "only a FILE can be stdin"
 )
 
-// checkDashes refuses - where it would name a file of that name, which nobody wants.
+// checkDashes rejects - where it would name a file of that name.
 func checkDashes(c *cobra.Command) (err error) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if why, known := notStreams[f.Name]; known && f.Value.String() == "-" && err == nil {

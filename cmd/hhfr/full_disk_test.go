@@ -14,9 +14,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestFullDisk: the disk under a client's store, which has been used, is full. The run goes over a
-// stream with shapes all the same, and one warning says so; what must be stored is an error as
-// before.
+// TestFullDisk: the disk under a client's used store is full. The run still uses a stream with
+// shapes, with one warning; what must be stored is an error as before.
 func TestFullDisk(t *testing.T) {
 	unshare := shared.Program(t, "unshare")
 	if exec.CommandContext(t.Context(), unshare, "-rm", "true").Run() != nil {

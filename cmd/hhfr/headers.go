@@ -12,13 +12,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// headerFlag adds the flag of unchanging headers, and readHeaders reads the files that it names.
+// headerFlag adds the flag for unchanging headers; readHeaders reads the files that it names.
 func headerFlag(f *pflag.FlagSet, files *[]string) {
 	f.StringArrayVar(files, "unchanging-header", nil,
 		"file with a header block that messages have in common: it travels once; may be given again")
 }
 
-// mostHeader bounds what is read of a file: longer ones are refused by their length.
+// mostHeader bounds what is read of a file: longer blocks are rejected by their length.
 const mostHeader = 64 << 10
 
 func readHeaders(files []string) (blocks []string, err error) {
@@ -37,7 +37,7 @@ func readHeaders(files []string) (blocks []string, err error) {
 	return blocks, nil
 }
 
-// readHeader gives a block without the white space around it, which editors leave.
+// readHeader returns a block without the white space around it, which editors add.
 func readHeader(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -51,7 +51,7 @@ func readHeader(name string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// tellHeaders says why unchanging headers travel with each message all the same.
+// tellHeaders says why unchanging headers still travel with each message.
 func tellHeaders(g *global, sess *session.Session, messages int) {
 	a := sess.Agreed()
 	for _, d := range a.Refused {
@@ -60,6 +60,6 @@ func tellHeaders(g *global, sess *session.Session, messages int) {
 		}
 	}
 	if a.HHFR && len(a.Facts.Headers) > 0 && messages > 0 && sess.HeadersTaken() == 0 {
-		g.warn("no message has one of the unchanging headers octet for octet: all travelled as they are")
+		g.warn("no message has one of the unchanging headers byte for byte: all traveled as they are")
 	}
 }

@@ -21,13 +21,14 @@ import (
 
 const (
 	tenantBlock = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
-	tenantStart = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock + `</s:Header>`
+	tenantStart = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock +
+		`</s:Header>`
 	tenantFirst = tenantStart + `<s:Body><op>1</op></s:Body></s:Envelope>`
 	tenantLast  = tenantStart + `<s:Body><op>2</op></s:Body></s:Envelope>`
 )
 
-// The server is killed in mid-run, and what comes in its place knows no hhfr: it gets messages with
-// the headers that were agreed on, which it knows nothing of.
+// The server is killed during the run, and its replacement knows no hhfr: it gets messages with the
+// headers that were agreed on, of which it knows nothing.
 func TestHeadersWhenTheServerTurnsPlain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +76,7 @@ func TestHeadersWhenTheServerTurnsPlain(t *testing.T) {
 		<-ended
 	}()
 	reply := send(tenantLast)
-	if reply.Fate != "" { // it went into the stream before anybody knew that this was dead
+	if reply.Fate != "" { // it was written to the stream before anybody knew that it was dead
 		reply = send(tenantLast)
 	}
 	assert.Equal(t, "<done/>", string(reply.Body))

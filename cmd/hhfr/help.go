@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpWidth is how wide help texts are, in columns: what every terminal has.
+// helpWidth is the width of help texts, in columns: every terminal has that many.
 const helpWidth = 80
 
-// newHelp is cobra's, but for a topic nobody knows, which is an error.
+// newHelp is cobra's help command, except that an unknown topic is an error.
 func newHelp() *cobra.Command {
 	find := func(c *cobra.Command, args []string) (*cobra.Command, error) {
 		about, rest, err := c.Root().Find(args)
@@ -33,7 +33,8 @@ func newHelp() *cobra.Command {
 			}
 			return about.Help()
 		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string, d cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string,
+			d cobra.ShellCompDirective) {
 			if about, err := find(c, args); err == nil {
 				for _, sub := range about.Commands() {
 					if sub.IsAvailableCommand() {
@@ -46,7 +47,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// printHelp prints all about a command, as cobra does, but within the width of a terminal.
+// printHelp prints the help of a command as cobra does, but wrapped to the width of a terminal.
 func printHelp(c *cobra.Command, _ []string) {
 	about := c.Long
 	if about == "" {
@@ -80,19 +81,20 @@ func printUsage(w io.Writer, c *cobra.Command) error {
 	part("Flags", shown(c.LocalFlags()).FlagUsagesWrapped(helpWidth))
 	part("Global flags", shown(c.InheritedFlags()).FlagUsagesWrapped(helpWidth))
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "%s COMMAND --help tells more about a command.\n", c.CommandPath())
+		fmt.Fprintf(&b, "%s COMMAND --help shows more about a command.\n", c.CommandPath())
 	}
 	_, err := fmt.Fprintln(w, strings.TrimRight(b.String(), "\n"))
 	return err
 }
 
-// entry is the beginning of a line of a list: what it is about, behind which the text goes on below itself.
+// entry matches the start of a list line: its name, and the column where its text is continued.
 var entry = regexp.MustCompile(`^ +(\S+ {2,})?`)
 
-// wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence goes on in the next one.
+// wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence
+// continues in the next one.
 func wrapped(text string) string {
 	var out []string
-	open := false // the line before goes on
+	open := false // the line before continues
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		if open && line != "" && line[0] != ' ' {
 			line = out[len(out)-1] + " " + line
@@ -107,14 +109,14 @@ func wrapped(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// folded breaks a line between words where it is too long, and indents what follows.
+// folded breaks a line between words if it is too long, and indents the rest.
 func folded(line, indent string) string {
 	var b strings.Builder
 	for utf8.RuneCountInString(line) > helpWidth {
 		runes := []rune(line)
 		at := strings.LastIndexByte(string(runes[:helpWidth+1]), ' ')
 		if at <= len(indent) {
-			break // a word that is longer than that
+			break // a single word is longer than that
 		}
 		b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
 		line = indent + line[at+1:]

@@ -15,8 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// openInput opens a file, or stdin for -; what says what it has. When ctx ends before the input
-// does, reading it fails with the cause, also where it waits for octets that do not come.
+// openInput opens a file, or stdin for -; what describes its content. When ctx ends before the
+// input does, reading fails with the cause, even if it waits for bytes that do not arrive.
 func openInput(ctx context.Context, env Env, g *global, name, what string) (io.ReadCloser, error) {
 	if name == "-" {
 		return openStdin(ctx, env, g, what), nil
@@ -31,7 +31,7 @@ func openInput(ctx context.Context, env Env, g *global, name, what string) (io.R
 	return &inputFile{interruptible(ctx, bufio.NewReaderSize(f, 1<<16)), f}, nil
 }
 
-// openStdin is openInput for stdin. Who sits before it is told what is waited for.
+// openStdin is openInput for stdin. On a terminal it says what it waits for.
 func openStdin(ctx context.Context, env Env, g *global, what string) io.ReadCloser {
 	if isTerminal(env.In) {
 		g.note("reading %s from the terminal; end with Ctrl-D", what)
@@ -39,8 +39,8 @@ func openStdin(ctx context.Context, env Env, g *global, what string) io.ReadClos
 	return interruptible(ctx, env.In)
 }
 
-// documents reads the messages of stdin, one XML document after another. None at all is an error: a
-// pipe that broke before anything came is no success.
+// documents reads the messages of stdin, one XML document after another. No document at all is an
+// error: a pipe that broke before anything arrived is no success.
 func documents(ctx context.Context, env Env, g *global) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		n := 0
@@ -60,7 +60,7 @@ func documents(ctx context.Context, env Env, g *global) iter.Seq2[[]byte, error]
 	}
 }
 
-// once refuses a second - among files: stdin is read to its end.
+// once rejects a second - among files: stdin is read to its end.
 func once(files []string) error {
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
 		return usage(errors.New("- can be read once only"), "name it once, or name files")
@@ -68,7 +68,7 @@ func once(files []string) error {
 	return nil
 }
 
-// inputFile is a file that is read by way of a pipe.
+// inputFile is a file that is read through a pipe.
 type inputFile struct {
 	io.ReadCloser
 	file *os.File
@@ -80,7 +80,8 @@ func (i *inputFile) Close() error {
 	return i.file.Close()
 }
 
-// readMessage reads a file as one message, of at most maxDocument octets. When ctx ends before the file does, it fails with the cause.
+// readMessage reads a file as one message, of at most maxDocument bytes. When ctx ends before the
+// file does, it fails with the cause.
 func readMessage(ctx context.Context, name string) ([]byte, error) {
 	type result struct {
 		body []byte
@@ -113,12 +114,13 @@ func readShorter(name string, most int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case n > int64(most):
-		return nil, fmt.Errorf("%s is longer than a message may be, %d octets", name, most)
+		return nil, fmt.Errorf("%s is longer than a message may be, %d bytes", name, most)
 	}
 	return b.Bytes(), nil
 }
 
-// interruptible reads r until ctx ends. What waits for r then is left behind; it ends with r, or with the process.
+// interruptible reads r until ctx ends. A goroutine that still reads r is abandoned; it ends with
+// r, or with the process.
 func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
@@ -130,7 +132,7 @@ func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
 	return out
 }
 
-// endingWith reads r, whose end is also where ctx ends.
+// endingWith reads r until its end or the end of ctx.
 type endingWith struct {
 	ctx context.Context
 	r   io.Reader
@@ -147,20 +149,22 @@ func (e endingWith) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seekable is one that can be read again.
+// seekable is an input that can be read again.
 type seekable struct {
 	endingWith
 	io.Seeker
 }
 
-// sources are the inputs of a command, to be read side by side.
+// sources are the inputs of a command, to be read concurrently.
 type sources struct {
 	list    []capture.Input // regular files can be read again
 	closers []io.Closer
 }
 
-// openSources opens files, or stdin for -; what says what they have. again: all must be read again, so that what comes by way of a pipe is put into a file before.
-func openSources(ctx context.Context, env Env, g *global, names []string, what string, again bool) (s *sources, err error) {
+// openSources opens files, or stdin for -; what describes their content. again: all must be
+// readable twice, so that what comes through a pipe is first copied to a file.
+func openSources(ctx context.Context, env Env, g *global, names []string, what string, again bool) (s *sources,
+	err error) {
 	if err := once(names); err != nil {
 		return nil, err
 	}
@@ -176,7 +180,8 @@ func openSources(ctx context.Context, env Env, g *global, names []string, what s
 			if err != nil {
 				return s, err
 			}
-			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}), append(s.closers, f)
+			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}),
+				append(s.closers, f)
 			continue
 		}
 		in, err := openInput(ctx, env, g, name, what)
@@ -204,13 +209,13 @@ func (s *sources) close() (err error) {
 	return err
 }
 
-// copied is a file of its own with what r has.
+// copied copies r to a file of its own.
 func copied(r io.Reader) (*copiedFile, error) {
 	f, err := os.CreateTemp("", "hhfr-")
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name()) // not everywhere while it is open
+	_ = os.Remove(f.Name()) // not possible on every system while it is open
 	c := &copiedFile{f}
 	if _, err = io.Copy(f, r); err == nil {
 		_, err = f.Seek(0, io.SeekStart)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file that never ends, or of which nothing comes, does not hold up Ctrl-C.
+// A file that never ends, or that delivers nothing, does not delay Ctrl-C.
 func TestFilesThatDoNotEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("windows has no /dev/fd")
@@ -27,11 +27,11 @@ func TestFilesThatDoNotEnd(t *testing.T) {
 		_, err := readMessage(ctx, fmt.Sprintf("/dev/fd/%d", r.Fd()))
 		ended <- err
 	}()
-	_, err = w.Write(make([]byte, 1<<20)) // more than a pipe holds, so somebody reads
+	_, err = w.Write(make([]byte, 1<<20)) // more than a pipe holds, so there is a reader
 	require.NoError(t, err)
 	cancel(why)
 	assert.ErrorIs(t, <-ended, why)
-	require.NoError(t, w.Close()) // what was left behind ends now
+	require.NoError(t, w.Close()) // the abandoned goroutine ends now
 	require.NoError(t, r.Close())
 }
 
@@ -42,7 +42,7 @@ func TestFilesThatAreTooLong(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "<a/>", string(b))
 	_, err = readShorter(name, 3)
-	assert.ErrorContains(t, err, "longer than a message may be, 3 octets")
+	assert.ErrorContains(t, err, "longer than a message may be, 3 bytes")
 	_, err = readShorter(name+".none", 3)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

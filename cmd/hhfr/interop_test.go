@@ -17,7 +17,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the octets that decode writes out.
+// TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the bytes
+// that decode writes out.
 func TestInteropTshark(t *testing.T) {
 	tshark := shared.Program(t, "tshark")
 	dir := t.TempDir()
@@ -25,7 +26,8 @@ func TestInteropTshark(t *testing.T) {
 	soap, err := filepath.Glob(shared.Testdata(t, "soap", "*.xml"))
 	require.NoError(t, err)
 	url, stop := serveHere(t, "--sync", "4KiB")
-	code, _, stderr := do(t, append([]string{"stream", url, "--repeat", "5", "--record", recording, "--require-hhfr", "--mode", "explicit"}, soap...)...)
+	code, _, stderr := do(t, append([]string{"stream", url, "--repeat", "5", "--record", recording, "--require-hhfr",
+		"--mode", "explicit"}, soap...)...)
 	require.Zero(t, code, stderr)
 	stop()
 	show := func(args ...string) string {
@@ -37,10 +39,13 @@ func TestInteropTshark(t *testing.T) {
 		require.NoError(t, err, errs.String())
 		return string(out)
 	}
-	// What is not said to be data is taken for whatever its port suggests.
+	// Without a declaration, tshark dissects data by its port.
 	ports := strings.Fields(show("-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 0", "-T", "fields", "-e", "tcp.dstport"))
 	require.Len(t, ports, 2, "connections: the negotiation, then the stream")
-	assert.Empty(t, show("-d", "tcp.port=="+ports[0]+",http", "-d", "tcp.port=="+ports[1]+",data", "-Y", "_ws.malformed || tcp.analysis.lost_segment || tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.analysis.ack_lost_segment || tcp.checksum.status == 0 || ip.checksum.status == 0", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"))
+	assert.Empty(t, show("-d", "tcp.port=="+ports[0]+",http", "-d", "tcp.port=="+ports[1]+",data", "-Y",
+		"_ws.malformed || tcp.analysis.lost_segment || tcp.analysis.retransmission || tcp.analysis.out_of_order || "+
+			"tcp.analysis.ack_lost_segment || tcp.checksum.status == 0 || ip.checksum.status == 0", "-o",
+		"tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"))
 	assert.Contains(t, show("-T", "fields", "-e", "frame.comment"), "urn:uuid:")
 
 	code, _, stderr = do(t, "decode", recording, "--write-streams", filepath.Join(dir, "raw"))

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// unending is an input whose end does not come: who asks for it has taken in all octets.
+// unending is an input without an end; a read at its end shows that all bytes were read.
 type unending struct {
 	octets *bytes.Reader
 	asked  func()
@@ -30,7 +30,8 @@ func (u unending) Read(p []byte) (int, error) {
 	return u.octets.Read(p)
 }
 
-// Commands that say nothing before the end of their input: Ctrl-C is that end, and what came until then counts.
+// Commands that print nothing before the end of their input: Ctrl-C is that end, and what arrived
+// before it counts.
 func TestInterruptedWithinTheInput(t *testing.T) {
 	capture := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	decode := []string{"decode", "-", "--store", shared.Testdata(t, "pcap", "store")}
@@ -41,11 +42,14 @@ func TestInterruptedWithinTheInput(t *testing.T) {
 		code   int
 		out    string
 	}{
-		"decode":            {decode, capture, exitInterrupted, ` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
-		"decode, nothing":   {[]string{"decode", "-"}, nil, exitInterrupted, "^$"},
-		"decode, leniently": {append(decode, "--lenient"), capture, exitInterrupted, ` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
-		"transcode":         {[]string{"transcode", "-", "--out", filepath.Join(t.TempDir(), "packed.hhfr")}, messages, exitInterrupted, "^$"},
-		"reconstruct":       {[]string{"reconstruct", "-"}, messages, exitInterrupted, "^$"},
+		"decode": {decode, capture, exitInterrupted,
+			` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
+		"decode, nothing": {[]string{"decode", "-"}, nil, exitInterrupted, "^$"},
+		"decode, leniently": {append(decode, "--lenient"), capture, exitInterrupted,
+			` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
+		"transcode": {[]string{"transcode", "-", "--out", filepath.Join(t.TempDir(), "packed.hhfr")}, messages,
+			exitInterrupted, "^$"},
+		"reconstruct": {[]string{"reconstruct", "-"}, messages, exitInterrupted, "^$"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())

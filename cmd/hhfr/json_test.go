@@ -19,20 +19,26 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// printed is the JSON of the commands: which object, and which type has its fields. What the fields mean is said by their comments.
+// printed is the JSON of the commands: the object, and the type with its fields. The fields'
+// comments say what they mean.
 var printed = []struct{ command, about, folder, name string }{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
-	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed before as unverified", "cmd/hhfr", "checkReport"},
+	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed " +
+		"before as unverified", "cmd/hhfr", "checkReport"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
-	{"stream", "with `--listen` a line for each message that came unasked", "cmd/hhfr", "unaskedReport"},
+	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "unaskedReport"},
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
-	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and `services`, which has by name", "cmd/hhfr", "serviceLine"},
-	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent, and is so in the captures), `link` (the profile), `dir` (the folder with the files), and `rows` and `total`, which have", "internal/demo", "Row"},
+	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and " +
+		"`services`, which has by name", "cmd/hhfr", "serviceLine"},
+	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent, " +
+		"and is so in the captures), `link` (the profile), `dir` (the folder with the files), and `rows` and " +
+		"`total`, which have", "internal/demo", "Row"},
 	{"demo", "`ways`, the sessions over the link, have", "internal/demo", "SessionRun"},
-	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
+	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same " +
+		"fields. Times are in nanoseconds", "internal/transcode", "Figures"},
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
 	{"replay", "`difference` has", "internal/replay", "Difference"},
 	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},
@@ -44,7 +50,9 @@ var printed = []struct{ command, about, folder, name string }{
 const jsonHead = `
 ## JSON
 
-Objects, or the last line where there are several, have a ` + "`version`" + `, 1 for all here; fields are added within a version, never changed or removed. Octets are in base64, in fields whose names end in ` + "`_base64`" + `.
+Objects, or the last line of several, have a ` + "`version`" + `, 1 for all here; fields are added within
+a version, never changed or removed. Bytes are in base64, in fields whose names end in ` +
+	"`_base64`" + `.
 Optional fields are left out where they do not apply.
 `
 
@@ -71,7 +79,8 @@ func manualJSON(t *testing.T, root *cobra.Command) string {
 	}
 	for _, c := range root.Commands() {
 		if o := c.Flags().Lookup("output"); o != nil && strings.Contains(o.Usage, "json") {
-			assert.True(t, has[c.Name()], "%s -o json: say in `printed` of json_test.go what it prints", c.CommandPath())
+			assert.True(t, has[c.Name()], "%s -o json: say in `printed` of json_test.go what it prints",
+				c.CommandPath())
 		}
 	}
 	return b.String()
@@ -99,11 +108,11 @@ func typesOf(t *testing.T, folder string) map[string]*ast.StructType {
 	return types
 }
 
-// fields writes a table of fields. Those that share a comment, by standing below it, share a row.
+// fields writes a table of fields. Fields below a shared comment share a row.
 type fields struct {
 	t     *testing.T
 	types map[string]*ast.StructType
-	seen  map[string]string // where a type's fields stand already
+	seen  map[string]string // where a type's fields are listed already
 	to    *strings.Builder
 
 	names   []string
@@ -155,7 +164,8 @@ func (f *fields) flush() {
 	f.names, f.comment = nil, ""
 }
 
-// structOf gives the name of the type that a field's type is made of, and how its fields are reached.
+// structOf returns the name of the type that a field's type is made of, and how its fields are
+// reached.
 func structOf(e ast.Expr) (name, many string) {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -169,10 +179,11 @@ func structOf(e ast.Expr) (name, many string) {
 	return "", ""
 }
 
-// beginsWithName is the beginning of a Go comment that names the field, which has another name in JSON.
+// beginsWithName matches the beginning of a Go comment that names the field, which has another name
+// in JSON.
 var beginsWithName = regexp.MustCompile(`^[A-Z]\w*(, [A-Z]\w*)*( and [A-Z]\w*)? (is|are) `)
 
-// commentOf is what a field's comment says, without the point at its end.
+// commentOf is the text of a field's comment, without its final period.
 func commentOf(field *ast.Field) string {
 	text := field.Comment.Text()
 	if text == "" {

@@ -15,13 +15,15 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropSequences: the other decoder reads recordings of messages that have places in sequences, and finds all of them.
+// TestInteropSequences: the other decoder reads recordings of messages with places in sequences,
+// and finds all of them.
 func TestInteropSequences(t *testing.T) {
 	python := shared.Program(t, "python3")
 	dir := t.TempDir()
 	url, stop := serveHere(t, "--store", "bolt:"+filepath.Join(dir, "server.db"))
 	store, recording, out := filepath.Join(dir, "store"), filepath.Join(dir, "client.pcapng"), filepath.Join(dir, "out")
-	args := []string{"stream", strings.TrimSuffix(url, "echo") + "ledger", "--assurance", "exactly-once", "--ordered", "--store", store, "--record", recording}
+	args := []string{"stream", strings.TrimSuffix(url, "echo") + "ledger", "--assurance", "exactly-once", "--ordered",
+		"--store", store, "--record", recording}
 	for n := range 40 {
 		name := filepath.Join(dir, entryName(n)+".xml")
 		require.NoError(t, os.WriteFile(name, []byte(entryMessage(n)), 0o600))
@@ -30,7 +32,8 @@ func TestInteropSequences(t *testing.T) {
 	code, _, stderr := do(t, args...)
 	require.Zero(t, code, stderr)
 	stop()
-	said, err := exec.CommandContext(t.Context(), python, shared.Testdata(t, "..", "scripts", "decode.py"), "capture", recording, "--store", store, "--save-dir", out).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), python, shared.Testdata(t, "..", "scripts", "decode.py"), "capture",
+		recording, "--store", store, "--save-dir", out).CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	assert.Equal(t, 80, strings.Count(string(said), " verified\n"), "%s", said)
 	found := map[string]bool{}

@@ -22,17 +22,19 @@ import (
 )
 
 func entryMessage(number int) string {
-	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><add xmlns="%s"><id>m-%d</id><amount>%d</amount></add></s:Body></s:Envelope>`, peer.Namespace, number, number)
+	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><add xmlns="%s">`+
+		`<id>m-%d</id><amount>%d</amount></add></s:Body></s:Envelope>`, peer.Namespace, number, number)
 }
 
-// ledgerRun is a run of hhfr stream to /ledger, exactly once and in order, in which both ends are killed and started again: with the same commands, and on the client's side --resume.
+// ledgerRun is a run of hhfr stream to /ledger, exactly once and in order, in which both processes
+// are killed and restarted with the same commands, the client with --resume.
 type ledgerRun struct {
-	transport       string // and flags of it
+	transport       string // with its flags
 	messages, kills int
 	seed            uint64
 }
 
-// concurrency is how many messages a client has under way.
+// concurrency is the number of messages that a client has in progress.
 const concurrency = 128
 
 // ledgerWorld is the two processes of a run.
@@ -40,7 +42,7 @@ type ledgerWorld struct {
 	ledgerRun
 	t      *testing.T
 	dir    string
-	http   string // where all servers listen, one after another
+	http   string // address of all servers, one after another
 	stream string
 	server *mortalServer
 	client *exec.Cmd
@@ -57,8 +59,10 @@ func (w *ledgerWorld) startClient() {
 	require.NoError(w.t, err)
 	defer input.Close()
 	w.errs.Reset()
-	args := []string{"stream", strings.TrimSuffix(w.server.url, "echo") + "ledger", "-", "--assurance", "exactly-once", "--ordered", "--resume",
-		"--store", "bolt:" + filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency", strconv.Itoa(concurrency), "-q", "--transport"}
+	args := []string{"stream", strings.TrimSuffix(w.server.url, "echo") + "ledger", "-", "--assurance", "exactly-once",
+		"--ordered", "--resume",
+		"--store", "bolt:" + filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency",
+		strconv.Itoa(concurrency), "-q", "--transport"}
 	w.client = exec.CommandContext(w.t.Context(), "hhfr", append(args, strings.Fields(w.transport)...)...)
 	w.client.Stdin, w.client.Stderr = input, &w.errs
 	out, err := w.client.StdoutPipe()
@@ -67,12 +71,12 @@ func (w *ledgerWorld) startClient() {
 	w.lines = bufio.NewScanner(out)
 }
 
-// kills counts those of processes that had not ended by themselves.
+// kills counts the processes that had not ended by themselves.
 type kills struct{ server, client int }
 
 func (k kills) all() int { return k.server + k.client }
 
-// run gives how many kills there were: the run may be over before all.
+// run returns the number of kills: the run may end before all of them.
 func (r ledgerRun) run(t *testing.T) (killed kills) {
 	w := &ledgerWorld{ledgerRun: r, t: t, dir: t.TempDir(), http: shared.Addr(t), stream: shared.Addr(t)}
 	var all bytes.Buffer
@@ -82,12 +86,15 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "messages.xml"), all.Bytes(), 0o600))
 	rnd := rand.New(rand.NewPCG(r.seed, 0))
-	// gap is how many further replies are seen before the next kill, now and then none: then it strikes a process that has just begun.
+	// gap is the number of further replies before the next kill, sometimes none: then the kill hits
+	// a process that has just begun.
 	gap := func() int {
 		if rnd.IntN(5) == 0 {
 			return 0
 		}
-		return rnd.IntN(max(1, 6*(r.messages-concurrency*r.kills)/(5*r.kills))) // about half of those in all that are seen at least: with each process that is killed, what it had under way is not
+		// about half of the replies in all that are seen at least: what a killed process had in
+		// progress is lost
+		return rnd.IntN(max(1, 6*(r.messages-concurrency*r.kills)/(5*r.kills)))
 	}
 	w.startServer()
 	w.startClient()
@@ -100,7 +107,7 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 		}
 		if !ended && killed.all() < r.kills {
 			strikeServer := rnd.IntN(2) == 0
-			if killed.all() == 1 { // the first two are one of each end, whatever the seed
+			if killed.all() == 1 { // the first two kills are one of each process, for any seed
 				strikeServer = killed.client == 1
 			}
 			if strikeServer {
@@ -109,9 +116,10 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 				w.startServer()
 			} else {
 				require.NoError(t, w.client.Process.Kill())
-				for w.lines.Scan() { // what it had said
+				for w.lines.Scan() { // what it had printed
 				}
-				if err := w.client.Wait(); err != nil && w.client.ProcessState.ExitCode() < 0 { // else it was done before
+				// otherwise it ended before
+				if err := w.client.Wait(); err != nil && w.client.ProcessState.ExitCode() < 0 {
 					killed.client++
 				}
 				w.startClient()
@@ -134,13 +142,15 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 
 var entryOf = regexp.MustCompile(`<entry><id>m-(\d+)</id><amount>(\d+)</amount></entry>`)
 
-// check holds the ledger to what was sent: each message once, in order.
+// check compares the ledger with what was sent: each message once, in order.
 func (w *ledgerWorld) check() {
 	const page = 10_000
 	next := 1
 	for next <= w.messages {
-		request := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><read xmlns="%s"><from>%d</from><most>%d</most></read></s:Body></s:Envelope>`, peer.Namespace, next, page)
-		reply, err := http.Post("http://"+w.server.http+"/ledger", "text/xml; charset=utf-8", strings.NewReader(request))
+		request := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><read `+
+			`xmlns="%s"><from>%d</from><most>%d</most></read></s:Body></s:Envelope>`, peer.Namespace, next, page)
+		reply, err := http.Post("http://"+w.server.http+"/ledger", "text/xml; charset=utf-8",
+			strings.NewReader(request))
 		require.NoError(w.t, err)
 		var body bytes.Buffer
 		_, err = body.ReadFrom(reply.Body)
@@ -159,12 +169,14 @@ func (w *ledgerWorld) check() {
 	assert.Equal(w.t, w.messages+1, next)
 }
 
-// The server dies and does not come back in time: the client ends with 5 and keeps what is not done, and the same command goes on with it later.
+// The server dies and does not come back in time. The client ends with 5 and keeps pending
+// messages; the same command sends them later.
 func TestKeptMessages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), "bolt:"+filepath.Join(dir, "server.db"))
-	args := []string{"stream", strings.TrimSuffix(server.url, "echo") + "ledger", "-", "--assurance", "exactly-once", "--ordered", "--resume", "--store", "bolt:" + filepath.Join(dir, "client.db"), "--reconnect"}
+	args := []string{"stream", strings.TrimSuffix(server.url, "echo") + "ledger", "-", "--assurance", "exactly-once",
+		"--ordered", "--resume", "--store", "bolt:" + filepath.Join(dir, "client.db"), "--reconnect"}
 	client := exec.CommandContext(t.Context(), "hhfr", append(args, "100ms", "--concurrency", "8")...)
 	input, err := client.StdinPipe()
 	require.NoError(t, err)
@@ -187,7 +199,8 @@ func TestKeptMessages(t *testing.T) {
 	assert.Equal(t, exitPartial, client.ProcessState.ExitCode(), "%s", &errs)
 	assert.Contains(t, errs.String(), "--resume goes on with what is left")
 
-	w := &ledgerWorld{ledgerRun: ledgerRun{messages: 2}, t: t, server: startMortal(t, server.http, server.stream, "bolt:"+filepath.Join(dir, "server.db"))}
+	w := &ledgerWorld{ledgerRun: ledgerRun{messages: 2}, t: t,
+		server: startMortal(t, server.http, server.stream, "bolt:"+filepath.Join(dir, "server.db"))}
 	client = exec.CommandContext(t.Context(), "hhfr", append(args, "1m")...)
 	client.Stdin = strings.NewReader(entryMessage(1) + entryMessage(2))
 	said, err := client.CombinedOutput()
@@ -195,7 +208,8 @@ func TestKeptMessages(t *testing.T) {
 	w.check()
 }
 
-// Both ends are killed while messages are sent: each is in the ledger once, and in order, over either transport, also over streams without order. The long form is TestSoakLedger.
+// Both processes are killed while messages are sent: each message is in the ledger once, and in
+// order, over either transport, also over streams without order. The long form is TestSoakLedger.
 func TestLedgerOverKills(t *testing.T) {
 	for _, transport := range []string{"tcp", "udp"} {
 		t.Run(transport, func(t *testing.T) {

@@ -48,7 +48,7 @@ func (k keyTypes) take(t *testing.T, stderr string) (messages []string) {
 	return messages
 }
 
-// TestLogLinesAreJSON: with --log-format json, wherever that stands, every line on stderr of every
+// TestLogLinesAreJSON: with --log-format json, at any position, every line on stderr of every
 // command is an object, and a key has values of one type.
 func TestLogLinesAreJSON(t *testing.T) {
 	dir := t.TempDir()
@@ -79,7 +79,8 @@ func TestLogLinesAreJSON(t *testing.T) {
 	}
 	wrong := []string{"decode", "a", "b", "--no-such-flag"}
 	for _, where := range [][]string{
-		append(wrong, "--log-format=json"), append([]string{"--config", config}, wrong...), append(wrong, "--config="+config),
+		append(wrong, "--log-format=json"), append([]string{"--config", config}, wrong...),
+		append(wrong, "--config="+config),
 	} {
 		_, _, stderr := do(t, where...)
 		assert.Equal(t, []string{"unknown flag: --no-such-flag"}, keys.take(t, stderr), "%q", where)
@@ -93,7 +94,7 @@ func TestLogLinesAreJSON(t *testing.T) {
 	assert.Equal(t, "string", keys["hint"])
 }
 
-// TestServersLogJSON: so do servers while they run, and when they end.
+// TestServersLogJSON: the same holds for servers while they run, and when they end.
 func TestServersLogJSON(t *testing.T) {
 	cert, key := certificate(t, t.TempDir(), testCertificate(t)[0])
 	keys := keyTypes{}
@@ -103,7 +104,8 @@ func TestServersLogJSON(t *testing.T) {
 	alone, aloneEnded := startLogged(t, "proxy", "--upstream", "http://127.0.0.1"+closedPort(t), "--tcp", "none")
 
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
-	code, _, stderr := do(t, "stream", "https://"+near+"/echo", message, "--insecure-skip-verify", "--log-format", "json", "-v")
+	code, _, stderr := do(t, "stream", "https://"+near+"/echo", message, "--insecure-skip-verify", "--log-format",
+		"json", "-v")
 	require.Zero(t, code, stderr)
 	keys.take(t, stderr)
 	do(t, "stream", "http://"+services+"/echo", message, "--require-hhfr")
@@ -119,13 +121,14 @@ func TestServersLogJSON(t *testing.T) {
 		all = append(all, keys.take(t, end())...)
 	}
 	assert.Subset(t, all, []string{
-		"stream", "handshake", "upstream", "plain", "ending", "ending after the calls under way; a second signal ends at once",
+		"stream", "handshake", "upstream", "plain", "shutting down",
+		"shutting down after the calls in progress; a second signal ends at once",
 	})
 	assert.Equal(t, "string", keys["peer"])
 }
 
-// startLogged runs a server with all that it can say, as JSON; end gives what it said. It gives the
-// address for clients.
+// startLogged runs a server that logs everything as JSON; end returns the log. address is the one
+// for clients.
 func startLogged(t *testing.T, args ...string) (address string, end func() string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -142,7 +145,7 @@ func startLogged(t *testing.T, args ...string) (address string, end func() strin
 	}
 }
 
-// What the standard library logs is told as all else.
+// What the standard library logs is printed like everything else.
 func TestStandardLog(t *testing.T) {
 	var out, errs bytes.Buffer
 	var log *slog.Logger
@@ -153,7 +156,7 @@ func TestStandardLog(t *testing.T) {
 	assert.Equal(t, []string{"net/http has something to say"}, keyTypes{}.take(t, errs.String()))
 }
 
-// What packages log under a key may be of any type; what is printed is not.
+// Values that packages log under a key may be of any type; printed values are not.
 func TestPlainValue(t *testing.T) {
 	var out bytes.Buffer
 	log := (&global{logFormat: "json", err: &out}).logger()

@@ -1,4 +1,4 @@
-// Command hhfr carries SOAP over thin links, shows what is on them, and measures what that brings.
+// Command hhfr carries SOAP over thin links, shows what is on them, and measures the savings.
 package main
 
 import (
@@ -15,14 +15,14 @@ func main() {
 	os.Exit(run(resolve.Local(os.Getenv("PREFIX"))))
 }
 
-// run runs the command line of the process on a system, which tests make up.
+// run runs the command line of the process on a system; tests pass one of their own.
 func run(system resolve.System) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		s := <-signals
-		signal.Stop(signals) // before anybody sees that the first one came: the second ends the process at once
+		signal.Stop(signals) // before the first signal is handled: the second ends the process at once
 		cancel(signalled{s})
 	}()
 	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, System: system, SetLog: slog.SetDefault}

@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 }
 
 // clean is the exit code that scripts see. They end servers by SIGINT, the one signal beside
-// SIGKILL that testscript knows, and wait for an end in order, which that of a server then is. By
-// the name of interrupted a script runs hhfr with its own exit code.
+// SIGKILL that testscript knows, and expect an orderly end, whose exit code is then that of a
+// server. Under the name interrupted, a script runs hhfr with its own exit code.
 func clean(code int) int {
 	if code == exitInterrupted && (slices.Contains(os.Args, "serve") || slices.Contains(os.Args, "proxy")) {
 		return exitDone
@@ -55,7 +55,7 @@ func clean(code int) int {
 	return code
 }
 
-// measured is hhfr, which tells in its last line how much memory it took, as far as the system knows that.
+// measured is hhfr, whose last line is the memory that it took, if the system knows it.
 func measured() {
 	code := run(resolve.Local(""))
 	status, _ := os.ReadFile("/proc/self/status")
@@ -67,7 +67,8 @@ func measured() {
 	os.Exit(code)
 }
 
-// plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own body, and an offer with a fault. It writes its URL to the file named, and ends with the test.
+// plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own
+// body, and an offer with a fault. It writes its URL to the named file, and ends with the test.
 func plainServer() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -109,7 +110,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// address waits for what a server writes and puts its URL into the variable URL: `address FILE`, the JSON of hhfr serve or a URL.
+// address waits for what a server writes and puts its URL into the variable URL: `address FILE`,
+// the JSON of hhfr serve or a URL.
 func address(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	for range 6000 {
@@ -131,7 +133,8 @@ func address(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s: no address after a minute", args[0])
 }
 
-// exits runs hhfr and checks its exit code: `exits CODE ARG…`, or `exits CODE,CODE ARG…` where the machine decides which.
+// exits runs hhfr and checks its exit code: `exits CODE ARG…`, or `exits CODE,CODE ARG…` where the
+// machine decides which.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("hhfr", args[1:]...)
 	code := "0"
@@ -151,7 +154,7 @@ func portBusy(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("BUSY", l.Addr().String())
 }
 
-// cut copies the first octets of a file: `cut FROM TO OCTETS`.
+// cut copies the first bytes of a file: `cut FROM TO OCTETS`.
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	b, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -161,7 +164,7 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b[:n], 0o600))
 }
 
-// TestHelpHasExamples: every command explains itself and shows lines to paste.
+// TestHelpHasExamples: every command has an explanation and example lines.
 func TestHelpHasExamples(t *testing.T) {
 	root := newRoot(Env{}, &global{})
 	require.NotEmpty(t, root.Commands())

@@ -19,7 +19,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// packed is a stream of so many messages of 4 MB each, which take some hundred octets on the wire.
+// packed is a stream of messages of 4 MB each, which take some hundred bytes on the wire.
 func packed(t *testing.T, messages int) (file string, message []byte) {
 	t.Helper()
 	const row = `<r a="1"><x>the same the same the same the same the same the same</x><y>2</y></r>` + "\n"
@@ -28,13 +28,14 @@ func packed(t *testing.T, messages int) (file string, message []byte) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "big.xml"), message, 0o600))
 	file = filepath.Join(dir, "packed.hhfr")
-	code, _, stderr := do(t, append([]string{"transcode", "--out", file, "-q"}, slices.Repeat([]string{filepath.Join(dir, "big.xml")}, messages)...)...)
+	code, _, stderr := do(t, append([]string{"transcode", "--out", file, "-q"},
+		slices.Repeat([]string{filepath.Join(dir, "big.xml")}, messages)...)...)
 	require.Equal(t, exitDone, code, stderr)
 	require.Less(t, len(shared.Read(t, file)), 2000*messages)
 	return file, message
 }
 
-// requireFrugal runs hhfr, which is to take no more than 64 MB beside a message.
+// requireFrugal runs hhfr, which must take no more than 64 MB beside a message.
 func requireFrugal(t *testing.T, message int, in io.Reader, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "measured", args...)
@@ -49,7 +50,7 @@ func requireFrugal(t *testing.T, message int, in io.Reader, args ...string) {
 	assert.Less(t, most, int64(64<<20+message), "%v", args)
 }
 
-// bounded reads a stream of long messages in all ways.
+// bounded reads a stream of long messages with every command.
 func bounded(t *testing.T, messages int) {
 	file, message := packed(t, messages)
 	octets := shared.Read(t, file)
@@ -66,5 +67,6 @@ func bounded(t *testing.T, messages int) {
 	}
 }
 
-// However much a stream joins to, reading it takes little beside its longest message.
+// However long the messages of a stream are in sum, reading it takes little memory beside its
+// longest message.
 func TestMemoryIsBounded(t *testing.T) { bounded(t, 20) }

@@ -18,12 +18,13 @@ func modes() (names []string) {
 	return names
 }
 
-// modeFlag is --mode; auto says what that does in the command.
+// modeFlag declares --mode; auto describes that value's effect in the command.
 func modeFlag(f *pflag.FlagSet, mode *string, auto string) {
-	f.StringVar(mode, "mode", string(negotiate.Auto), "how a session comes about: "+strings.Join(modes(), ", ")+"; auto: "+auto)
+	f.StringVar(mode, "mode", string(negotiate.Auto), "how the session is opened: "+strings.Join(modes(), ", ")+
+		"; auto: "+auto)
 }
 
-// checkMode is why a value of --mode is none; nil if it is one.
+// checkMode returns why a value of --mode is invalid; nil if it is valid.
 func checkMode(mode string) error {
 	if slices.Contains(modes(), mode) {
 		return nil

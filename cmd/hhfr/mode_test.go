@@ -25,7 +25,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// relay carries connections to a server. Once it holds, it hands on nothing before a client has sent so many bytes.
+// relay carries connections to a server. Once hold is set, it forwards nothing before a client has
+// sent that many bytes.
 type relay struct {
 	net.Listener
 	hold  atomic.Int64
@@ -77,7 +78,7 @@ func (r *relay) carry(client net.Conn, to string) {
 	_ = server.Close()
 }
 
-// startEcho starts a server, and gives its address.
+// startEcho starts a server, and returns its address.
 func startEcho(t *testing.T) string {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -92,11 +93,13 @@ func startEcho(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestMetInOneFlight: ends that have met need one connection, and hello and message leave before the peer has said a word.
+// TestMetInOneFlight: peers that have met need one connection, and hello and message leave before
+// the peer has sent anything.
 func TestMetInOneFlight(t *testing.T) {
 	r := startRelay(t, startEcho(t))
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
-	args := []string{"stream", "http://" + r.Addr().String() + peer.EchoPath, message, "--store", filepath.Join(t.TempDir(), "store"), "-o", "json"}
+	args := []string{"stream", "http://" + r.Addr().String() + peer.EchoPath, message, "--store",
+		filepath.Join(t.TempDir(), "store"), "-o", "json"}
 	for i, mode := range []string{"first-call", "met", "met"} {
 		code, out, stderr := do(t, args...)
 		require.Equal(t, exitDone, code, stderr)
@@ -104,16 +107,19 @@ func TestMetInOneFlight(t *testing.T) {
 		assert.Equal(t, mode, s.Mode)
 		assert.Equal(t, 1, s.Messages)
 		assert.Equal(t, int64(i+1), r.conns.Load(), "connections")
-		// Hello alone has less: see docs/wire-format.md, section 3.
+		// Hello alone is shorter: see docs/wire-format.md, section 3.
 		r.hold.Store(300)
 	}
 }
 
-// TestInvitedToBlockedPort: an answer to the first call names a port that something on the way blocks. That is one warning, and what helps; the messages arrive.
+// TestInvitedToBlockedPort: an answer to the first call names a port that something on the path
+// blocks. That is one warning with a remedy; the messages arrive.
 func TestInvitedToBlockedPort(t *testing.T) {
 	port := closedPort(t)
 	end := &plainEnd{answer: func(w http.ResponseWriter, _ *http.Request, _ *negotiate.Offer) {
-		w.Header().Set("HHFR", `1;address="`+port+`";session="urn:uuid:05000000-0000-4000-8000-000000000000";token="00112233445566778899aabbccddeeff";lifetime=60;transport=tcp`)
+		w.Header().Set("HHFR", `1;address="`+port+
+			`";session="urn:uuid:05000000-0000-4000-8000-000000000000"`+
+			`;token="00112233445566778899aabbccddeeff";lifetime=60;transport=tcp`)
 		always(200, "text/xml", envelope(0))(w, nil, nil)
 	}}
 	server := httptest.NewServer(end)
@@ -137,5 +143,6 @@ func TestInvitedToBlockedPort(t *testing.T) {
 	var r negotiateReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Len(t, r.Tried, 3)
-	assert.Equal(t, triedReport{Mode: "first-call", Why: want, Transport: negotiate.TransportURI("tcp"), Address: "127.0.0.1" + port}, r.Tried[1])
+	assert.Equal(t, triedReport{Mode: "first-call", Why: want, Transport: negotiate.TransportURI("tcp"),
+		Address: "127.0.0.1" + port}, r.Tried[1])
 }

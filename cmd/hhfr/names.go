@@ -9,7 +9,7 @@ import (
 
 const dnsPort = 53
 
-// dnsServer is the value of --dns; invalid without one.
+// dnsServer is the value of --dns; its AddrPort is invalid without one.
 type dnsServer struct{ netip.AddrPort }
 
 func (d *dnsServer) Type() string { return "IP[:PORT]" }
@@ -23,7 +23,7 @@ func (d *dnsServer) String() string {
 
 func (d *dnsServer) Set(text string) error {
 	d.AddrPort = netip.AddrPort{}
-	if text == "" { // back to the system's, over a variable or a file
+	if text == "" { // back to the system's servers, overriding a variable or a file
 		return nil
 	}
 	if server, err := netip.ParseAddrPort(text); err == nil && server.Port() > 0 {
@@ -45,8 +45,9 @@ func (d *dnsServer) Set(text string) error {
 // message is the text of an error.
 func (g *global) message(err error) string { return g.system.Message(err, g.dns.AddrPort) }
 
-// useResolver makes every lookup of the process go where --dns says or, on Android, where names are
-// known. All that dials asks this one variable of package net: libraries need not know of it.
+// useResolver makes every lookup of the process use the server of --dns or, on Android, the
+// system's source of names. Everything that dials uses this one variable of package net, so that
+// libraries need not know of it.
 func (g *global) useResolver() {
 	if r := g.system.Resolver(g.dns.AddrPort); r != nil {
 		net.DefaultResolver = r

@@ -38,16 +38,22 @@ func newNegotiate(env Env, g *global) *cobra.Command {
 	var o negotiateOptions
 	c := &cobra.Command{
 		Use:   "negotiate URL",
-		Short: "Negotiate with a service and tell what was agreed, or why not",
-		Long: `negotiate tries the ways to a session with the service at URL, sends no message, and prints what came of each way: what was agreed, or why nothing was. --mode auto takes
-three. What --store remembers is shown, and not used up (met). A request of the method OPTIONS asks for a stream, as the first call of hhfr stream would (first-call). An offer in
-plain SOAP names all items (explicit). The other modes try one way; met joins the session that is remembered, whose next token then is.
+		Short: "Negotiate with a service and print what was agreed, or why not",
+		Long: `negotiate tries the modes of opening a session with the service at URL, sends no
+message, and prints the outcome of each: what was agreed, or why nothing was. --mode auto tries
+three. The session that --store remembers is shown, and not used up (met). A request of the method
+OPTIONS asks for a stream, like the first call of hhfr stream (first-call). An offer in plain SOAP
+names all items (explicit). The other modes try one; met joins the remembered session, and so uses
+its next token.
 
-Behind that stand what was offered, agreed, refused and why, which elements each end did not know, and the session that was agreed last. That the service spoke plain SOAP
-before does not count, nor is that remembered; the session of first-call is, in --store. Schemas, unchanging headers, --representation xml, --transport udp, --assurance, --ordered and
---lifetime are for offers alone; first-call is left out then. Assurances are asked for with a sequence of their own: --store is not touched by it.
+After that come what was offered, agreed, and refused and why, which elements each peer did not
+know, and the session that was agreed last. An earlier result that the service uses plain SOAP is
+ignored, and a new one is not remembered. The session of first-call is remembered in
+--store. Schemas, unchanging headers, --representation xml, --transport udp, --assurance, --ordered
+and --lifetime are for offers alone; first-call is left out with them. Assurances are negotiated
+with a sequence of their own, which does not change --store.
 
-Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.`,
+The exit code is 0 also if the outcome is plain SOAP; with --require-hhfr it is 3 then.`,
 		Example: `  hhfr negotiate http://127.0.0.1:8080/echo
   hhfr negotiate http://127.0.0.1:8080/echo -o json --require-hhfr
   hhfr negotiate http://127.0.0.1:8080/echo --soap 1.2 --representation xml
@@ -64,14 +70,10 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "offer one of "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "offer messages in order")
-	f.DurationVar(&o.lifetime, "lifetime", 0, "how long the session is to be known; 0: as the service likes")
+	f.DurationVar(&o.lifetime, "lifetime", 0, "lifetime of the session; 0: chosen by the service")
 	f.StringVar(&o.representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
-	f.StringVar(
-		&o.soap,
-		"soap",
-		"",
-		"version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused for its version",
-	)
+	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused "+
+		"for its version")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
@@ -103,7 +105,8 @@ func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secur
 	cfg = session.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(book),
 		Transports: (&network{transport: o.transport}).transports(secure.config), AllowCleartext: o.allowCleartext,
-		Assurance: o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
+		Assurance: o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true,
+		RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if cfg.OfferFields, err = sender.ParseFields(o.fields); err != nil {
 		return cfg, err
@@ -140,7 +143,7 @@ func readSchema(name string) (*schema.Schema, error) {
 		return nil, &problem{
 			exitMalformed,
 			fmt.Errorf("%s: %w", name, err),
-			"the HHFR Schema dialect is told in docs/negotiation.md, section 8",
+			"the HHFR Schema dialect is described in docs/negotiation.md, section 8",
 		}
 	}
 	return s, nil
@@ -203,7 +206,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 	return errors.Join(r.print(env.Out), err)
 }
 
-// tryAll goes the ways that --mode names, and notes what comes of each.
+// tryAll tries the modes that --mode names, and notes the outcome of each.
 func (o *negotiateOptions) tryAll(ctx context.Context, cfg session.Config, r *negotiateReport) error {
 	if o.mode != string(negotiate.Auto) {
 		return o.try(ctx, cfg, negotiate.Mode(o.mode), r)
@@ -227,16 +230,11 @@ func (o *negotiateOptions) tryAll(ctx context.Context, cfg session.Config, r *ne
 	return nil
 }
 
-// try goes one way to a session, and ends that.
-func (o *negotiateOptions) try(
-	ctx context.Context,
-	cfg session.Config,
-	mode negotiate.Mode,
-	r *negotiateReport,
-) error {
-	cfg.Mode, cfg.RequireHHFR = mode, true // else the question waits for a call
+// try opens a session by one mode, and ends it.
+func (o *negotiateOptions) try(ctx context.Context, cfg session.Config, mode negotiate.Mode, r *negotiateReport) error {
+	cfg.Mode, cfg.RequireHHFR = mode, true // otherwise the offer waits for a call
 	if o.sequenced() {
-		// A sequence of its own, which nobody has messages in.
+		// A sequence of its own, without messages of anybody.
 		dir, err := os.MkdirTemp("", "hhfr-negotiate-")
 		if err != nil {
 			return err
@@ -265,8 +263,8 @@ func (o *negotiateOptions) try(
 	return err
 }
 
-// settled is what a session came to once its stream's peer has said hello: that of a session which
-// is joined again is not waited for by others.
+// settled returns what a session agreed on once its stream's peer has said hello. A session that is
+// joined again does not wait for that elsewhere.
 func settled(ctx context.Context, sess *session.Session, within time.Duration) negotiate.Agreed {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

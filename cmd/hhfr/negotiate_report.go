@@ -15,22 +15,22 @@ import (
 type negotiateReport struct {
 	Version int            `json:"version"`             // of this format
 	URL     string         `json:"url"`                 // as given, without a password
-	HHFR    bool           `json:"hhfr"`                // a stream was agreed on by one of the ways, and opened
-	Why     string         `json:"why_plain,omitempty"` // why it is plain SOAP, by the last way
-	Tried   []triedReport  `json:"tried"`               // the ways that were tried, in their order
-	Offered *offeredReport `json:"offered,omitempty"`   // what the offer said; URIs, preferred first
+	HHFR    bool           `json:"hhfr"`                // a stream was agreed on by one of the modes, and opened
+	Why     string         `json:"why_plain,omitempty"` // why it is plain SOAP, by the last mode
+	Tried   []triedReport  `json:"tried"`               // the modes that were tried, in their order
+	Offered *offeredReport `json:"offered,omitempty"`   // what the offer contained; URIs, preferred first
 	Agreed  *agreedReport  `json:"agreed,omitempty"`    // the session that was agreed on last
-	Refused []refusedItem  `json:"refused"`             // items that the other end did not agree to
+	Refused []refusedItem  `json:"refused"`             // items that the peer did not agree to
 	Ignored ignoredReport  `json:"ignored"`             // elements that were not known, as {namespace}name
 }
 
 type triedReport struct {
 	Mode      string     `json:"mode"`                // met, first-call or explicit
-	HHFR      bool       `json:"hhfr"`                // a stream was agreed on by this way, and opened
+	HHFR      bool       `json:"hhfr"`                // a stream was agreed on by this mode, and opened
 	Why       string     `json:"why,omitempty"`       // why not
-	Session   string     `json:"session,omitempty"`   // the session, urn:uuid; of one that is only shown, too
-	Transport string     `json:"transport,omitempty"` // URI-T, as far as it came to one
-	Address   string     `json:"address,omitempty"`   // where the stream was to be opened
+	Session   string     `json:"session,omitempty"`   // the session, urn:uuid; also of one that is only shown
+	Transport string     `json:"transport,omitempty"` // URI-T, if one was chosen
+	Address   string     `json:"address,omitempty"`   // address at which the stream was to be opened
 	Expires   *time.Time `json:"expires,omitempty"`   // end of the session
 }
 
@@ -38,53 +38,56 @@ type offeredReport struct {
 	Scheme         []string `json:"scheme"`                        // URI-S
 	Representation []string `json:"representation"`                // URI-R
 	Transport      []string `json:"transport"`                     // URI-T
-	Assurance      []string `json:"assurance"`                     // of delivery
-	Security       []string `json:"security"`                      // of the stream
-	Request        string   `json:"request_description,omitempty"` // URI of what describes requests
-	Reply          string   `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int      `json:"unchanging_headers"`            // how many header blocks that messages have in common
-	Shapes         int      `json:"shapes"`                        // how many fingerprints of shapes
+	Assurance      []string `json:"assurance"`                     // delivery assurance
+	Security       []string `json:"security"`                      // security of the stream
+	Request        string   `json:"request_description,omitempty"` // URI of the description of requests
+	Reply          string   `json:"reply_description,omitempty"`   // URI of the description of replies
+	// number of header blocks that messages have in common
+	Headers int `json:"unchanging_headers"`
+	Shapes  int `json:"shapes"` // number of fingerprints of shapes
 }
 
 type agreedReport struct {
 	Session        string    `json:"session"`                       // urn:uuid
-	Mode           string    `json:"mode"`                          // the way that it came by
+	Mode           string    `json:"mode"`                          // the mode that agreed on it
 	Scheme         string    `json:"scheme"`                        // URI-S
 	Representation string    `json:"representation"`                // URI-R
 	Transport      string    `json:"transport"`                     // URI-T
-	Address        string    `json:"address"`                       // where the stream is opened
-	Assurance      string    `json:"assurance,omitempty"`           // of delivery
-	Security       string    `json:"security,omitempty"`            // of the stream
-	Request        string    `json:"request_description,omitempty"` // URI of what describes requests
-	Reply          string    `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int       `json:"unchanging_headers"`            // how many of them are agreed on
-	Shapes         int       `json:"shapes"`                        // how many shapes both ends have
-	Expires        time.Time `json:"expires"`                       // end of the session, if nobody ends it before
+	Address        string    `json:"address"`                       // address of the stream
+	Assurance      string    `json:"assurance,omitempty"`           // delivery assurance
+	Security       string    `json:"security,omitempty"`            // security of the stream
+	Request        string    `json:"request_description,omitempty"` // URI of the description of requests
+	Reply          string    `json:"reply_description,omitempty"`   // URI of the description of replies
+	Headers        int       `json:"unchanging_headers"`            // number of them that are agreed on
+	Shapes         int       `json:"shapes"`                        // number of shapes that both peers have
+	Expires        time.Time `json:"expires"`                       // end of the session, unless it is ended before
 }
 
 // refusedItem is one item that was refused.
 type refusedItem struct {
 	Item string `json:"item"` // name of the element
-	Why  string `json:"why"`  // as the other end said it
+	Why  string `json:"why"`  // in the words of the peer
 }
 
 type ignoredReport struct {
-	Offer  []string `json:"offer"`  // of the offer, by the other end
-	Answer []string `json:"answer"` // of the answer, by this end
+	Offer  []string `json:"offer"`  // of the offer, at the peer
+	Answer []string `json:"answer"` // of the answer, at this side
 }
 
 func newNegotiateReport(url string) *negotiateReport {
 	return &negotiateReport{
-		Version: 1, URL: redacted(url), Tried: []triedReport{}, Refused: []refusedItem{}, Ignored: ignoredReport{[]string{}, []string{}},
+		Version: 1, URL: redacted(url), Tried: []triedReport{}, Refused: []refusedItem{},
+		Ignored: ignoredReport{[]string{}, []string{}},
 	}
 }
 
-// remembered notes what a store has, which is not used.
+// remembered notes what a store has; it is not used.
 func (r *negotiateReport) remembered(m session.Memory) {
 	t := triedReport{Mode: string(negotiate.Met), Why: "nothing is remembered"}
 	switch {
 	case m.Met != nil:
-		t.Session, t.Transport, t.Address, t.Expires = m.Met.Session.String(), m.Met.Transport, m.Met.Address, inSeconds(m.Met.Expires)
+		t.Session, t.Transport, t.Address, t.Expires = m.Met.Session.String(), m.Met.Transport, m.Met.Address,
+			inSeconds(m.Met.Expires)
 		t.Why = "not tried: " + t.Session + " could be joined; its token is good once"
 	case m.Plain != "":
 		t.Why = "remembered: " + m.Plain
@@ -97,10 +100,11 @@ func inSeconds(t time.Time) *time.Time {
 	return &t
 }
 
-// add notes what came of a way.
+// add notes the outcome of a mode.
 func (r *negotiateReport) add(a negotiate.Agreed) {
 	for _, t := range a.Tried {
-		one := triedReport{Mode: string(t.Mode), HHFR: t.Why == "", Why: t.Why, Transport: t.Transport, Address: t.Address}
+		one := triedReport{Mode: string(t.Mode), HHFR: t.Why == "", Why: t.Why, Transport: t.Transport,
+			Address: t.Address}
 		if one.HHFR && a.Facts != nil {
 			one.Session, one.Expires = a.Facts.Session.String(), inSeconds(a.Facts.Expires)
 		}
@@ -113,13 +117,15 @@ func (r *negotiateReport) add(a negotiate.Agreed) {
 	}
 	if o := a.Offer; o != nil {
 		r.Offered = &offeredReport{
-			Scheme: o.Schemes, Representation: o.Representations, Transport: o.Transports, Assurance: o.Assurances, Security: o.Securities,
-			Request: nameOf(o.Request), Reply: nameOf(o.Reply), Headers: len(o.Headers), Shapes: len(o.Shapes),
+			Scheme: o.Schemes, Representation: o.Representations, Transport: o.Transports, Assurance: o.Assurances,
+			Security: o.Securities,
+			Request:  nameOf(o.Request), Reply: nameOf(o.Reply), Headers: len(o.Headers), Shapes: len(o.Shapes),
 		}
 	}
 	if f := a.Facts; f != nil {
 		r.Agreed = &agreedReport{
-			Mode: string(a.Mode), Session: f.Session.String(), Scheme: f.Scheme, Representation: f.Representation, Transport: f.Transport, Address: f.Address,
+			Mode: string(a.Mode), Session: f.Session.String(), Scheme: f.Scheme, Representation: f.Representation,
+			Transport: f.Transport, Address: f.Address,
 			Assurance: f.Assurance, Security: f.Security, Request: f.RequestDescription, Reply: f.ReplyDescription,
 			Headers: len(f.Headers), Shapes: len(f.PeerShapes), Expires: *inSeconds(f.Expires),
 		}
@@ -156,7 +162,8 @@ func redacted(raw string) string {
 	return u.Redacted()
 }
 
-// print writes the report for people: a way a line, an item a line with offered and agreed side by side.
+// print writes the report for people: one line per mode, and one line per item with offered and
+// agreed side by side.
 func (r *negotiateReport) print(w io.Writer) error {
 	var b strings.Builder
 	for _, t := range r.Tried {
@@ -187,7 +194,8 @@ func (r *negotiateReport) print(w io.Writer) error {
 	line("transport", a.Transport, o.Transport...)
 	line("assurance", a.Assurance, o.Assurance...)
 	line("security", a.Security, o.Security...)
-	for _, d := range []struct{ item, agreed, offered string }{{"request description", a.Request, o.Request}, {"reply description", a.Reply, o.Reply}} {
+	for _, d := range []struct{ item, agreed, offered string }{{"request description", a.Request, o.Request},
+		{"reply description", a.Reply, o.Reply}} {
 		if d.agreed != "" || d.offered != "" {
 			line(d.item, orNone(d.agreed), orNone(d.offered))
 		}
@@ -208,7 +216,8 @@ func (r *negotiateReport) print(w io.Writer) error {
 		fmt.Fprintf(&b, "%-20s %s of the answer\n", "ignored", n)
 	}
 	if r.HHFR {
-		fmt.Fprintf(&b, "%-20s %s at %s until %s\n", "session", r.Agreed.Session, r.Agreed.Address, r.Agreed.Expires.Format(time.RFC3339))
+		fmt.Fprintf(&b, "%-20s %s at %s until %s\n", "session", r.Agreed.Session, r.Agreed.Address,
+			r.Agreed.Expires.Format(time.RFC3339))
 	} else {
 		fmt.Fprintf(&b, "%-20s %s\n", "plain SOAP", r.Why)
 	}
@@ -216,7 +225,7 @@ func (r *negotiateReport) print(w io.Writer) error {
 	return err
 }
 
-// outcome is what came of a way, in words.
+// outcome is the result of a mode, in words.
 func (t *triedReport) outcome() string {
 	if t.HHFR {
 		return "agreed: " + t.Transport + " at " + t.Address

@@ -19,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// Law 3 on the link between two proxies: whatever bit of its recording is flipped, no message is given as verified
-// that is not what was sent; neither those of the ends nor those of the proxies.
+// Law 3 on the link between two proxies: for any flipped bit of its recording, no message is
+// verified that is not what was sent; neither those of client and server nor those of the proxies.
 func TestNothingDamagedOfAPairIsVerified(t *testing.T) {
 	file := recordedPair(t)
 	decode := func(file []byte) []*capture.Decoded {
@@ -54,14 +54,15 @@ func TestNothingDamagedOfAPairIsVerified(t *testing.T) {
 		for _, m := range decode(damaged) {
 			if m.State == capture.Verified {
 				verified++
-				require.True(t, right[said(m)], "bit %d of octet %d flipped: %s", bit%8, bit/8, said(m))
+				require.True(t, right[said(m)], "bit %d of byte %d flipped: %s", bit%8, bit/8, said(m))
 			}
 		}
 	}
 	assert.Positive(t, verified, "the test shows nothing")
 }
 
-// recordedPair is what a near proxy records of its link while two clients call, with bodies of known length and in chunks.
+// recordedPair is a near proxy's recording of its link while two clients call, with bodies of known
+// length and in chunks.
 func recordedPair(t *testing.T) []byte {
 	t.Helper()
 	origin := httptest.NewServer(&numbered{seen: map[string]int{}})
@@ -75,7 +76,7 @@ func recordedPair(t *testing.T) []byte {
 		for i := range 3 {
 			body := io.Reader(strings.NewReader(envelope(10*client + i)))
 			if i == 2 {
-				body = io.MultiReader(body) // of no known length
+				body = io.MultiReader(body) // of unknown length
 			}
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, near.url("/echo"), body)
 			require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// The releases of the Python libraries that the pair is held to.
+// The releases of the Python libraries that the pair is tested with.
 const (
 	zeepRelease  = "zeep==4.3.3"
 	spyneRelease = "spyne==2.14.0"
@@ -41,7 +41,8 @@ type soapPrograms struct {
 	python, wsdl, gsoapClient, gsoapServer string
 }
 
-// buildPrograms makes them of the description of the records service and the sources in testdata/interop.
+// buildPrograms builds them from the description of the records service and the sources in
+// testdata/interop.
 func buildPrograms(t *testing.T, wsdl string) soapPrograms {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,12 +64,14 @@ func buildPrograms(t *testing.T, wsdl string) soapPrograms {
 	build(t, dir, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", zeepRelease, spyneRelease)
 	build(t, dir, "wsdl2h", "-c", "-o", "records.h", "records.wsdl")
 	build(t, dir, "soapcpp2", "-c", "-1", "-x", "records.h")
-	build(t, dir, "gcc", "-I.", "-o", p.gsoapClient, shared.Testdata(t, "interop", "gsoap_client.c"), "soapC.c", "soapClient.c", "-lgsoap")
-	build(t, dir, "gcc", "-I.", "-o", p.gsoapServer, shared.Testdata(t, "interop", "gsoap_server.c"), "soapC.c", "soapServer.c", "-lgsoap")
+	build(t, dir, "gcc", "-I.", "-o", p.gsoapClient, shared.Testdata(t, "interop", "gsoap_client.c"), "soapC.c",
+		"soapClient.c", "-lgsoap")
+	build(t, dir, "gcc", "-I.", "-o", p.gsoapServer, shared.Testdata(t, "interop", "gsoap_server.c"), "soapC.c",
+		"soapServer.c", "-lgsoap")
 	return p
 }
 
-// startPrinting starts a server that prints its port, and gives its host.
+// startPrinting starts a server that prints its port, and returns its host.
 func startPrinting(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, args...)
@@ -86,8 +89,9 @@ func startPrinting(t *testing.T, program string, args ...string) string {
 	return "127.0.0.1:" + strings.TrimSpace(port)
 }
 
-// TestInteropToolkitsThroughThePair: clients and servers of zeep, spyne and gSOAP, unchanged, at the ends of two proxies. They agree as they do without, and what went over
-// the link between is hhfr.
+// TestInteropToolkitsThroughThePair: clients and servers of zeep, spyne and gSOAP, unchanged,
+// communicate through two proxies. The results are those without proxies, and the link between
+// carries hhfr.
 func TestInteropToolkitsThroughThePair(t *testing.T) {
 	services, stop := servicesHere(t)
 	defer stop()
@@ -96,12 +100,13 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 	require.NoError(t, err)
 	for _, server := range []struct {
 		name, host string
-		wsdl       bool // it gives its description at ?wsdl
-		chunked    bool // it takes chunked requests
-		faults     bool // it refuses a record
+		wsdl       bool // it serves its description at ?wsdl
+		chunked    bool // it accepts chunked requests
+		faults     bool // it rejects a record
 	}{
 		{"hhfr serve", serve.Host, true, true, false},
-		{"spyne", startPrinting(t, programs.python, shared.Testdata(t, "interop", "spyne_server.py")), true, false, true},
+		{"spyne", startPrinting(t, programs.python, shared.Testdata(t, "interop", "spyne_server.py")), true, false,
+			true},
 		{"gSOAP", startPrinting(t, programs.gsoapServer), false, true, true},
 	} {
 		t.Run(server.name, func(t *testing.T) {
@@ -139,7 +144,8 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 	}
 }
 
-// onlyHHFR holds that a recording of the link has calls and replies of records on a stream, and no envelope outside of one.
+// onlyHHFR checks that a recording of the link has calls and replies of records on a stream, and no
+// envelope outside of one.
 func onlyHHFR(t *testing.T, link string) {
 	t.Helper()
 	code, out, stderr := do(t, "decode", link, "-o", "jsonl")

@@ -37,7 +37,8 @@ type proxyProcess struct {
 func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
 	t.Helper()
 	p := &proxyProcess{t: t}
-	p.cmd = exec.CommandContext(t.Context(), "hhfr", append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...)
+	p.cmd = exec.CommandContext(t.Context(), "hhfr",
+		append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...)
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -51,8 +52,8 @@ func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *p
 	return p
 }
 
-// linked waits until the process, started with -v, has had so many streams: calls go plainly
-// before.
+// linked waits until the process, started with -v, has had that many streams: before that, calls
+// are plain.
 func (p *proxyProcess) linked(streams int) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
@@ -63,7 +64,9 @@ func (p *proxyProcess) linked(streams int) {
 // told waits until the process has written this to stderr.
 func (p *proxyProcess) told(what string) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Contains(p.errs.String(), what) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(p.t, func() bool {
+		return strings.Contains(p.errs.String(), what)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // kill sends SIGKILL, and waits until the process is gone.
@@ -81,7 +84,7 @@ func (p *proxyProcess) end() {
 
 func (p *proxyProcess) url(path string) string { return "http://" + p.listen + path }
 
-// numbered is an origin that notes which requests it got, and gives each back.
+// numbered is an origin that notes the requests it got, and echoes each.
 type numbered struct {
 	mu   sync.Mutex
 	seen map[string]int
@@ -106,7 +109,7 @@ func (o *numbered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// callers are clients that send numbered requests until stop, and check what comes of each.
+// callers are clients that send numbered requests until stop, and check the outcome of each.
 type callers struct {
 	t                       *testing.T
 	to                      string
@@ -116,7 +119,7 @@ type callers struct {
 	wait                    sync.WaitGroup
 
 	mu      sync.Mutex
-	unsent  []string // requests of which the client was told that they were not sent
+	unsent  []string // requests that the client was told were not sent
 	answers map[string]bool
 }
 
@@ -167,17 +170,17 @@ func (c *callers) call(client *http.Client, number int) {
 	}
 }
 
-// more waits until so many more calls are through.
+// more waits until that many more calls are complete.
 func (c *callers) more(calls int64) {
 	for from := c.through.Load(); c.through.Load() < from+calls; {
 		if c.t.Context().Err() != nil {
 			return
 		}
-		time.Sleep(5 * time.Millisecond) // the clients decide how long this takes
+		time.Sleep(5 * time.Millisecond) // the clients determine how long this takes
 	}
 }
 
-// farEnd is what the near proxy has for its upstream, of three kinds that take turns at one address.
+// farEnd is the near proxy's upstream: three kinds take turns at one address.
 type farEnd struct {
 	t      *testing.T
 	addr   string
@@ -190,7 +193,7 @@ func (f *farEnd) proxy() {
 	f.addr, f.end = p.listen, p.kill
 }
 
-// plain puts a server that knows nothing of hhfr in its place.
+// plain replaces it with a server that knows nothing of hhfr.
 func (f *farEnd) plain() {
 	l, err := net.Listen("tcp", f.addr)
 	require.NoError(f.t, err)
@@ -200,18 +203,20 @@ func (f *farEnd) plain() {
 	f.t.Cleanup(s.Close)
 }
 
-// TestFarProxyKilledRestartedReplaced: the far process gets SIGKILL while clients call, comes back, is replaced by a plain server, and comes back again. Calls go on;
-// each reply is that to its request, and no request is sent twice.
+// TestFarProxyKilledRestartedReplaced: the far process gets SIGKILL while clients call, comes back,
+// is replaced by a plain server, and comes back again. Calls continue; each reply matches its
+// request, and no request is sent twice.
 func TestFarProxyKilledRestartedReplaced(t *testing.T) {
 	o := &numbered{seen: map[string]int{}}
 	f := &farEnd{t: t, addr: shared.Addr(t), origin: httptest.NewServer(o)}
 	t.Cleanup(f.origin.Close)
 	f.proxy()
 	link := filepath.Join(t.TempDir(), "link.pcapng")
-	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link, "-v")
+	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link,
+		"-v")
 	c := &callers{t: t, to: near.url("/service")}
 	c.start(8)
-	// A connection that was opened without a partner stays plain; the way of a new one is known.
+	// A connection that was opened without a partner stays plain; the path of a new one is known.
 	byStream, plainly := map[string]bool{}, map[string]bool{}
 	streams := 0
 	settled := func(partner bool) {
@@ -274,7 +279,7 @@ func TestFarProxyKilledRestartedReplaced(t *testing.T) {
 	t.Logf("%d calls through, %d in 502 or 503, %d ended", c.through.Load(), c.excused.Load(), c.ended.Load())
 }
 
-// check holds what the origin got against what the clients were told.
+// check compares what the origin got with what the clients were told.
 func (o *numbered) check(t *testing.T, c *callers) {
 	t.Helper()
 	o.mu.Lock()
@@ -291,7 +296,8 @@ func (o *numbered) check(t *testing.T, c *callers) {
 	assert.EqualValues(t, c.next.Load(), c.through.Load()+c.excused.Load()+c.ended.Load())
 }
 
-// TestPairBehindTLS: both proxies show certificates, the far one shows one to the server as well, and recordings have what is inside.
+// TestPairBehindTLS: both proxies present certificates, the far one also to the server, and
+// recordings have the cleartext.
 func TestPairBehindTLS(t *testing.T) {
 	o := httptest.NewUnstartedServer(&numbered{seen: map[string]int{}})
 	o.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
@@ -301,8 +307,10 @@ func TestPairBehindTLS(t *testing.T) {
 	cert, key := certificate(t, dir, o.TLS.Certificates[0])
 	link, keys := filepath.Join(dir, "link.pcapng"), filepath.Join(dir, "keys")
 	t.Setenv("SSLKEYLOGFILE", keys)
-	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--upstream-cert", cert, "--upstream-key", key, "--cert", cert, "--key", key)
-	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--record", link, "-v")
+	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--upstream-cert", cert,
+		"--upstream-key", key, "--cert", cert, "--key", key)
+	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--cert", cert,
+		"--key", key, "--record", link, "-v")
 	near.linked(1)
 	client := o.Client()
 	c := &callers{t: t, to: "https://" + near.listen + "/service", answers: map[string]bool{}}
@@ -322,9 +330,10 @@ func TestPairBehindTLS(t *testing.T) {
 	assert.Contains(t, string(lines), "CLIENT_TRAFFIC_SECRET_0 ")
 }
 
-// TestProxyInterrupted: the first Ctrl-C sees the call under way through, the second ends at once.
+// TestProxyInterrupted: the first Ctrl-C lets the call in progress end, the second ends at once.
 func TestProxyInterrupted(t *testing.T) {
-	// A shell has what it runs in the background ignore SIGINT, and so would what this test starts, once it no longer listens for it.
+	// A shell makes its background processes ignore SIGINT, and so would what this test starts,
+	// once the test no longer listens for it.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt)
 	defer signal.Stop(caught)

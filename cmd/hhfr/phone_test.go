@@ -26,9 +26,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// phone is hhfr on a phone that is made up, in the folder PHONE: nothing of it was held against a
-// real one. PHONE_OS is what it was built for; what it sends to port 53 goes to PHONE_DNS. No hhfr
-// that is not a test reads these variables.
+// phone is hhfr on a simulated phone, in the folder PHONE; it was never compared with a real one.
+// PHONE_OS is the system it was built for; what it sends to port 53 goes to PHONE_DNS. Only tests'
+// hhfr reads these variables.
 func phone() int {
 	dir := os.Getenv("PHONE")
 	return run(resolve.System{
@@ -59,7 +59,8 @@ func androidResolver(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(stop)
 }
 
-// startDNS starts a DNS server and puts its address into a variable: `dnsserver NAME HOST=ADDRESS…`.
+// startDNS starts a DNS server and puts its address into a variable: `dnsserver NAME
+// HOST=ADDRESS…`.
 func startDNS(ts *testscript.TestScript, _ bool, args []string) {
 	server, stop, err := resolvetest.DNS(pairs(args[1:]))
 	ts.Check(err)
@@ -85,7 +86,7 @@ func host(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // TestCertificatesOfTermux: the Linux build in Termux trusts whom Termux trusts, unless it is told
-// whom to trust; nobody else does.
+// whom to trust; no other build does.
 func TestCertificatesOfTermux(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
@@ -146,13 +147,14 @@ func TestDNSServer(t *testing.T) {
 		assert.Equal(t, want, d.String(), text)
 	}
 	for _, text := range []string{
-		"dns.example", "localhost:53", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "192.0.2", ":53", "[192.0.2.1", " ",
+		"dns.example", "localhost:53", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "192.0.2", ":53", "[192.0.2.1",
+		" ",
 	} {
 		require.ErrorContains(t, new(dnsServer).Set(text), "a DNS server is IP, IP:PORT or [IPV6]:PORT, not", text)
 	}
 }
 
-// The words about an error have the server that was asked in them, also in log lines.
+// The text of an error names the server that was asked, also in log lines.
 func TestLogsNameTheServerAsked(t *testing.T) {
 	var said strings.Builder
 	g := &global{err: &said, logFormat: "text", dns: dnsServer{netip.MustParseAddrPort("192.0.2.1:53")}}

@@ -2,16 +2,18 @@ package main
 
 import "github.com/spf13/pflag"
 
-// placeholders are what stands for the values of flags in help texts, by the name of the flag;
-// others go by their type.
+// placeholders stand for the values of flags in help texts, by the name of the flag; other flags
+// use their type.
 var placeholders = map[string]string{
 	"action": "ACTION", "advertise": "HOST", "allow-host": "HOST", "as": "NAME", "assurance": "NAME",
-	"cacert": "FILE", "cert": "FILE", "client-ca": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM", "geoip": "FILE",
+	"cacert": "FILE", "cert": "FILE", "client-ca": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM",
+	"geoip":  "FILE",
 	"header": "'NAME: VALUE'", "key": "FILE", "link": "LINK", "listen": "ADDRESS",
 	"log-format": "FORM", "misbehave": "HOW", "negotiate": "WHO", "out": "FILE", "output": "FORM",
 	"record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE",
 	"service": "NAME", "soap": "VERSION", "store": "STORE", "tcp": "ADDRESS", "transport": "NAME",
-	"udp": "ADDRESS", "upstream": "URL", "upstream-cert": "FILE", "upstream-key": "FILE", "ways": "WAY,…", "wrap": "VERSION",
+	"udp": "ADDRESS", "upstream": "URL", "upstream-cert": "FILE", "upstream-key": "FILE", "ways": "WAY,…",
+	"wrap":          "VERSION",
 	"write-streams": "DIR",
 }
 
@@ -19,7 +21,7 @@ var placeholdersOfTypes = map[string]string{
 	"duration": "TIME", "float64": "NUMBER", "int": "N", "intSlice": "N,…", "string": "TEXT", "stringArray": "TEXT",
 }
 
-// placeholder is what stands for the value of a flag; empty for those without one.
+// placeholder stands for the value of a flag in help texts; empty for flags without one.
 func placeholder(f *pflag.Flag) string {
 	kind := f.Value.Type()
 	switch {
@@ -33,7 +35,7 @@ func placeholder(f *pflag.Flag) string {
 	return kind
 }
 
-// shown gives flags to print them: their values are of types that are named as their placeholders.
+// shown returns flags for printing: the types of their values are named as their placeholders.
 func shown(flags *pflag.FlagSet) *pflag.FlagSet {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -42,7 +44,7 @@ func shown(flags *pflag.FlagSet) *pflag.FlagSet {
 			one.Value = shownValue{f.Value, name}
 		}
 		if one.DefValue == "[]" || one.DefValue == "0s" {
-			one.DefValue = "" // not worth a word, which pflag knows of its own types
+			one.DefValue = "" // a default not worth printing; pflag recognizes those of its own types
 		}
 		out.AddFlag(&one)
 	})
@@ -54,5 +56,5 @@ type shownValue struct {
 	kind string
 }
 
-// Type is what pflag prints behind the name of a flag.
+// Type is what pflag prints after the name of a flag.
 func (v shownValue) Type() string { return v.kind }

@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// plainEnd is a server that does not come to a stream, whatever it does. It notes the bodies that reach it, as the client sent them.
+// plainEnd is a server that never opens a stream. It notes the bodies that reach it, as the client
+// sent them.
 type plainEnd struct {
 	answer func(w http.ResponseWriter, r *http.Request, offer *negotiate.Offer)
 
@@ -46,7 +47,7 @@ func (p *plainEnd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r, offer)
 }
 
-// got gives what came since it was last asked.
+// got returns what arrived since the last call.
 func (p *plainEnd) got() (offers int, bodies []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +65,8 @@ func always(status int, contentType, body string) func(http.ResponseWriter, *htt
 	}
 }
 
-// agreeing answers offers as one who speaks hhfr would, with an address for the stream; what is no offer gets a SOAP reply.
+// agreeing answers offers as an hhfr peer would, with an address for the stream; anything else gets
+// a SOAP reply.
 func agreeing(t *testing.T, address func() string) func(http.ResponseWriter, *http.Request, *negotiate.Offer) {
 	return func(w http.ResponseWriter, r *http.Request, offer *negotiate.Offer) {
 		if offer == nil {
@@ -72,7 +74,8 @@ func agreeing(t *testing.T, address func() string) func(http.ResponseWriter, *ht
 			return
 		}
 		answer := negotiate.Answer{
-			Scheme: offer.Schemes[0], Representation: offer.Representations[0], Transport: offer.Transports[0], Address: address(), Session: negotiate.SessionID{1}, Lifetime: time.Minute,
+			Scheme: offer.Schemes[0], Representation: offer.Representations[0], Transport: offer.Transports[0],
+			Address: address(), Session: negotiate.SessionID{1}, Lifetime: time.Minute,
 		}
 		text, err := answer.Message(soap.V11)
 		assert.NoError(t, err)
@@ -80,8 +83,9 @@ func agreeing(t *testing.T, address func() string) func(http.ResponseWriter, *ht
 	}
 }
 
-// TestStreamToPlainServers: whatever a server does that comes to no stream, each message reaches it once, as plain SOAP, and it is asked once for the time that is remembered, which what may
-// be a captive portal is not.
+// TestStreamToPlainServers: with every kind of server that opens no stream, each message reaches it
+// once, as plain SOAP. It gets one offer for the time that is remembered; a possible captive portal
+// is not remembered.
 func TestStreamToPlainServers(t *testing.T) {
 	faultOf := func(v soap.Version) string {
 		text, err := soap.BuildFault(v, soap.Fault{Code: soap.Client, Reason: "no such operation"})
@@ -96,23 +100,29 @@ func TestStreamToPlainServers(t *testing.T) {
 		code   int
 		why    string
 	}{
-		{"fault of SOAP 1.1", always(500, "text/xml", faultOf(soap.V11)), 1, `HTTP status 500: SOAP fault: "no such operation"`},
-		{"fault of SOAP 1.2", always(400, "application/soap+xml", faultOf(soap.V12)), 1, `HTTP status 400: SOAP fault: "no such operation"`},
+		{"fault of SOAP 1.1", always(500, "text/xml", faultOf(soap.V11)), 1,
+			`HTTP status 500: SOAP fault: "no such operation"`},
+		{"fault of SOAP 1.2", always(400, "application/soap+xml", faultOf(soap.V12)), 1,
+			`HTTP status 400: SOAP fault: "no such operation"`},
 		{"fault with status 200", always(200, "text/xml", faultOf(soap.V11)), 1, `SOAP fault: "no such operation"`},
 		{"404", always(404, "text/plain", "404 page not found"), 1, "HTTP status 404"},
 		{"405", always(405, "text/plain", ""), 1, "HTTP status 405"},
 		{"415", always(415, "text/plain", ""), 1, "HTTP status 415"},
 		{"500", always(500, "text/html", "<html><body>oops"), 1, "HTTP status 500"},
 		{"HTML", always(200, "text/html", "<html><body>hello"), 0, `reply of type "text/html"`},
-		{"HTML that says it is XML", always(200, "text/xml", "<html><body>hello</body></html>"), 0, "the reply is no answer to an offer"},
-		{"valid SOAP that is no answer", always(200, "text/xml", envelope(0)), 0, "the reply is no answer to an offer: no {urn:hhfr:negotiation:1}Answer in the Body"},
+		{"HTML that says it is XML", always(200, "text/xml", "<html><body>hello</body></html>"), 0,
+			"the reply is no answer to an offer"},
+		{"valid SOAP that is no answer", always(200, "text/xml", envelope(0)), 0,
+			"the reply is no answer to an offer: no {urn:hhfr:negotiation:1}Answer in the Body"},
 		{"nothing in the reply", always(200, "text/xml", ""), 0, "the reply is no answer to an offer"},
 		{"redirect", always(302, "text/plain", ""), 1, "HTTP status 302"},
 		{"reply that breaks off", func(w http.ResponseWriter, _ *http.Request, _ *negotiate.Offer) {
 			w.Header().Set("Content-Length", "999")
 			always(200, "text/xml", "<")(w, nil, nil)
 		}, 5, "the reply to the offer broke off: unexpected EOF"},
-		{"connection closed", func(http.ResponseWriter, *http.Request, *negotiate.Offer) { panic(http.ErrAbortHandler) }, 5, "no reply to the offer: EOF"},
+		{"connection closed", func(http.ResponseWriter, *http.Request, *negotiate.Offer) {
+			panic(http.ErrAbortHandler)
+		}, 5, "no reply to the offer: EOF"},
 		{"no reply in time", func(w http.ResponseWriter, r *http.Request, offer *negotiate.Offer) {
 			if offer == nil {
 				always(200, "text/xml", envelope(0))(w, r, nil)
@@ -124,7 +134,9 @@ func TestStreamToPlainServers(t *testing.T) {
 			}
 		}, 0, "no reply to the offer: not within 500ms"},
 		{"agreed port closed", agreeing(t, func() string { return closedPort(t) }), 0, "no stream to 127.0.0.1:"},
-		{"agreed address that times out", agreeing(t, func() string { return silentPort(t) }), 0, "no stream to 127.0.0.1:"},
+		{"agreed address that times out", agreeing(t, func() string {
+			return silentPort(t)
+		}), 0, "no stream to 127.0.0.1:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +144,8 @@ func TestStreamToPlainServers(t *testing.T) {
 			server := httptest.NewServer(end)
 			defer server.Close()
 			dir := t.TempDir()
-			args := []string{"stream", server.URL + "/service", "--store", filepath.Join(dir, "store"), "--negotiate-timeout", "1m", "-o", "json", "--mode", "explicit"}
+			args := []string{"stream", server.URL + "/service", "--store", filepath.Join(dir, "store"),
+				"--negotiate-timeout", "1m", "-o", "json", "--mode", "explicit"}
 			if _, wait, ok := strings.Cut(c.why, "not within "); ok {
 				args[5] = wait
 			} else if c.name == "agreed address that times out" {
@@ -151,7 +164,7 @@ func TestStreamToPlainServers(t *testing.T) {
 				says   string
 			}
 			again := running{nil, 0, "remembered: " + c.why}
-			if c.name == "HTML" || c.name == "redirect" { // maybe of a captive portal
+			if c.name == "HTML" || c.name == "redirect" { // possibly of a captive portal
 				again = running{nil, 1, c.why}
 			}
 			for _, run := range []running{{nil, 1, c.why}, again, {[]string{"--remember", "0"}, 1, c.why}} {
@@ -179,14 +192,14 @@ func TestStreamToPlainServers(t *testing.T) {
 	}
 }
 
-// closedPort is one that nobody listens on.
+// closedPort is a port that nobody listens on.
 func closedPort(t *testing.T) string {
 	_, port, err := net.SplitHostPort(shared.Addr(t))
 	assert.NoError(t, err)
 	return ":" + port
 }
 
-// silentPort is one where connections are made, and nothing is ever said.
+// silentPort is a port that accepts connections and never sends anything.
 func silentPort(t *testing.T) string {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	assert.NoError(t, err)

@@ -17,7 +17,9 @@ func servePlain(l net.Listener) {
 		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 		if strings.Contains(string(body), "urn:hhfr:negotiation:1") || strings.Contains(string(body), "<bad/>") {
 			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault><faultcode>s:Client</faultcode><faultstring>no such operation</faultstring></s:Fault></s:Body></s:Envelope>`)
+			_, _ = io.WriteString(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`+
+				`<s:Fault><faultcode>s:Client</faultcode><faultstring>no such operation</faultstring></s:Fault>`+
+				`</s:Body></s:Envelope>`)
 			return
 		}
 		_, _ = w.Write(body)

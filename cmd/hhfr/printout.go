@@ -5,14 +5,15 @@ import (
 	"io"
 )
 
-// printout writes until that fails, then ends what makes the lines.
+// printout writes until that fails, and then cancels what produces the lines.
 type printout struct {
 	w    io.Writer
 	stop context.CancelCauseFunc
-	err  error // the first
+	err  error // the first one
 }
 
-// printing wraps w for commands that print as they go: the context is done with the error when nothing more can be printed.
+// printing wraps w for commands that print as they go: the context is canceled with the error when
+// nothing more can be printed.
 func printing(ctx context.Context, w io.Writer) (context.Context, *printout, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &printout{w: w, stop: cancel}

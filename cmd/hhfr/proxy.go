@@ -23,7 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// proxyGrace is how long calls that are under way may take after the first Ctrl-C, as those of serve.
+// proxyGrace is how long calls in progress may take after the first Ctrl-C, as in serve.
 const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
@@ -41,59 +41,73 @@ func newProxy(env Env, g *global) *cobra.Command {
 	o := proxyOptions{sync: 64 << 10, upstreamTLS: clientTLS{prefix: "upstream-"}}
 	c := &cobra.Command{
 		Use:   "proxy",
-		Short: "One half of a pair that carries SOAP over a thin link, for systems that nobody can touch",
-		Long: `proxy takes HTTP connections and forwards them to --upstream. Two of them make a pair, one at each end of the link: the near one, which clients speak to,
-has the far one as its --upstream; the far one has the server. They agree on a session, and from then on only what
-changes in messages travels between them. Heads and bodies arrive octet for octet as they left, what is no SOAP or no HTTP too.
+		Short: "One half of a pair that carries SOAP over a thin link, for systems that nobody can change",
+		Long: `proxy takes HTTP connections and forwards them to --upstream. Two of them make a pair,
+one at each end of the link: the near one, which clients connect to, has the far one as its
+--upstream; the far one has the server. They agree on a session, and from then on only what changes
+in messages travels between them. Heads and bodies arrive byte for byte as they left, also what is
+no SOAP or no HTTP.
 
---mode says how the near one comes to a session, always beside the calls:
+--mode says how the near one opens a session, always concurrently with the calls:
 
-  first-call  by a request of the method OPTIONS for the path of --upstream, whose connection becomes the stream
+  first-call  by a request of the method OPTIONS for the path of --upstream,
+              whose connection becomes the stream
   met         by the session that --store remembers: nothing is asked
-  explicit    by an offer, a POST to the path of --upstream, whose answer says where the stream is opened
-  auto        met, if there is something remembered and the far one still knows it; else first-call
+  explicit    by an offer, a POST to the path of --upstream, whose answer says
+              where the stream is opened
+  auto        met, if a session is remembered and the far one still knows it;
+              otherwise first-call
 
-The far one answers all three. Who else asks it for a stream, by OPTIONS or with a POST, has one: what it sends is
-forwarded as HTTP.
+The far one answers all three. Any other client that asks it for a stream, by OPTIONS or with a
+POST, gets one: what it sends is forwarded as HTTP.
 
---listen takes everything: clients, offers, and streams of near proxies; what begins like a stream and is none of this
-proxy's is the client's, and forwarded. With --cert and --key it takes TLS only. With --upstream https://FAR:PORT the
-near one has all that goes over the link in TLS, the stream too; --allow-cleartext has it agree to a stream without
-encryption, if the far one has no other. --tcp names another address of streams, or none for a proxy that is near only.
+--listen takes everything: clients, offers, and streams of near proxies. Anything that begins like a
+stream and is not of this proxy is the client's, and forwarded. With --cert and --key it takes TLS
+only. With --upstream https://FAR:PORT everything between the near one and the far one is in TLS,
+including the stream; --allow-cleartext lets it agree to a stream without encryption, if the far one
+has no other. --tcp names another address of streams, or none for a proxy that is near only.
 
---client-ca asks clients for a certificate, --upstream-cert shows one to the upstream. --negotiate says who may have a
-session; others are forwarded. The keys of TLS go to the file that the variable SSLKEYLOGFILE names, for Wireshark.
+--client-ca asks clients for a certificate, --upstream-cert presents one to the
+upstream. --negotiate says who may have a session; others are forwarded. The keys of TLS are written
+to the file that the variable SSLKEYLOGFILE names, for Wireshark.
 
-Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one question or offer, then none for
---remember, and with --no-offer none at all. Offers go beside the calls: a connection that comes while there is no
-stream, or none yet, is forwarded as it is, to its end. A stream that cannot be had although there is a partner is told
-on stderr, once, and so is the one that comes back. An upstream that is of another scheme than its URL says, https or
-http, is told of on stderr; clients get status 502.
+Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one
+OPTIONS request or offer, then none for --remember, and with --no-offer none at all. Offers are made
+concurrently with the calls: a connection that arrives while there is no stream is forwarded as it
+is, to its end. If there is a partner but no stream can be opened, this is reported on stderr, once,
+and so is the stream that comes back. If the scheme of the upstream is not that of its URL, https or
+http, this is reported on stderr; clients get status 502.
 
-Ctrl-C (exit code 130) or SIGTERM (0) takes no further connection, waits up to 5 s for the calls under way on the
-stream, and ends. SIGHUP does not end it. A call that was sent and not answered when the pair comes apart ends in
-status 502, and is never sent twice.`,
+After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, waits up to 5 s
+for the calls in progress on the stream, and ends. SIGHUP does not end it. A call that was sent and
+not answered when the pair loses its stream ends in status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
-  hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key --upstream http://127.0.0.1:8080/echo --store ./store --no-offer
+  hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
+			`--upstream http://127.0.0.1:8080/echo --store ./store --no-offer
   hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address of everything; port 0 takes a free one")
-	f.StringVar(&o.upstream, "upstream", "", "http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
-	modeFlag(f, &o.mode, "met if --store remembers a session, else first-call")
+	f.StringVar(&o.upstream, "upstream", "",
+		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
+	modeFlag(f, &o.mode, "met if --store remembers a session, otherwise first-call")
 	f.StringVar(&o.tcp, "tcp", "", "another address of streams, in TLS with --cert; none: be near only")
-	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
+	f.StringVar(&o.advertise, "advertise", "",
+		"host of streams in answers, if it is not that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
-	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --upstream")
-	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of --upstream")
+	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
+		"agree on a stream without encryption for an https upstream, too")
 	f.BoolVar(&o.noOffer, "no-offer", false, "never make --upstream an offer: be far only")
-	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
+		"how long an upstream that did not agree gets no further offer")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	o.tls.flags(f)
 	o.upstreamTLS.flags(f, "upstream")
@@ -110,7 +124,8 @@ func (o *proxyOptions) check() (*url.URL, error) {
 	case err != nil:
 		return nil, err
 	case u.Host == o.listen:
-		return nil, usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream), "name the far proxy or the server with --upstream, or another port with --listen")
+		return nil, usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream),
+			"name the far proxy or the server with --upstream, or another port with --listen")
 	case checkHost("--advertise", o.advertise) != nil:
 		return nil, checkHost("--advertise", o.advertise)
 	case o.sync > 64<<10:
@@ -162,8 +177,10 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
 	cfg := proxy.Config{
-		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: coders.OfBook(book),
-		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
+		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit,
+		Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: coders.OfBook(book),
+		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember,
+		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	}
 	if o.noOffer {
@@ -178,7 +195,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	}
 	select {
 	case <-ctx.Done():
-		g.note("ending after the calls under way; a second signal ends at once")
+		g.note("shutting down after the calls in progress; a second signal ends at once")
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxyGrace)
 		p.Drain(last)
 		cancel()
@@ -187,7 +204,8 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	return errors.Join(err, p.Close())
 }
 
-// listeners opens the listener for everything, and that of another address for streams, nil for none.
+// listeners opens the main listener, and the one of a separate address for streams; nil if there is
+// none.
 func (o *proxyOptions) listeners(ctx context.Context, own *tls.Config) (all, streams net.Listener, err error) {
 	if all, err = listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen); err != nil {
 		return nil, nil, err
@@ -206,6 +224,7 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) erro
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "upstream": upstream.Redacted()})
 	}
-	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   %s\nupstream  %s\n", o.tls.scheme(), addrs["http"], streamsAt(addrs), upstream.Redacted())
+	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   %s\nupstream  %s\n", o.tls.scheme(), addrs["http"],
+		streamsAt(addrs), upstream.Redacted())
 	return err
 }

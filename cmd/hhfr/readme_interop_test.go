@@ -17,7 +17,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// TestInteropReadme: the lines of the README's section Use work as pasted into one shell, in their order. Only ports are other ones.
+// TestInteropReadme: the lines of the README's section Use work as pasted into one shell, in their
+// order. Only ports are replaced.
 func TestInteropReadme(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "python3"} {
 		shared.Program(t, program)
@@ -54,7 +55,7 @@ func TestInteropReadme(t *testing.T) {
 	assert.Contains(t, string(out), " <-  tick ")
 }
 
-// patient has a script wait for servers until they listen, where people wait for a second.
+// patient makes a script wait until servers listen, where people wait for a second.
 func patient(t *testing.T, script string) string {
 	started := regexp.MustCompile(`--listen (127\.0\.0\.1):(\d+).*&$`)
 	var wait string
@@ -68,7 +69,8 @@ func patient(t *testing.T, script string) string {
 			waits++
 		}
 	}
-	require.Equal(t, strings.Count(script, " &\n"), strings.Count(strings.Join(lines, "\n"), "/dev/tcp/"), "each server is waited for")
+	require.Equal(t, strings.Count(script, " &\n"), strings.Count(strings.Join(lines, "\n"), "/dev/tcp/"),
+		"each server is waited for")
 	require.Positive(t, waits)
 	return strings.Join(lines, "\n")
 }

@@ -31,7 +31,8 @@ type mortalServer struct {
 
 func startMortal(t *testing.T, http, stream, store string, more ...string) *mortalServer {
 	t.Helper()
-	s := &mortalServer{cmd: exec.CommandContext(t.Context(), "hhfr", append([]string{"serve", "--listen", http, "--tcp", stream, "--store", store, "-o", "json", "-q"}, more...)...)}
+	s := &mortalServer{cmd: exec.CommandContext(t.Context(), "hhfr",
+		append([]string{"serve", "--listen", http, "--tcp", stream, "--store", store, "-o", "json", "-q"}, more...)...)}
 	var errs bytes.Buffer
 	s.cmd.Stderr = &errs
 	out, err := s.cmd.StdoutPipe()
@@ -58,11 +59,12 @@ func (s *mortalServer) kill() {
 	_ = s.cmd.Wait()
 }
 
-// killedRun is a run of hhfr stream against a server that is killed in mid-run, and started again on the same ports and store.
+// killedRun is a run of hhfr stream against a server that is killed during the run, and restarted
+// on the same ports and store.
 type killedRun struct {
 	messages  int
-	kills     []int  // how many outcomes are there when the server is killed, each time
-	misbehave string // of the servers but the last
+	kills     []int  // number of outcomes at each kill of the server
+	misbehave string // of all servers but the last
 	atOnce    int
 	ordered   bool
 }
@@ -76,8 +78,9 @@ type outcome struct {
 	Summary *summary
 }
 
-// run gives the numbers of messages of unknown fate. Each message has one outcome; the recording of the client shows that each was sent once, and that those of unknown fate are
-// exactly those without a reply.
+// run returns the numbers of messages of unknown fate. Each message has one outcome; the recording
+// of the client shows that each was sent once, and that those of unknown fate are exactly those
+// without a reply.
 func (k killedRun) run(t *testing.T) (unknown []int) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store")
@@ -87,7 +90,8 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	}
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), store, more...)
 	recording := filepath.Join(dir, "client.pcapng")
-	args := []string{"stream", server.url, "-o", "json", "--mode", "explicit", "--concurrency", strconv.Itoa(k.atOnce), "--reconnect", "2m", "--timeout", "5m", "--record", recording, "--ordered=" + strconv.FormatBool(k.ordered)}
+	args := []string{"stream", server.url, "-o", "json", "--mode", "explicit", "--concurrency", strconv.Itoa(k.atOnce),
+		"--reconnect", "2m", "--timeout", "5m", "--record", recording, "--ordered=" + strconv.FormatBool(k.ordered)}
 	for i := range k.messages {
 		name := filepath.Join(dir, strconv.Itoa(i+1)+".xml")
 		require.NoError(t, os.WriteFile(name, []byte(envelope(i+1)), 0o600))
@@ -150,7 +154,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	return unknown
 }
 
-// compare holds what the client said against the octets that it wrote and read.
+// compare compares what the client printed with the bytes that it wrote and read.
 func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	_, stdout, stderr := do(t, "decode", recording, "-o", "json", "--lenient")
 	var r report
@@ -165,7 +169,7 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	for _, m := range r.Messages {
 		n := numbers[string(m.Body)]
 		switch {
-		case m.Session == "-" && (m.Kind != "request" || n == 0): // what asks for streams, and its answers
+		case m.Session == "-" && (m.Kind != "request" || n == 0): // requests for streams, and their answers
 		case m.Kind == "request":
 			require.Positive(t, n, "%+v", m)
 			sent[exchange{listed: uint64(m.Number)}] = n
@@ -178,7 +182,8 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 		}
 	}
 	for _, m := range r.Messages {
-		if (m.Session != "-" || numbers[string(m.Body)] > 0) && m.State != "incomplete" && (m.Kind == "reply" || m.Place != nil && m.Place.Answers > 0) {
+		if (m.Session != "-" || numbers[string(m.Body)] > 0) && m.State != "incomplete" &&
+			(m.Kind == "reply" || m.Place != nil && m.Place.Answers > 0) {
 			to := exchange{listed: uint64(m.Number)}
 			if m.Place != nil {
 				to = exchange{place: m.Place.Answers}
@@ -190,42 +195,46 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	}
 	var without []int
 	for n := 1; n <= k.messages; n++ {
-		if times[n] != 0 || !slices.Contains(unknown, n) { // one that was handed to a connection that was gone already counts as written
+		// a message that was handed to a connection already broken counts as written
+		if times[n] != 0 || !slices.Contains(unknown, n) {
 			assert.Equal(t, 1, times[n], "how often message %d was sent", n)
 		}
 		if !answered[n] {
 			without = append(without, n)
 		}
 	}
-	if k.ordered { // a reply may have come too late to be looked at
+	if k.ordered { // a reply may have come too late to be read
 		assert.Subset(t, unknown, without, "those without a reply are of unknown fate")
 	} else {
 		assert.Equal(t, without, unknown, "those without a reply are those of unknown fate")
 	}
-	assert.Greater(t, len(r.Streams), 1, "a stream again") // a server may be killed before anybody met it
+	assert.Greater(t, len(r.Streams), 1, "a stream again") // a server may be killed before anybody reached it
 }
 
-// The server is killed in mid-run and started again on the same store: stream negotiates anew, sends what was not yet sent, lists those of unknown fate and ends with 5.
+// The server is killed during the run and restarted on the same store: stream negotiates anew,
+// sends what was not yet sent, lists messages of unknown fate and ends with 5.
 func TestServerKilledInMidRun(t *testing.T) {
 	t.Parallel()
-	// The first server is slow to answer, so that something is always under way, and much is left when it is killed.
+	// The first server answers slowly, so that something is always in progress, and much is left
+	// when it is killed.
 	unknown := killedRun{messages: 400, kills: []int{50}, misbehave: "slow=300ms", atOnce: 16}.run(t)
 	assert.NotEmpty(t, unknown)
 }
 
-// In order, the same holds: nothing is sent again, and all that was not sent goes on.
+// In order, the same holds: nothing is sent again, and what was not sent is sent.
 func TestServerKilledInMidRunInOrder(t *testing.T) {
 	t.Parallel()
 	unknown := killedRun{messages: 120, kills: []int{20}, misbehave: "slow=50ms", atOnce: 16, ordered: true}.run(t)
 	assert.NotEmpty(t, unknown)
 }
 
-// A listener goes on over the end of its server, and prints what the next one sends.
+// A listener survives the end of its server, and prints what the next one sends.
 func TestListenOverReconnection(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), store)
-	client := exec.CommandContext(t.Context(), "hhfr", "stream", strings.TrimSuffix(server.url, "echo")+"ticker", "--listen", "-o", "json", "--reconnect", "2m", "--timeout", "5m")
+	client := exec.CommandContext(t.Context(), "hhfr", "stream", strings.TrimSuffix(server.url, "echo")+"ticker",
+		"--listen", "-o", "json", "--reconnect", "2m", "--timeout", "5m")
 	stdout, err := client.StdoutPipe()
 	require.NoError(t, err)
 	var errs bytes.Buffer
@@ -241,7 +250,7 @@ func TestListenOverReconnection(t *testing.T) {
 	assert.Equal(t, 1, tick())
 	server.kill()
 	startMortal(t, server.http, server.stream, store)
-	for n := 2; n < 4; n++ { // one may have been on its way
+	for n := 2; n < 4; n++ { // one may have been in transit
 		assert.Equal(t, n, tick())
 	}
 	require.NoError(t, client.Process.Signal(os.Interrupt))
@@ -253,5 +262,6 @@ func TestListenOverReconnection(t *testing.T) {
 }
 
 func envelope(number int) string {
-	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:op xmlns:m="urn:m"><n>%d</n></m:op></s:Body></s:Envelope>`, number)
+	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:op `+
+		`xmlns:m="urn:m"><n>%d</n></m:op></s:Body></s:Envelope>`, number)
 }

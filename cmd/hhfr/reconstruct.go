@@ -18,16 +18,18 @@ func newReconstruct(env Env, g *global) *cobra.Command {
 	var o decodeOptions
 	c := &cobra.Command{
 		Use:   "reconstruct FILE…",
-		Short: "Give back full SOAP envelopes from raw stream octets and a context store",
-		Long: `reconstruct reads the octets of one or more directions of hhfr streams, without any capture around them, and the shapes behind them from a
-context store, with the unchanging headers of their sessions, and writes the messages as they were sent.
-A direction may begin in the middle: what comes from its first trusted
-sync frame on is given. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are runs of one direction NAME; any other file
-is a direction of its own. Two directions of one stream are put together; a single one gives requests or replies only.
+		Short: "Rebuild full SOAP envelopes from raw stream bytes and a context store",
+		Long: `reconstruct reads the bytes of one or more directions of hhfr streams, without a
+capture around them. It takes their shapes from a context store, with the unchanging headers of
+their sessions, and writes the messages as they were sent.
+A direction may begin in the middle: everything from its first trusted sync frame on is
+decoded. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are runs of one
+direction NAME; any other file is a direction of its own. Two directions of one stream are combined;
+a single one yields requests or replies only.
 
-Files are read twice, so that each message has its final state; from a pipe, and from stdin (-), a message is given as soon as it
-is whole, and a line says when a check verified or withdrew it. Files of --save-dir whose messages are withdrawn have names that
-end in .withdrawn.`,
+Files are read twice, so that each message has its final state. From a pipe, and from stdin (-), a
+message is written as soon as it is whole, and a line says when a check verified or withdrew
+it. Files of --save-dir whose messages are withdrawn have names that end in .withdrawn.`,
 		Example: `  hhfr decode session.pcapng --write-streams raw
   hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
 		Args: takes("FILE…"),
@@ -38,8 +40,9 @@ end in .withdrawn.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "", "context store with the shapes: "+strings.Join(engines.Forms(), " or "))
-	f.StringVar(&o.saveDir, "save-dir", "", "write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
-	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 where something is missing")
+	f.StringVar(&o.saveDir, "save-dir", "",
+		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
+	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
 	outputFlag(c, &o.output, "text", "json", "jsonl", "xml")
 	return c
 }
@@ -73,7 +76,7 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) er
 	return present(ctx, env, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
 }
 
-// rawOctets looks at the beginning of an input, which is to be octets of a stream.
+// rawOctets checks the beginning of an input, which should be bytes of a stream.
 func rawOctets(name string, in io.Reader) (io.Reader, error) {
 	const magic = 4
 	begin := make([]byte, magic)
@@ -86,7 +89,8 @@ func rawOctets(name string, in io.Reader) (io.Reader, error) {
 	case n == 0:
 		return nil, &problem{exitMalformed, errors.New(name + " is empty"), ""}
 	case flow.IsCapture(begin):
-		return nil, &problem{exitMalformed, errors.New(name + " is a capture"), "captures are for hhfr decode; its --write-streams gives the octets of their streams"}
+		return nil, &problem{exitMalformed, errors.New(name + " is a capture"),
+			"captures are for hhfr decode; its --write-streams writes the bytes of their streams"}
 	}
 	if s, ok := in.(io.Seeker); ok {
 		_, err := s.Seek(0, io.SeekStart)

@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// recording is a file that --record names; the zero value records nothing.
+// recording is the file that --record names; the zero value records nothing.
 type recording struct {
 	name string
 	file *os.File
@@ -30,7 +30,7 @@ func openRecording(name string) (*recording, error) {
 	return &recording{name: name, file: f, rec: pcapng.NewRecorder(f, time.Now)}, nil
 }
 
-// dialed and accepted wrap a connection; nil where nothing is recorded.
+// dialed and accepted wrap a connection; nil if nothing is recorded.
 func (r *recording) dialed() func(net.Conn) net.Conn {
 	if r.rec == nil {
 		return nil
@@ -46,7 +46,7 @@ func (r *recording) dial(c net.Conn) net.Conn {
 	return r.rec.Conn(c)
 }
 
-// over gives a dial function whose connections are recorded.
+// over returns a dial function whose connections are recorded.
 func (r *recording) over(open pcapng.DialFunc) pcapng.DialFunc {
 	if r.rec == nil {
 		return open
@@ -61,7 +61,8 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
 }
 
-// facts notes what was agreed on a session beside its hello, or behind it on a connection that was upgraded.
+// facts notes what was agreed on a session next to its hello, or after it on a connection that was
+// upgraded.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
 	if conn, ok := netconn.As[*pcapng.RecordedConn](c); ok {
 		if b, err := json.Marshal(f); err == nil {

@@ -18,7 +18,7 @@ type around struct{ net.Conn }
 
 func (a around) NetConn() net.Conn { return a.Conn }
 
-// What was agreed is noted on the connection that is recorded, whatever is around that, and on no other.
+// What was agreed is noted on the recorded connection, whatever wraps it, and on no other.
 func TestFactsOfWrappedConnections(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "r.pcapng")
 	rec, err := openRecording(name)

@@ -27,14 +27,16 @@ func newReplay(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Send the requests of a recording again, and compare the replies",
-		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP alike, sends them again in their order as messages of a new
-session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not
-whole are left out, and so are one-way messages, what proxies pass on as it came, HTTP requests that are no SOAP, and
-what was sent on a stream that its peer declined, as it was sent elsewhere then.
+		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP
+alike, sends them again in their order as messages of a new session, and compares each reply, its
+status and the bytes of its body, with the recorded one. Requests that are not whole are left out,
+and so are one-way messages, connections that proxies pass on unchanged, HTTP requests that are no
+SOAP, and messages on a stream that its peer declined, as these were then sent elsewhere.
 
-Requests go to the path of --to, or, if that has none, each to its own; then hhfr is agreed on at that of the first. Their HTTP fields are those of the recording, credentials too.
-Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one, or the capture
-lacks something.`,
+Requests go to the path of --to, or, if that has none, each to its own; hhfr is then agreed on at
+the path of the first one. Their HTTP fields are those of the recording, including credentials.
+Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one,
+or the capture lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
   hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
   hhfr replay old.pcap --to http://staging.example/service --as soap`,
@@ -56,13 +58,9 @@ lacks something.`,
 		"context store, for shapes that the recording lacks, too: "+strings.Join(engines.Forms(), " or "),
 	)
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
-	f.StringArrayVar(
-		&o.allowHost,
-		"allow-host",
-		nil,
-		"a host that the answer may name for the stream beside that of --to",
-	)
-	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of --to")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	o.tls.flags(f, "--to")
 	outputFlag(c, &o.output, "text", "json")
 	return c
@@ -89,12 +87,12 @@ func (o *replayOptions) check() (*url.URL, error) {
 	return u, nil
 }
 
-// replayLine is a line of `hhfr replay -o json` about one exchange; a last one has the summary.
+// replayLine is a line of `hhfr replay -o json` for one exchange; the last line has the summary.
 type replayLine struct {
-	Number     int                `json:"number"`               // of the exchange, as decode numbers it
+	Number     int                `json:"number"`               // of the exchange, in decode's numbering
 	Operation  string             `json:"operation,omitempty"`  // local name of the first element in the Body
-	Status     int                `json:"status"`               // HTTP status of the new reply; 0: none came
-	Millis     float64            `json:"ms"`                   // milliseconds until the whole reply was there
+	Status     int                `json:"status"`               // HTTP status of the new reply; 0: none arrived
+	Millis     float64            `json:"ms"`                   // milliseconds until the whole reply had arrived
 	Recorded   bool               `json:"reply_recorded"`       // there is a recorded reply to compare with
 	Difference *replay.Difference `json:"difference,omitempty"` // where the replies differ
 	Error      string             `json:"error,omitempty"`      // why there is no reply
@@ -106,7 +104,7 @@ type replaySummary struct {
 	Sent        int  `json:"sent"`                   // requests sent
 	Differences int  `json:"differences"`            // replies that differ
 	Unanswered  int  `json:"unanswered"`             // requests without a reply
-	Unrecorded  int  `json:"without_recorded_reply"` // replies with nothing to compare with
+	Unrecorded  int  `json:"without_recorded_reply"` // replies without a recorded one to compare with
 	Skipped     int  `json:"left_out"`               // messages of the capture that cannot be sent again
 	Partial     bool `json:"partial"`                // the capture lacks something: packets, its end, shapes
 }
@@ -173,7 +171,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
 		if errors.Is(r.Err, &negotiate.Error{Code: negotiate.Unreachable}) && sum.Sent == 0 {
-			return errors.Join(r.Err, session.Close()) // it will not be otherwise for the next one
+			return errors.Join(r.Err, session.Close()) // the next request would fail in the same way
 		}
 		if err = printReplay(env, g, o, r, &sum); err != nil {
 			break
@@ -201,7 +199,7 @@ func loadRecording(ctx context.Context, g *global, file string, in io.Reader, st
 	err = fmt.Errorf("%s: %w; %s left out, found instead: %s",
 		file, err, count(recorded.Skipped, "message"), countKinds(recorded.Found))
 	if recorded.Partial {
-		return nil, &problem{exitPartial, err, "hhfr decode tells what is missing"}
+		return nil, &problem{exitPartial, err, "hhfr decode shows what is missing"}
 	}
 	return nil, err
 }
@@ -257,22 +255,14 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Outcome, sum *rep
 			d.Now,
 		)
 	case d != nil:
-		_, err = fmt.Fprintf(
-			env.Out,
-			"exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n  recorded  %s\n  now       %s\n",
-			x.Number,
-			name,
-			d.Offset,
-			count(d.RecordedOctets, "octet"),
-			d.NowOctets,
-			d.Recorded,
-			d.Now,
-		)
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n"+
+			"  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
+			count(d.RecordedOctets, "octet"), d.NowOctets, d.Recorded, d.Now)
 	}
 	return err
 }
 
-// endReplay prints the summary and tells what differs, or is missing, by its error.
+// endReplay prints the summary; its error says what differs, or is missing.
 func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 	if o.output == "json" {
 		if err := writeJSON(env.Out, map[string]replaySummary{"summary": sum}); err != nil {

@@ -18,48 +18,62 @@ type report struct {
 	Version  int             `json:"version"`  // 1
 	Messages []messageReport `json:"messages"` // in the order in which they became whole
 	Streams  []streamReport  `json:"streams"`  // the hhfr streams
-	Capture  captureReport   `json:"capture"`  // the capture around them; zeros where there is none
-	Others   map[string]int  `json:"others"`   // what was found instead of SOAP and hhfr: connections or datagrams, by kind
-	Partial  bool            `json:"partial"`  // something is missing: exit code 5
+	Capture  captureReport   `json:"capture"`  // the capture around them; zeros if there is none
+	// what was found instead of SOAP and hhfr: connections or datagrams, by kind
+	Others  map[string]int `json:"others"`
+	Partial bool           `json:"partial"` // something is missing: exit code 5
 }
 
 type messageReport struct {
-	Number     int             `json:"number"`                        // of the exchange, in sending order, as in the file names of --save-dir; 0: a negotiation
-	Session    string          `json:"session"`                       // a UUID; - for plain SOAP
-	Lane       uint64          `json:"lane"`                          // of the stream
-	Exchange   uint64          `json:"exchange"`                      // the number of the exchange on its lane
-	Kind       string          `json:"kind"`                          // request, reply, interim (a reply before the one that counts) or one-way
-	Place      *placeReport    `json:"place,omitempty"`               // where the message stands in the sequence of its direction
-	Stream     int             `json:"stream,omitempty"`              // which of the streams, from 1
-	Direction  string          `json:"direction,omitempty"`           // of the stream: out, from who opened it, or back
-	Index      uint64          `json:"index,omitempty"`               // counts the messages of the direction that became whole, from 1
-	Source     string          `json:"source,omitempty"`              // address of the sender
-	Target     string          `json:"target,omitempty"`              // address of the receiver
-	First      string          `json:"first,omitempty"`               // time of the first octet, RFC 3339 in UTC
-	Last       string          `json:"last,omitempty"`                // time of the last octet
-	Packet     int             `json:"packet,omitempty"`              // number of the packet with the first octet
-	SOAP       string          `json:"soap,omitempty"`                // 1.1 or 1.2
-	Operation  string          `json:"operation,omitempty"`           // local name of the first element in the Body
-	Namespace  string          `json:"operation_namespace,omitempty"` // its namespace
-	Wire       int64           `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
-	BodyOctets int64           `json:"body_octets"`                   // of the envelope
-	HeadOctets int             `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
-	Control    string          `json:"control,omitempty"`             // what it is for between two proxies, beside the HTTP messages of their ends: tunnel, lane end and so on
-	State      string          `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
-	Why        string          `json:"why,omitempty"`                 // more about the state, for people
-	Lacks      string          `json:"lacks_shape,omitempty"`         // URI of the shape that is missing
-	Context    string          `json:"lacks_context,omitempty"`       // URI of the context of the session that is missing: it has headers that were taken out
-	Reliable   *reliableReport `json:"reliable,omitempty"`            // what the envelope says about sequences of WS-ReliableMessaging
-	Head       []byte          `json:"head_base64,omitempty"`         // the HTTP head
-	Body       []byte          `json:"body_base64,omitempty"`         // the envelope
+	// of the exchange, in sending order, as in the file names of --save-dir; 0: a negotiation
+	Number   int    `json:"number"`
+	Session  string `json:"session"`  // a UUID; - for plain SOAP
+	Lane     uint64 `json:"lane"`     // of the stream
+	Exchange uint64 `json:"exchange"` // the number of the exchange on its lane
+	// request, reply, interim (a reply before the one that counts) or one-way
+	Kind string `json:"kind"`
+	// the place of the message in the sequence of its direction
+	Place     *placeReport `json:"place,omitempty"`
+	Stream    int          `json:"stream,omitempty"`    // number of the stream, from 1
+	Direction string       `json:"direction,omitempty"` // of the stream: out, from its initiator, or back
+	// number of the message among those of the direction that became whole, from 1
+	Index     uint64 `json:"index,omitempty"`
+	Source    string `json:"source,omitempty"`              // address of the sender
+	Target    string `json:"target,omitempty"`              // address of the receiver
+	First     string `json:"first,omitempty"`               // time of the first byte, RFC 3339 in UTC
+	Last      string `json:"last,omitempty"`                // time of the last byte
+	Packet    int    `json:"packet,omitempty"`              // number of the packet with the first byte
+	SOAP      string `json:"soap,omitempty"`                // 1.1 or 1.2
+	Operation string `json:"operation,omitempty"`           // local name of the first element in the Body
+	Namespace string `json:"operation_namespace,omitempty"` // its namespace
+	// on the wire: the message's data frames, or its HTTP message
+	Wire       int64 `json:"wire_octets"`
+	BodyOctets int64 `json:"body_octets"` // of the envelope
+	// of the HTTP head; 0: the default one (negotiation.md)
+	HeadOctets int `json:"head_octets"`
+	// its purpose between two proxies, if it is none of the HTTP messages of client and server:
+	// tunnel, lane end and so on
+	Control string `json:"control,omitempty"`
+	// verified, unverified, withdrawn, incomplete, cancelled or undecodable
+	State string `json:"state"`
+	Why   string `json:"why,omitempty"`         // more about the state, for people
+	Lacks string `json:"lacks_shape,omitempty"` // URI of the shape that is missing
+	// URI of the context of the session that is missing: it has headers that were taken out
+	Context string `json:"lacks_context,omitempty"`
+	// what the envelope says about sequences of WS-ReliableMessaging
+	Reliable *reliableReport `json:"reliable,omitempty"`
+	Head     []byte          `json:"head_base64,omitempty"` // the HTTP head
+	Body     []byte          `json:"body_base64,omitempty"` // the envelope
 }
 
 // placeReport is the place that a frame gives a message (docs/wire-format.md, section 5.1).
 type placeReport struct {
-	Number  uint64 `json:"number"`            // of the message in its sequence, from 1; the same when it is sent again
-	Answers uint64 `json:"answers,omitempty"` // the number, in the sequence of the other direction, of the message that it is the reply to
-	Wanted  bool   `json:"wanted,omitempty"`  // a reply is wanted
-	Unknown bool   `json:"unknown,omitempty"` // there is no reply: the fate of the message that it would answer is unknown
+	Number uint64 `json:"number"` // of the message in its sequence, from 1; unchanged when it is sent again
+	// the number, in the sequence of the other direction, of the message that it replies to
+	Answers uint64 `json:"answers,omitempty"`
+	Wanted  bool   `json:"wanted,omitempty"` // a reply is expected
+	// there is no reply: the fate of the message that it would answer is unknown
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 func newPlaceReport(p frame.Place) *placeReport {
@@ -70,23 +84,26 @@ func newPlaceReport(p frame.Place) *placeReport {
 }
 
 type reliableReport struct {
-	Version      string      `json:"version"`                    // 1.0, or 1.1, which is 1.2 as well
-	Sequence     string      `json:"sequence,omitempty"`         // the sequence that the message is of, or that it creates or ends
-	Number       uint64      `json:"number,omitempty"`           // of the message, in the sequence
-	Last         bool        `json:"last,omitempty"`             // it is the last one (1.0)
-	Control      string      `json:"control,omitempty"`          // what it does with the sequence: CreateSequence, TerminateSequence and so on
-	AckRequested []string    `json:"ack_requested,omitempty"`    // sequences that acknowledgements are asked for
-	Acks         []ackReport `json:"acknowledgements,omitempty"` // of sequences of the other end
-	Fault        string      `json:"fault,omitempty"`            // the code of a fault of a sequence
-	Broken       []string    `json:"broken,omitempty"`           // rules that its elements break, for people; what these say is left out
+	Version string `json:"version"` // 1.0, or 1.1, which is 1.2 as well
+	// the sequence that the message belongs to, or that it creates or ends
+	Sequence string `json:"sequence,omitempty"`
+	Number   uint64 `json:"number,omitempty"` // of the message, in the sequence
+	Last     bool   `json:"last,omitempty"`   // the last one (1.0)
+	// its effect on the sequence: CreateSequence, TerminateSequence and so on
+	Control      string      `json:"control,omitempty"`
+	AckRequested []string    `json:"ack_requested,omitempty"`    // sequences whose acknowledgement is requested
+	Acks         []ackReport `json:"acknowledgements,omitempty"` // acknowledgements of the peer's sequences
+	Fault        string      `json:"fault,omitempty"`            // fault code about a sequence
+	// rules that its elements break, for people; the content of these elements is left out
+	Broken []string `json:"broken,omitempty"`
 }
 
 type ackReport struct {
 	Sequence string      `json:"sequence"`         // the sequence
 	Ranges   [][2]uint64 `json:"ranges,omitempty"` // messages that arrived, first and last number of each range
-	Nacks    []uint64    `json:"nacks,omitempty"`  // messages that did not
+	Nacks    []uint64    `json:"nacks,omitempty"`  // messages that did not arrive
 	None     bool        `json:"none,omitempty"`   // none arrived
-	Final    bool        `json:"final,omitempty"`  // nothing more is taken
+	Final    bool        `json:"final,omitempty"`  // no more messages are accepted
 }
 
 func newReliableReport(m *header.Blocks) *reliableReport {
@@ -103,20 +120,22 @@ func newReliableReport(m *header.Blocks) *reliableReport {
 	return r
 }
 
-// checkReport is what a check says of messages that were listed before as unverified: an object of its own with -o jsonl, from a pipe.
+// checkReport is the result of a check of messages that were listed before as unverified: an object
+// of its own with -o jsonl, from a pipe.
 type checkReport struct {
 	Check     string `json:"check"`     // verified or withdrawn
 	Session   string `json:"session"`   // a UUID
-	Stream    int    `json:"stream"`    // which of the streams, from 1
+	Stream    int    `json:"stream"`    // number of the stream, from 1
 	Direction string `json:"direction"` // out or back
-	From      uint64 `json:"from"`      // index of the first message that it is about
+	From      uint64 `json:"from"`      // index of the first message concerned
 	To        uint64 `json:"to"`        // index of the last one
-	Messages  int    `json:"messages"`  // how many of these have this state now; others lack a shape, say
+	Messages  int    `json:"messages"`  // how many of these have this state now; others may lack a shape
 }
 
 func newCheckReport(c *capture.Check) checkReport {
 	d := capture.Decoded{HHFR: true, Session: c.Session}
-	r := checkReport{Check: c.State.String(), Session: d.SessionString(), Stream: c.Stream, Direction: directionName(c.Direction), From: c.From, To: c.To}
+	r := checkReport{Check: c.State.String(), Session: d.SessionString(), Stream: c.Stream,
+		Direction: directionName(c.Direction), From: c.From, To: c.To}
 	for _, m := range c.Messages {
 		if m.State == c.State {
 			r.Messages++
@@ -128,15 +147,17 @@ func newCheckReport(c *capture.Check) checkReport {
 func directionName(direction int) string { return [2]string{"out", "back"}[direction] }
 
 type streamReport struct {
-	Session  string             `json:"session"`          // a UUID
-	Source   string             `json:"source,omitempty"` // address of the end that opened it
-	Target   string             `json:"target,omitempty"` // address of the other end
-	Origin   string             `json:"origin,omitempty"` // scheme, host and port of the service, as far as they are known
-	Path     string             `json:"path,omitempty"`   // its path: where requests without a head go
-	Facts    json.RawMessage    `json:"facts,omitempty"`  // what a recording says was agreed
-	Octets   [2]streamOctetsOut `json:"octets"`           // of the two directions, from the source first
-	Problems []string           `json:"problems"`         // where a direction could not be followed, for people
-	Cut      bool               `json:"cut"`              // a direction begins without its hello, ends without its close, or lacks octets
+	Session string `json:"session"`          // a UUID
+	Source  string `json:"source,omitempty"` // address of the peer that opened it
+	Target  string `json:"target,omitempty"` // address of the other peer
+	// scheme, host and port of the service, as far as they are known
+	Origin   string             `json:"origin,omitempty"`
+	Path     string             `json:"path,omitempty"`  // path of the service: requests without a head go there
+	Facts    json.RawMessage    `json:"facts,omitempty"` // what a recording says was agreed
+	Octets   [2]streamOctetsOut `json:"octets"`          // by direction; the first one begins at the source
+	Problems []string           `json:"problems"`        // where a direction could not be followed, for people
+	// a direction begins without its hello, ends without its close, or lacks bytes
+	Cut bool `json:"cut"`
 }
 
 type streamOctetsOut struct {
@@ -147,19 +168,22 @@ type streamOctetsOut struct {
 }
 
 type captureReport struct {
-	Packets       int            `json:"packets"`                // packets read
-	TCPFlows      int            `json:"tcp_connections"`        // connections found in them
-	UDPDatagrams  int            `json:"udp_datagrams"`          // datagrams found in them
-	Gaps          int            `json:"gaps"`                   // places where octets of a connection are missing
-	MissingOctets int64          `json:"missing_octets"`         // how many are missing at least: how long a datagram was that is not there is not always known
+	Packets      int `json:"packets"`         // packets read
+	TCPFlows     int `json:"tcp_connections"` // connections found in them
+	UDPDatagrams int `json:"udp_datagrams"`   // datagrams found in them
+	Gaps         int `json:"gaps"`            // gaps in the bytes of connections
+	// minimum number of missing bytes: the length of a missing datagram is not always known
+	MissingOctets int64          `json:"missing_octets"`
 	Undecoded     map[string]int `json:"undecoded_packets"`      // packets that were left out, by reason
 	Truncated     bool           `json:"truncated"`              // the file is cut off or damaged
-	TruncatedAt   int64          `json:"truncated_at,omitempty"` // where, as an offset
+	TruncatedAt   int64          `json:"truncated_at,omitempty"` // offset at which it is
 }
 
 func newMessageReport(m *listed) messageReport {
-	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: kindOf(m), Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
-		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
+	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange,
+		Kind: kindOf(m), Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
+		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire,
+		BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
 		Control: m.control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
 		Reliable: newReliableReport(m.Reliable), Head: m.Head}
 	if int64(len(m.Body)) == m.BodyOctets {
@@ -177,10 +201,10 @@ func newMessageReport(m *listed) messageReport {
 	return r
 }
 
-// reportBegin is what stands before the messages of a report, which are written as they come.
+// reportBegin precedes the messages of a report, which are written as they arrive.
 const reportBegin = `{"version":1,"messages":[`
 
-// writeReportEnd writes what stands behind them.
+// writeReportEnd writes what follows them.
 func writeReportEnd(w io.Writer, s *capture.Summary) error {
 	var b bytes.Buffer
 	if err := writeJSON(&b, newReport(s)); err != nil {
@@ -192,9 +216,12 @@ func writeReportEnd(w io.Writer, s *capture.Summary) error {
 
 // newReport is a report without messages.
 func newReport(r *capture.Summary) report {
-	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{}, Others: r.Others, Partial: r.Partial(), Capture: captureReport{
-		Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams, Gaps: r.Stats.Gaps, MissingOctets: r.Stats.MissingOctets,
-		Undecoded: r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
+	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{}, Others: r.Others,
+		Partial: r.Partial(), Capture: captureReport{
+			Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams,
+			Gaps:          r.Stats.Gaps,
+			MissingOctets: r.Stats.MissingOctets,
+			Undecoded:     r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
 	for _, s := range r.Streams {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
 		one := streamReport{Session: d.SessionString(), Origin: s.Service.Origin, Path: s.Service.Path,
@@ -220,7 +247,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// writeJSON writes a line. Markup stays as it is, to be read by people, too.
+// writeJSON writes one line. Markup is not escaped, so that people can read it, too.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

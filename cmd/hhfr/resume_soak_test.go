@@ -10,8 +10,8 @@ import (
 )
 
 // TestSoakResume: 300 runs are killed, from their first millisecond on, over tcp and over udp, and
-// gone on with: nothing is missing, nothing is there twice. A failure names its seed; where a run
-// is when it dies is up to the machine.
+// resumed: nothing is missing, nothing is there twice. A failure names its seed; the state of a run
+// when it dies depends on the machine.
 func TestSoakResume(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--transport", "tcp"}, {"--transport", "tcp", "--ordered"},

@@ -21,8 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// resumeWorld is a server with a ledger, and a client's store, which runs that are killed leave
-// behind.
+// resumeWorld is a server with a ledger, and a client's store, which killed runs leave.
 type resumeWorld struct {
 	t      *testing.T
 	dir    string
@@ -45,7 +44,7 @@ func (w *resumeWorld) command(args ...string) *exec.Cmd {
 	return exec.CommandContext(w.t.Context(), "hhfr", args...)
 }
 
-// run is one that comes to its end.
+// run is a run that completes.
 func (w *resumeWorld) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	c := w.command(args...)
@@ -62,7 +61,7 @@ func toLedger(operation, values string) string {
 
 func addMessage(id string) string { return toLedger("add", "<id>"+id+"</id><amount>1</amount>") }
 
-// file writes a message and gives its path.
+// file writes a message and returns its path.
 func (w *resumeWorld) file(id string) string {
 	name := filepath.Join(w.dir, id+".xml")
 	require.NoError(w.t, os.WriteFile(name, []byte(addMessage(id)), 0o600))
@@ -76,8 +75,7 @@ func (w *resumeWorld) files(ids ...string) (names []string) {
 	return names
 }
 
-// dies has a run killed when it has printed the replies to all that it was given, and waits for
-// more.
+// dies kills a run when it has printed the replies to all of its messages, and waits for more.
 func (w *resumeWorld) dies(ids []string, args ...string) {
 	c := w.command(append([]string{"-"}, args...)...)
 	input, err := c.StdinPipe()
@@ -99,7 +97,7 @@ func (w *resumeWorld) dies(ids []string, args ...string) {
 	require.Error(w.t, c.Wait())
 }
 
-// entries counts what the ledger has, by id.
+// entries counts the ledger's entries, by id.
 func (w *resumeWorld) entries() map[string]int {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	got := map[string]int{}
@@ -129,8 +127,8 @@ func tally(ids ...string) map[string]int {
 	return want
 }
 
-// --resume leaves out what the store proves to have been accepted, and nothing else: whatever run
-// was killed where, and whatever it is told to go on with.
+// --resume leaves out what the store proves to have been accepted, and nothing else: for any killed
+// run, and any messages it is called with.
 func TestResumeByTheCommand(t *testing.T) {
 	t.Parallel()
 	w := newResumeWorld(t)
@@ -153,19 +151,18 @@ func TestResumeByTheCommand(t *testing.T) {
 	assert.Equal(t, tally("a1", "a2", "a3"), w.entries())
 
 	// A run that is killed before it has written anything leaves the store as it was; so does one
-	// that was never started.
+	// that never started.
 	early := w.command(w.files("b1", "b2", "b3")...)
 	require.NoError(t, early.Start())
 	require.NoError(t, early.Process.Kill())
 	require.Error(t, early.Wait())
-	ends("no run to go on with: the last one, of other messages, came to its end at", w.files("b1", "b2", "b3")...)
+	ends("no run to resume: the last one, of other messages, came to its end at", w.files("b1", "b2", "b3")...)
 	ends("nothing is sent: a run of these messages (3) came to its end at", w.files("b1", "b2", "b3")...)
 	refused("was the same up to its last message, number 3,", w.files("b1", "b2", "b3", "b4")...)
 	refused("began with the same message, and was not the same in all", w.files("b1", "b2")...)
 	assert.Equal(t, tally("a1", "a2", "a3", "b1", "b2", "b3"), w.entries())
 
-	// A killed run, one that goes on with it and is killed too, and what they are told that is not
-	// theirs.
+	// A killed run, a run that resumes it and is killed too, and messages that are not theirs.
 	w.dies([]string{"c1", "c2"})
 	refused("the interrupted run began with another message; 2 of it were accepted", w.files("b1", "b2", "b3")...)
 	refused("the interrupted run began with another message", w.files("c2", "c1")...)
@@ -181,8 +178,8 @@ func TestResumeByTheCommand(t *testing.T) {
 	assert.Contains(t, string(said), "     3  200  add")
 	assert.NotContains(t, string(said), "     2  200  add")
 
-	// Equal messages count; what comes behind an interrupted run is another, and that one can still
-	// be gone on with.
+	// Equal messages count; what comes after an interrupted run is another run, and the interrupted
+	// one can still be resumed.
 	w.dies([]string{"d", "d"})
 	code, _, stderr = w.run(w.files("e1", "e2")...)
 	require.Equal(t, exitDone, code, stderr)
@@ -191,7 +188,7 @@ func TestResumeByTheCommand(t *testing.T) {
 	want := tally("a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3", "e1", "e2", "d", "d", "d", "d", "d")
 	assert.Equal(t, want, w.entries())
 
-	// The same messages in another form are others: heads are part of them.
+	// The same messages in another form are different: heads are part of them.
 	w.dies([]string{"f1"})
 	refused("began with another message", w.file("f1"), "-H", "X-Trace: 1")
 	refused("began with another message", w.file("f1"), "--one-way")
@@ -200,15 +197,15 @@ func TestResumeByTheCommand(t *testing.T) {
 	assert.Equal(t, want, w.entries())
 }
 
-// resumeKills has batches sent by runs that are killed at any moment, from the first on, and gone
-// on with until they come to their end: the ledger then has each message once.
+// resumeKills sends batches by runs that are killed at any moment, from the first on, and resumed
+// until they complete: the ledger then has each message once.
 type resumeKills struct {
 	flags []string
 	kills int
 	seed  uint64
 }
 
-// figures tell what happened.
+// figures count what happened.
 type figures struct {
 	batches, messages, kills, early, resumes, resumesKilled, fresh, goneOn, nothing, refused int
 }
@@ -247,14 +244,14 @@ func (k resumeKills) run(t *testing.T) (f figures) {
 					f.resumesKilled++
 				}
 			case resume && code == exitUsage && strings.Contains(stderr, "and was not the same in all"):
-				f.refused++ // it begins like the batch before, and had not begun: it is to be sent as it was before
+				f.refused++ // it begins like the batch before, and had not begun: send it as before
 				resume = false
 				continue
 			case code != exitDone:
 				require.Fail(t, "the run failed", "seed %d, batch %d, resume %v: %d %s",
 					k.seed, f.batches, resume, code, stderr)
 			}
-			if strings.Contains(stderr, "no run to go on with: the last one") {
+			if strings.Contains(stderr, "no run to resume: the last one") {
 				f.fresh++
 			}
 			if strings.Contains(stderr, " left out") {
@@ -266,7 +263,7 @@ func (k resumeKills) run(t *testing.T) (f figures) {
 			if code == exitDone && (resume || rnd.IntN(2) == 0) {
 				break
 			}
-			resume = true // also when it had come to its end: then nothing is sent
+			resume = true // also when it had completed: then nothing is sent
 			f.resumes++
 		}
 	}
@@ -278,8 +275,8 @@ func (k resumeKills) run(t *testing.T) (f figures) {
 	return f
 }
 
-// struck is a run that is killed after a time drawn at random, if it takes so long; its exit code
-// is negative then.
+// struck is a run that is killed after a random time, unless it ends before; its exit code is
+// negative then.
 func (w *resumeWorld) struck(
 	rnd *rand.Rand, input string, resume, strikes bool,
 ) (code int, took time.Duration, stderr string) {

@@ -16,12 +16,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Env is what a command may touch beside the network and the files it is told of.
+// Env is what a command may use beside the network and the files that it is given.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	System   resolve.System // the zero value: nothing is known of it
-	// SetLog, if given, is told where the standard library is to log.
+	// SetLog, if given, is called with the logger for the standard library.
 	SetLog func(*slog.Logger)
 }
 
@@ -36,7 +36,7 @@ const (
 	exitInterrupted = 130
 )
 
-// problem is an error with its exit code and, maybe, a hint what to do.
+// problem is an error with its exit code and an optional hint.
 type problem struct {
 	code int
 	err  error
@@ -48,13 +48,13 @@ func (p *problem) Unwrap() error { return p.err }
 
 func usage(err error, hint string) error { return &problem{exitUsage, err, hint} }
 
-// quiet ends a command with a code whose reason has been told already.
+// quiet ends a command with a code whose reason was reported already.
 type quiet int
 
 func (quiet) Error() string { return "" }
 
-// codeOf finds the exit code of an error, and a hint. That a command was interrupted goes before
-// what is missing for that reason.
+// codeOf returns the exit code of an error, and a hint. An interrupt takes precedence over what is
+// missing because of it.
 func codeOf(err error) (code int, hint string) {
 	if code, hint = judge(err); errors.Is(err, context.Canceled) {
 		code = exitInterrupted
@@ -84,18 +84,22 @@ func judge(err error) (code int, hint string) {
 	case errors.As(err, &f) && f.Code == flow.Truncated:
 		return exitPartial, ""
 	case errors.As(err, &f) && f.Code != flow.ReadFailed:
-		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream octets are for hhfr reconstruct"
+		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream bytes are for " +
+			"hhfr reconstruct"
 	case errors.As(err, &n):
 		switch n.Code {
 		case negotiate.BadConfig:
 			return exitUsage, ""
 		case negotiate.NoHHFR:
-			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the messages go as plain SOAP"
+			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the " +
+				"messages go as plain SOAP"
 		case negotiate.OtherRun:
-			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, " +
-				"in its order; without --resume all of them are sent, behind what the store still has of it"
+			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the " +
+				"FILEs it had, " +
+				"in its order; without --resume all of them are sent, after what the store still has of it"
 		case negotiate.OldStore:
-			return exitUsage, "nothing was sent of these messages. The same command without FILEs and --resume finishes " +
+			return exitUsage, "nothing was sent of these messages. The same command without FILEs and " +
+				"--resume finishes " +
 				"what the store has, and prints the replies; then send what the service lacks"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
@@ -104,7 +108,7 @@ func judge(err error) (code int, hint string) {
 		}
 	case errors.As(err, &s):
 		if s.Code == ctxstore.Invalid && s.At == "" && s.URI == "" {
-			return exitUsage, s.Hint // nothing that a store could be
+			return exitUsage, s.Hint // it cannot be a store
 		}
 		return exitFailed, s.Hint
 	}
@@ -116,13 +120,15 @@ func newRoot(env Env, g *global) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hhfr",
 		Short: "SOAP over thin links: negotiate once, then only what changes travels",
-		Long: `hhfr carries SOAP over thin, slow, lossy links, shows what is on them, and measures what that brings.
+		Long: `hhfr carries SOAP over thin, slow, lossy links, shows what is on them, and measures
+the savings.
 
-Two ends agree once, over plain SOAP, on everything about their messages that does not change. From then on only what
-changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.
+Two peers agree once, over plain SOAP, on everything about their messages that does not change. From
+then on only what changes travels, as binary, over a stream. With a peer that does not know hhfr it
+uses plain SOAP.
 
-Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr although it is required;
-4 malformed input; 5 partial; 130 interrupted.`,
+Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr although it is
+required; 4 malformed input; 5 partial; 130 interrupted.`,
 		Example: `  hhfr demo
   hhfr serve --record server.pcapng
   hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10
@@ -146,11 +152,12 @@ Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr 
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.BoolVarP(&g.verbose, "verbose", "v", false, "tell on stderr what happens")
+	flags.BoolVarP(&g.verbose, "verbose", "v", false, "report on stderr what happens")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
-	flags.StringVar(&g.logFormat, "log-format", "text", "form of the lines on stderr: text or json, an object a line")
+	flags.StringVar(&g.logFormat, "log-format", "text", "form of the lines on stderr: text, or json with one object per line")
 	flags.Var(&g.dns, "dns", "DNS server to look up names with, instead of the system's resolver")
-	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
+	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables "+
+		"override it, the command line overrides both")
 	root.Version = readVersion(env.System).line()
 	root.SetHelpCommand(newHelp())
 	root.SetHelpFunc(printHelp)
@@ -159,14 +166,16 @@ Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr 
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env, g))
+	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g),
+		newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g),
+		newCompletion(env), newVersion(env, g))
 	completeValues(root)
 	return root
 }
 
-// execute runs a command line and gives its exit code.
+// execute runs a command line and returns its exit code.
 func execute(ctx context.Context, env Env, args []string) int {
-	g := &global{err: &together{w: env.Err}, system: env.System} // several loggers
+	g := &global{err: &together{w: env.Err}, system: env.System} // several loggers write to it
 	root := newRoot(env, g)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
@@ -182,14 +191,14 @@ func execute(ctx context.Context, env Env, args []string) int {
 		text, hint = explain(c, text)
 	}
 	if hint != "" {
-		text = strings.ReplaceAll(text, " ("+hint+")", "") // a line of its own says it
+		text = strings.ReplaceAll(text, " ("+hint+")", "") // a line of its own has it
 	}
-	lines := slices.Compact(strings.Split(text, "\n")) // one for each error that happened
+	lines := slices.Compact(strings.Split(text, "\n")) // one line for each error that happened
 	g.fail(code, slices.DeleteFunc(lines, func(line string) bool { return line == "" }), hint)
 	return code
 }
 
-// explain makes a line and a hint of what cobra says about a wrong command line.
+// explain turns cobra's message about a wrong command line into a line and a hint.
 func explain(c *cobra.Command, text string) (line, hint string) {
 	line, more, _ := strings.Cut(text, "\n")
 	if _, names, ok := strings.Cut(more, "Did you mean this?"); ok {
@@ -198,10 +207,11 @@ func explain(c *cobra.Command, text string) (line, hint string) {
 	if !c.HasParent() {
 		return line, "hhfr --help lists the commands"
 	}
-	return line, "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help tells more"
+	return line, "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help shows more"
 }
 
-// isUsage tells the errors that cobra makes of a wrong command line, which have no type.
+// isUsage reports whether an error is one that cobra makes for a wrong command line; these have no
+// type.
 func isUsage(text string) bool {
 	for _, beginning := range []string{"unknown command", "accepts ", "requires at least"} {
 		if strings.HasPrefix(text, beginning) {
@@ -211,10 +221,11 @@ func isUsage(text string) bool {
 	return false
 }
 
-// outputFlag adds -o with the formats a command knows.
+// outputFlag adds -o with the formats of a command.
 func outputFlag(c *cobra.Command, p *string, formats ...string) {
 	c.Flags().StringVarP(p, "output", "o", formats[0], "form of the data on stdout: "+strings.Join(formats, ", "))
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+	// fails only for a flag that does not exist
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	before := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		for _, f := range formats {

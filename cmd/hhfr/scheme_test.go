@@ -20,15 +20,16 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// tlsPorts are servers of TLS, by how they end a connection on which somebody speaks HTTP without:
-// what they say, nothing for a word.
+// tlsPorts are servers of TLS, by how they end a connection on which a client speaks plain HTTP:
+// their response, or nothing.
 func tlsPorts(t *testing.T) map[string]string {
 	config := &tls.Config{Certificates: testCertificate(t)}
 	ports := map[string]string{}
 	for name, says := range map[string]string{
-		"alert":   "\x15\x03\x01\x00\x02\x02\x46",
-		"go":      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
-		"nginx":   "HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\nThe plain HTTP request was sent to HTTPS port<br>",
+		"alert": "\x15\x03\x01\x00\x02\x02\x46",
+		"go":    "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+		"nginx": "HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\n" +
+			"The plain HTTP request was sent to HTTPS port<br>",
 		"silence": "",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,7 +65,7 @@ func tlsPorts(t *testing.T) map[string]string {
 	return ports
 }
 
-// peekedConn is a connection of which something was looked at.
+// peekedConn is a connection whose first bytes were inspected.
 type peekedConn struct {
 	net.Conn
 	in *bufio.Reader
@@ -80,8 +81,8 @@ func testCertificate(t *testing.T) []tls.Certificate {
 	return s.TLS.Certificates
 }
 
-// TestWrongScheme: who speaks HTTP to a TLS port, or TLS to one without, is told which scheme to
-// write, and that nothing was sent.
+// TestWrongScheme: a client that speaks HTTP to a TLS port, or TLS to a plain one, learns which
+// scheme to write, and that nothing was sent.
 func TestWrongScheme(t *testing.T) {
 	message, recording := shared.Testdata(t, "soap", "cwmp-inform.xml"), shared.Testdata(t, "pcap", "session.pcapng")
 	store := filepath.Join(t.TempDir(), "store") // replay writes to it
@@ -95,7 +96,7 @@ func TestWrongScheme(t *testing.T) {
 			"replay as SOAP":      append(recorded, "--to", url, "--as", "soap"),
 		}
 		if name == "silence" {
-			delete(commands, "replay as SOAP") // makes no offer, and of a message it would not be certain
+			delete(commands, "replay as SOAP") // makes no offer, and could not be certain about a message
 			commands["stream"] = append(commands["stream"], "--mode", "explicit")
 			commands["stream, asking first"] = []string{"stream", url, message, "--require-hhfr"}
 		}
@@ -126,7 +127,7 @@ func TestWrongScheme(t *testing.T) {
 	}
 }
 
-// TestTunnelOfTLS: clients that speak TLS to a server by proxies that do not are not kept from it.
+// TestTunnelOfTLS: proxies that do not speak TLS still let clients speak TLS to a server.
 func TestTunnelOfTLS(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }
 	origin := httptest.NewUnstartedServer(http.HandlerFunc(echo))
@@ -155,17 +156,17 @@ func TestTunnelOfTLS(t *testing.T) {
 	far.end()
 }
 
-// TestProxyToWrongScheme: a proxy tells its operator, and its clients that nothing was sent.
+// TestProxyToWrongScheme: a proxy tells its operator, and tells its clients that nothing was sent.
 func TestProxyToWrongScheme(t *testing.T) {
 	ports := tlsPorts(t)
-	delete(ports, "silence") // as it is: what the server does, the client sees
+	delete(ports, "silence") // unchanged: the client sees what the server does
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	ports["no TLS"] = strings.Replace(plain.URL, "http:", "https:", 1) + "/service"
 	for name, url := range ports {
 		t.Run(name, func(t *testing.T) {
 			p := startProxyProcess(t, "127.0.0.1:0", url, "-v")
-			if name != "no TLS" { // found out by offers: there are none over https
+			if name != "no TLS" { // detected by offers: there are none over https
 				p.told("level=WARN msg=upstream ")
 			}
 			resp, err := http.Post(p.url("/service"), "text/xml", strings.NewReader(envelope(1)))

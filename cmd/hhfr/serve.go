@@ -30,29 +30,36 @@ func newServe(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
-		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line.
-All of it is at one address, --listen: plain SOAP, negotiation, streams over TCP, and streams over UDP on the port of the
-same number. With --cert and --key the address takes TLS only, https as well as streams; streams over UDP, which are
-cleartext, are then accepted only where --udp says so. --tcp and --udp name other addresses for streams, or none.
-Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is under way; SIGHUP does not.
+		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints
+for each its URL and a curl line.
+All of it is at one address, --listen: plain SOAP, negotiation, streams over TCP, and streams over
+UDP at the same port number. With --cert and --key the address takes TLS only, https as well as
+streams; streams over UDP, which are cleartext, are then accepted only at the address of
+--udp. --tcp and --udp name other addresses for streams, or none.
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP does not.
 
---client-ca asks clients for a certificate. --negotiate says who may have a session: others get plain SOAP, as from a
-server that does not know hhfr. The keys of TLS go to the file that the variable SSLKEYLOGFILE names, for Wireshark.
+--client-ca asks clients for a certificate. --negotiate says who may have a session: others get
+plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
+the variable SSLKEYLOGFILE names, for Wireshark.
 
-Services, each with its description at URL?wsdl but for the first:
+Services, each with its description at URL?wsdl except the first:
 
-  /echo     gives back the body it got
+  /echo     returns the body it got
   /concat   joins strings
   /sum      adds numbers
-  /records  gives back records of a string, an int and a boolean
-  /geoip    tells whether an IPv4 address lies in a list of ranges
-  /blob     gives random octets, as many as asked for
-  /ticker   sends a message a second to each session, unasked; in plain SOAP it answers with the next one
-  /ledger   keeps entries: add appends one, read gives them; what comes under an assurance is appended in the transaction of its message
+  /records  returns records of a string, an int and a boolean
+  /geoip    reports whether an IPv4 address is in a list of ranges
+  /blob     returns the requested number of random bytes
+  /ticker   sends a server-initiated message a second to each session; in plain
+            SOAP it answers with the next one
+  /ledger   keeps entries: add appends one, read returns them; under an
+            assurance an entry is appended in the transaction of its message
 
 They read SOAP 1.1 and 1.2 in UTF-8, UTF-16 and ISO-8859-1, also in gzip, and answer in UTF-8.
 
-Clients may ask for messages in order, at-least-once, and exactly-once if --store persists: it keeps this end of their sequences. A server that was killed and is started again with the same store goes on with them.
+Clients may ask for messages in order, at-least-once, and exactly-once if --store persists: it holds
+the server's side of their sequences. A server that was killed and is restarted with the same store
+continues them.
 
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
 
@@ -73,11 +80,13 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 	f.StringVar(&o.tcp, "tcp", "", "another address of streams over TCP, in TLS with --cert; none: no such streams")
 	f.StringVar(&o.udp, "udp", "", "another address of streams over UDP; none: no such streams")
 	o.tls.flags(f)
-	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
+	f.StringVar(&o.advertise, "advertise", "",
+		"host of streams in answers, if it is not that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
-	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
-	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, FIRST-LAST or ADDRESS")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
+	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
+		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()
 	f.StringVar(&o.misbehave, "misbehave", "", "do wrong: "+strings.Join(forms, ", "))
 	outputFlag(c, &o.output, "text", "json")
@@ -114,7 +123,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { _ = keys.Close() }() // nil is fine with that
+	defer func() { _ = keys.Close() }() // nil is allowed
 	cfg := peer.Config{PlainOnly: o.tcp != "", Advertise: o.advertise, Misbehave: misbehave}
 	if cfg.TLS, err = o.tls.open(keys); err != nil {
 		return err
@@ -132,7 +141,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err := o.listeners(ctx, &cfg); err != nil {
 		return err
 	}
-	rec, err := openRecording(o.record) // behind the ports: one that is in use must not cost an older recording
+	rec, err := openRecording(o.record) // after the ports are bound: a port in use must not cost an older recording
 	if err != nil {
 		return errors.Join(err, closeAll(&cfg))
 	}
@@ -146,7 +155,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	}
 	select {
 	case <-ctx.Done():
-		g.note("ending")
+		g.note("shutting down")
 	case err = <-server.Failed():
 	}
 	return errors.Join(err, server.Close())

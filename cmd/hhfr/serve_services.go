@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// services makes what serve offers; a new service is one line here.
+// services creates what serve offers; a new service is one line here.
 func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store) (*peer.Services, error) {
 	return peer.NewServices(
 		peer.Echo(),
@@ -45,14 +45,14 @@ func (o *serveOptions) ranges() (*peer.Ranges, error) {
 	return ranges, nil
 }
 
-// anyBody is for services that take any.
+// anyBody is for services that accept any body.
 const anyBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello ` +
 	`xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
 
 // serviceLine is what serve -o json prints about a service.
 type serviceLine struct {
-	URL  string `json:"url"`            // where the service is
-	Curl string `json:"curl"`           // a line for a shell that calls it
+	URL  string `json:"url"`            // URL of the service
+	Curl string `json:"curl"`           // a shell command that calls it
 	WSDL string `json:"wsdl,omitempty"` // URL of its description
 }
 
@@ -99,7 +99,7 @@ func announce(env Env, o serveOptions, server *peer.Server, services *peer.Servi
 	return err
 }
 
-// streamsAt says where streams are accepted, by the name of the transport.
+// streamsAt lists where streams are accepted, by the name of the transport.
 func streamsAt(addrs map[string]string) string {
 	var at []string
 	for _, name := range []string{"tls", "tcp", "udp"} {

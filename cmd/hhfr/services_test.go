@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// printedServices runs hhfr serve on free ports as long as the test, and gives what it printed, once as JSON and once as text.
+// printedServices runs hhfr serve on free ports as long as the test, and returns what it printed,
+// once as JSON and once as text.
 func printedServices(t testing.TB, output string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -23,7 +24,8 @@ func printedServices(t testing.TB, output string) string {
 	done := make(chan int)
 	var errs bytes.Buffer
 	go func() {
-		done <- execute(ctx, Env{Out: said, Err: &errs}, []string{"serve", "--listen", "127.0.0.1:0", "-o", output, "-q"})
+		done <- execute(ctx, Env{Out: said, Err: &errs},
+			[]string{"serve", "--listen", "127.0.0.1:0", "-o", output, "-q"})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -32,12 +34,14 @@ func printedServices(t testing.TB, output string) string {
 	return string(<-said.lines)
 }
 
-// operations are the names of what services answer to the lines that serve prints.
+// operations are the services' answers to the lines that serve prints.
 var operations = map[string]string{
-	"blob": "blobResponse", "concat": "concatResponse", "echo": "hello", "geoip": "geoipResponse", "ledger": "addResponse", "records": "recordsResponse", "sum": "sumResponse", "ticker": "tickerResponse",
+	"blob": "blobResponse", "concat": "concatResponse", "echo": "hello", "geoip": "geoipResponse",
+	"ledger": "addResponse", "records": "recordsResponse", "sum": "sumResponse", "ticker": "tickerResponse",
 }
 
-// printedCurls are the curl lines of serve by service, as it prints them in JSON and as text, with the URLs of descriptions.
+// printedCurls are the curl lines of serve by service, as printed in JSON and as text, with the
+// URLs of descriptions.
 func printedCurls(t testing.TB) (lines map[string][]string, descriptions map[string]string) {
 	lines, descriptions = map[string][]string{}, map[string]string{}
 	var said struct{ Services map[string]serviceLine }
@@ -59,7 +63,8 @@ func printedCurls(t testing.TB) (lines map[string][]string, descriptions map[str
 	return lines, descriptions
 }
 
-// TestCurlLines: every service answers the line that serve prints for it. The lines are read as a shell and curl would.
+// TestCurlLines: every service answers the line that serve prints for it. The lines are parsed as a
+// shell and curl would.
 func TestCurlLines(t *testing.T) {
 	lines, descriptions := printedCurls(t)
 	for name, two := range lines {
@@ -75,7 +80,8 @@ func TestCurlLines(t *testing.T) {
 	}
 }
 
-// words splits a line as a shell does: at blanks, but for those within single quotes. Anything else that means something to a shell is a failure.
+// words splits a line as a shell does: at blanks outside single quotes. Any other special character
+// of a shell is a failure.
 func words(t testing.TB, line string) (list []string) {
 	var word strings.Builder
 	begun := false

@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// signalled is why a command ends that was interrupted.
+// signalled is why an interrupted command ends.
 type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return s.String() + " signal received" }
 
-// Unwrap makes it what an end of a context is.
+// Unwrap makes it a canceled context.
 func (signalled) Unwrap() error { return context.Canceled }
 
-// doneCode is the exit code of a command without an error. Servers, and others that go on until a
-// signal ends them, end in order by either: SIGTERM is how they are told to, Ctrl-C is told to the
+// doneCode is the exit code of a command without an error. Servers, and other commands that run
+// until a signal, shut down in order on either signal: SIGTERM is addressed to them, Ctrl-C to the
 // shell.
 func doneCode(ctx context.Context) int {
 	var s signalled
@@ -29,8 +29,8 @@ func doneCode(ctx context.Context) int {
 	return exitDone
 }
 
-// outliveTerminal has a server go on when its terminal is closed, which SIGHUP says, until the
-// function is called that it returns. Nothing is reloaded.
+// outliveTerminal makes a server continue when its terminal is closed (SIGHUP), until the returned
+// function is called. Nothing is reloaded.
 func outliveTerminal(logger *slog.Logger) (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -43,7 +43,7 @@ func outliveTerminal(logger *slog.Logger) (stop func()) {
 		}
 	})
 	return func() {
-		signal.Ignore(syscall.SIGHUP) // one that comes while the server ends must not kill it
+		signal.Ignore(syscall.SIGHUP) // a signal during the shutdown must not kill the server
 		close(over)
 		heard.Wait()
 	}

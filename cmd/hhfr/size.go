@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// size is a flag's number of octets: 4096, 4KiB, 64K, 1MB.
+// size is a flag's number of bytes: 4096, 4KiB, 64K, 1MB.
 type size int64
 
 var units = []struct {
 	suffix string
 	octets int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1000}, {"MB", 1e6}, {"GB", 1e9}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}, {"", 1}}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1000}, {"MB", 1e6}, {"GB", 1e9}, {"K", 1 << 10},
+	{"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}, {"", 1}}
 
 // Set parses a size.
 func (s *size) Set(text string) error {

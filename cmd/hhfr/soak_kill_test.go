@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestSoakServerKilled: runs against servers that are killed several times, at random places and paces. A failure names its seed; what is under way when a server dies is up to the machine.
+// TestSoakServerKilled: runs against servers that are killed several times, at random points and
+// paces. A failure names its seed; what is in progress when a server dies depends on the machine.
 func TestSoakServerKilled(t *testing.T) {
 	seeds := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	runs, kills, unknown := 0, 0, 0

@@ -36,13 +36,13 @@ import (
 var soakFor = flag.Duration("soak", 5*time.Minute, "how long random sessions go on")
 
 // TestSoakSessions: random messages over sessions with random limits and sync sizes come back byte
-// for byte, and their recordings give them again. A failure names the seed of its messages and
-// limits; which exchange is when is up to the machine.
+// for byte, and from their recordings. A failure names the seed of its messages and limits; the
+// order of exchanges depends on the machine.
 func TestSoakSessions(t *testing.T) {
 	material := append(shared.Envelopes(t, true), workload.Mixed(20)...)
 	seeds := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	sessions, messages, octets := 0, 0, 0
-	stores := newStores() // kept for a while, so that later sessions begin with known shapes
+	stores := newStores() // reused for a while, so that later sessions begin with known shapes
 	for end := time.Now().Add(*soakFor); time.Now().Before(end); sessions++ {
 		seed := seeds.Uint64()
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -57,7 +57,7 @@ func TestSoakSessions(t *testing.T) {
 		}
 	}
 	goleak.VerifyNone(t)
-	t.Logf("%d sessions, %d messages, %d octets", sessions, messages, octets)
+	t.Logf("%d sessions, %d messages, %d bytes", sessions, messages, octets)
 	assert.Positive(t, sessions)
 }
 
@@ -65,7 +65,7 @@ func newStores() [2]ctxstore.Store {
 	return [2]ctxstore.Store{memory.New(memory.Config{}), memory.New(memory.Config{})}
 }
 
-// soakSession is one session, its ends with stores of their own.
+// soakSession is one session whose peers have stores of their own.
 type soakSession struct {
 	seed     uint64
 	rnd      *rand.Rand
@@ -110,8 +110,8 @@ func (s *soakSession) run(t *testing.T) {
 	s.decode(t, file.Bytes())
 }
 
-// stream draws limits and sizes of one end; none below what the other end may count on before it
-// has read the hello (docs/wire-format.md, section 3).
+// stream draws limits and sizes of one side; none below what the peer may count on before it has
+// read the hello (docs/wire-format.md, section 3).
 func (s *soakSession) stream() streamer.Config {
 	upTo := func(n int) int { return 1 + s.rnd.IntN(n) }
 	return streamer.Config{
@@ -163,7 +163,7 @@ func (s *soakSession) outgoing() iter.Seq2[sender.Outgoing, error] {
 	}
 }
 
-// decode gives the messages back from the recording and the server's store.
+// decode decodes the messages from the recording and the server's store.
 func (s *soakSession) decode(t *testing.T, file []byte) {
 	r, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: s.stores[1]})
 	require.NoError(t, err)
@@ -179,16 +179,13 @@ func (s *soakSession) decode(t *testing.T, file []byte) {
 	require.Equal(t, 2*len(s.messages), found)
 }
 
-// soakMessages draws the messages of a session: as they are, cut off, with octets or pieces
-// changed, or of octets that are no XML.
+// soakMessages draws the messages of a session: unchanged, cut off, with bytes or pieces changed,
+// or of bytes that are no XML.
 func soakMessages(rnd *rand.Rand, material [][]byte) (list [][]byte) {
 	few := material
-	if rnd.IntN(2) == 0 { // kinds that come again and again
-		few = [][]byte{
-			material[rnd.IntN(len(material))],
-			material[rnd.IntN(len(material))],
-			material[rnd.IntN(len(material))],
-		}
+	if rnd.IntN(2) == 0 { // recurring kinds
+		few = [][]byte{material[rnd.IntN(len(material))], material[rnd.IntN(len(material))],
+			material[rnd.IntN(len(material))]}
 	}
 	for range 1 + rnd.IntN(200) {
 		m := bytes.Clone(few[rnd.IntN(len(few))])

@@ -11,7 +11,7 @@ import (
 // stages is a flag's list of stages of a stream.
 type stages uint64
 
-// Set parses names with commas between them.
+// Set parses names separated by commas.
 func (s *stages) Set(text string) error {
 	n, err := wire.ParseStages(text)
 	*s = stages(n)
@@ -31,7 +31,8 @@ func (s *stages) String() string {
 // Type is the flag's type in help texts.
 func (s *stages) Type() string { return "STAGES" }
 
-// withoutFlag adds --without. more is what else there is to know.
+// withoutFlag adds --without. more is added to its help.
 func withoutFlag(f *pflag.FlagSet, s *stages, more string) {
-	f.Var(s, "without", "stages that streams do without, of "+strings.Join(wire.StageNames(), ", ")+", with commas between them"+more)
+	f.Var(s, "without", "stages to leave out of streams, of "+strings.Join(wire.StageNames(), ", ")+
+		", separated by commas"+more)
 }

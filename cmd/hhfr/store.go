@@ -11,8 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/schema"
 )
 
-// openStore opens the --store of a command that has sessions: a full disk must not turn them into
-// plain SOAP, so what can be made anew lies in memory then.
+// openStore opens the --store of a command that has sessions. A full disk must not turn them into
+// plain SOAP, so what can be recreated is then held in memory.
 func openStore(ctx context.Context, spec string, log *slog.Logger) (ctxstore.Store, error) {
 	store, err := engines.Open(ctx, spec, engines.Options{})
 	if err != nil {

@@ -37,13 +37,14 @@ type streamOptions struct {
 	without                                                                       stages
 	timeout, reconnect, negotiateTimeout, remember                                time.Duration
 	schema, replySchema                                                           string
-	headerFiles, headers                                                          []string // of unchanging header blocks; the blocks
-	tls                                                                           clientTLS
-	assurance                                                                     string
-	ordered, resume                                                               bool
+	// files of unchanging header blocks; the blocks
+	headerFiles, headers []string
+	tls                  clientTLS
+	assurance            string
+	ordered, resume      bool
 }
 
-// maxDocument bounds one message from stdin or a file, in octets.
+// maxDocument bounds one message from stdin or a file, in bytes.
 const maxDocument = 1 << 30
 
 func newStream(env Env, g *global) *cobra.Command {
@@ -51,47 +52,59 @@ func newStream(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stream URL FILE…",
 		Short: "Send messages over a negotiated stream, or as plain SOAP where nobody agrees",
-		Long: `stream agrees with the service at URL on a session, sends the messages over its stream and prints the replies in sending order. A service that does
-not know hhfr gets them as plain SOAP in HTTP.
+		Long: `stream agrees with the service at URL on a session, sends the messages over its stream
+and prints the replies in sending order. A service that does not know hhfr gets them as plain SOAP
+in HTTP.
 
---mode says how the session comes about:
+--mode says how the session is opened:
 
-  first-call  the first message goes alone, as plain SOAP that asks for a stream, which is the connection from then on
-              if the service agrees, or in TLS from its beginning; the others follow when it has its reply
-  met         by the session that --store remembers of the service: the messages leave with the first packet
+  first-call  the first message goes alone, as plain SOAP that asks for a
+              stream; if the service agrees, its connection then becomes the
+              stream, or in TLS from its beginning; the others follow when it
+              has its reply
+  met         by the session that --store remembers of the service: the messages
+              leave with the first packet
   explicit    by an offer before the first message
-  auto        met, if there is something remembered; else explicit for what only an offer can express: schemas, unchanging headers, an assurance or order,
-              --representation xml, --transport udp; else first-call
+  auto        met, if a session is remembered; otherwise explicit for what only
+              an offer can express: schemas, unchanging headers, an assurance or
+              order, --representation xml, --transport udp; otherwise first-call
 
-With --require-hhfr, and under --listen, a request without a message asks in the place of the first one. hhfr negotiate URL tells what each way comes to.
+With --require-hhfr, and with --listen, a request without a message asks in the place of the first
+one. hhfr negotiate URL shows the outcome of each mode.
 
-FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
---one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
-stays, and prints what the other end sends unasked, until Ctrl-C or SIGTERM, the time of --timeout, or the end of the
-stream if no other one can be had.
---unchanging-header names a header block that messages have in common. A service that agrees gets it once:
-messages travel without it where it stands in them octet for octet, and are whole again behind the stream.
-A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
-answered are listed, and never sent again.
---assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
---ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
-Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance
-with a store to a service.
+FILE is sent as it is, whatever it contains; - reads a sequence of XML documents from stdin. --wrap
+puts a body into an envelope first.
+--one-way expects no replies: a message is done when it is written, and listed at the end if it was
+lost. --listen continues to run, and prints server-initiated messages, until Ctrl-C or SIGTERM, the
+time of --timeout, or the end of the stream if no other one can be opened.
+--unchanging-header names a header block that messages have in common. A service that agrees gets it
+once: messages that contain it byte for byte travel without it, and are whole again after the
+stream.
+A stream that breaks is negotiated anew for the time of --reconnect, then the remaining messages go
+as plain SOAP. Messages that were written and not answered are listed, and never sent again.
+--assurance at-least-once and exactly-once number the messages and hold them in --store until they
+are committed, over streams that break and processes that die.
+--ordered makes the service handle messages in their order, under any assurance; at-most-once stores
+nothing, and lists what a broken stream lost.
+Exactly-once needs a store that persists, here and at the server. One process at a time sends under
+an assurance with a store to a service.
 
-After an interruption, repeat the command with --resume. The store has the number of messages that the run had
-accepted, and a digest of them: if the first messages are the same, these are left out, and the rest is sent.
-Otherwise:
+After an interruption, repeat the command with --resume. The store has the number of messages that
+the run had accepted, and a digest of them: if the first messages are the same, these are left out,
+and the rest is sent. Otherwise:
 
-  all      are sent if no earlier run is known, or the last one was completed and began with another message
+  all      are sent if no earlier run is known, or the last one was completed
+           and began with another message
   none     is sent if the last run was completed with exactly these messages
   refused  are all other messages: exit code 2, and none of them is sent
 
-Which it was is told on stderr. Without --resume all messages are sent, behind what the store still has of an
-interrupted run; that one can be resumed later, too. The store remembers 16 interrupted runs to a service.
+Which case it was is printed on stderr. Without --resume all messages are sent, after those that the
+store still has of an interrupted run; that run can be resumed later, too. The store remembers 16
+interrupted runs to a service.
 
-Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the other scheme, https
-or http; 5: the fate of messages is unknown, or they are kept in the store and not known to be done; 130: interrupted,
-after which all that is known is printed.`,
+Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the
+other scheme, https or http; 5: the fate of messages is unknown, or they are pending in the store
+and not known to be committed; 130: interrupted, after which all that is known is printed.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
@@ -122,25 +135,14 @@ after which all that is known is printed.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.repeat, "repeat", 1, "send all messages so many times")
+	f.IntVar(&o.repeat, "repeat", 1, "number of times to send the set")
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
-	f.StringVar(
-		&o.representation,
-		"representation",
-		"",
-		"binary or xml; empty: whichever the other end takes, binary first",
-	)
-	f.StringVar(
-		&o.transport,
-		"transport",
-		"tcp",
-		"tcp, in TLS for an https URL; or udp: reliable sequences over datagrams",
-	)
-	modeFlag(
-		f,
-		&o.mode,
-		"met if --store remembers a session, else explicit for what only an offer can express, else first-call",
-	)
+	f.StringVar(&o.representation, "representation", "",
+		"binary or xml; empty: whichever the peer accepts, binary first")
+	f.StringVar(&o.transport, "transport", "tcp",
+		"tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
+	modeFlag(f, &o.mode, "met if --store remembers a session, otherwise explicit for what only an offer "+
+		"can express, otherwise first-call")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(
 		&o.link,
@@ -155,69 +157,38 @@ after which all that is known is printed.`,
 		&o.store,
 		"store",
 		"mem:",
-		"context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions",
+		"context store: "+strings.Join(engines.Forms(), " or ")+"; a folder stores shapes for later sessions",
 	)
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	fieldsFlag(f, &o.fields, "each message and the offer")
 	f.StringVar(&o.wrap, "wrap", "", "put each FILE, a body, into an envelope of SOAP 1.1 or 1.2")
 	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
-	f.StringArrayVar(
-		&o.allowHost,
-		"allow-host",
-		nil,
-		"a host that the answer may name for the stream beside that of the URL",
-	)
-	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than speak plain SOAP")
-	f.BoolVar(&o.oneWay, "one-way", false, "send messages that want no reply")
-	f.BoolVar(
-		&o.listen,
-		"listen",
-		false,
-		"stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr",
-	)
-	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of the URL")
+	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than use plain SOAP")
+	f.BoolVar(&o.oneWay, "one-way", false, "send messages that expect no reply")
+	f.BoolVar(&o.listen, "listen", false,
+		"keep running and print server-initiated messages; needs no FILE, implies --require-hhfr")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	withoutFlag(f, &o.without, "")
-	f.DurationVar(
-		&o.reconnect,
-		"reconnect",
-		30*time.Second,
-		"how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all",
-	)
-	f.DurationVar(
-		&o.negotiateTimeout,
-		"negotiate-timeout",
-		negotiate.DefaultTimeout,
-		"plain SOAP, if there is no stream after this time",
-	)
-	f.DurationVar(
-		&o.remember,
-		"remember",
-		session.DefaultRememberFor,
-		"how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always",
-	)
+	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second,
+		"how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
+	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout,
+		"plain SOAP, if there is no stream after this time")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
+		"how long the store remembers that a service uses plain SOAP and gets no offer; 0: always offer")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
-	f.StringVar(
-		&o.assurance,
-		"assurance",
-		wsrm.AtMostOnce.String(),
-		"what holds for each message: "+strings.Join(assurances(), ", "),
-	)
-	f.BoolVar(
-		&o.ordered,
-		"ordered",
-		false,
-		"messages are handled in the order in which they were sent; implies --require-hhfr",
-	)
-	f.BoolVar(
-		&o.resume,
-		"resume",
-		false,
-		"go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once",
-	)
-	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
+	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(),
+		"delivery guarantee of each message: "+strings.Join(assurances(), ", "))
+	f.BoolVar(&o.ordered, "ordered", false,
+		"messages are handled in the order in which they were sent; implies --require-hhfr")
+	f.BoolVar(&o.resume, "resume", false,
+		"resume an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or "+
+			"exactly-once")
+	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time in total; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
 	return c
@@ -264,7 +235,7 @@ func (o *streamOptions) check() error {
 	return sendable(o.files)
 }
 
-// sendable finds out before anything is sent what can be found out about files.
+// sendable checks files before anything is sent, as far as possible.
 func sendable(files []string) error {
 	for _, name := range files {
 		if name == "-" {
@@ -369,7 +340,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		switch {
 		case err == nil:
 			if err = p.incoming(in); err != nil {
-				stop() // nothing more is sent; what became of messages under way is still told
+				stop() // nothing more is sent; the fate of messages in progress is still reported
 			}
 		case isUnknown(in.Err) || in.Err == nil:
 			err = errors.Join(err, p.incoming(in))
@@ -395,13 +366,13 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 || finished {
-		closed = nil // a stream that broke is what the list is about, or of no interest any more
+		closed = nil // the list is about the broken stream, or it no longer matters
 	}
 	p.sum.finish(sess, over, time.Since(began))
 	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), sess.Resumed().LeftOut
 	tellHeaders(g, sess, p.sum.Messages)
 	ended := p.end()
-	if finished && err == nil { // behind all that is told of it
+	if finished && err == nil { // after everything that is reported about it
 		err = sess.EndRun(context.WithoutCancel(ctx))
 	}
 	return errors.Join(err, closed, ended)

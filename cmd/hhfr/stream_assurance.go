@@ -37,10 +37,10 @@ func parseAssurance(name string) wsrm.Assurance {
 
 func (o *streamOptions) assure() wsrm.Assurance { return parseAssurance(o.assurance) }
 
-// sequenced tells whether the messages stand in a sequence.
+// sequenced reports whether the messages are in a sequence.
 func (o *streamOptions) sequenced() bool { return o.kept() || o.ordered }
 
-// kept tells whether that lies in the store, and goes on another time.
+// kept reports whether the sequence is in the store, and can be continued by a later run.
 func (o *streamOptions) kept() bool { return o.assure() > wsrm.AtMostOnce }
 
 func (o *streamOptions) checkAssurance() error {
@@ -52,30 +52,26 @@ func (o *streamOptions) checkAssurance() error {
 	case a == wsrm.ExactlyOnce && o.store == "mem:":
 		return usage(errors.New("exactly-once needs a store that outlives the process"), "name one: --store bolt:FILE")
 	case o.sequenced() && o.listen:
-		return usage(
-			errors.New(
-				"--listen goes with at-most-once, without --ordered: what the other end sends unasked stands in no sequence",
-			),
-			"",
-		)
+		return usage(errors.New("--listen goes with at-most-once, without --ordered: server-initiated messages "+
+			"are in no sequence"), "")
 	}
 	return nil
 }
 
-// begin tells what an earlier run left.
+// begin reports what an earlier run left.
 func (o *streamOptions) begin(g *global, sess *session.Session) {
 	status := sess.Sequence()
 	if undone := status.Accepted - status.Done; undone > 0 || o.resume {
-		g.detail("going on with a sequence: %s accepted, %d of them not known to be done",
+		g.detail("continuing a sequence: %s accepted, %d of them not known to be committed",
 			count(status.Accepted, "message"), undone)
 	}
 }
 
-// isAccepted reports whether a message was left out, since an earlier run had accepted it.
+// isAccepted reports whether a message was left out because an earlier run had accepted it.
 func isAccepted(err error) bool { return errors.Is(err, &negotiate.Error{Code: negotiate.Accepted}) }
 
-// resumed tells what --resume came to. That all was left out, or all sent in spite of it, is told
-// with -q, too.
+// resumed reports the result of --resume. If everything was left out, or everything sent
+// nevertheless, it is printed with -q, too.
 func resumed(g *global, sess *session.Session) {
 	r := sess.Resumed()
 	at := r.At.UTC().Format(time.RFC3339)
@@ -84,19 +80,19 @@ func resumed(g *global, sess *session.Session) {
 		g.say("--resume: nothing is sent: a run of these messages (%d) came to its end at %s; "+
 			"without --resume they are sent again", r.LeftOut, at)
 	case r.Other:
-		g.say("--resume: no run to go on with: the last one, of other messages, came to its end at %s; "+
+		g.say("--resume: no run to resume: the last one, of other messages, came to its end at %s; "+
 			"all messages are sent", at)
 	case r.LeftOut > 0:
 		g.note("--resume: %s left out, which the interrupted run had accepted", count(r.LeftOut, "message"))
 	}
 }
 
-// finish waits until everything is done. Where nothing is kept, what came of each message is told
-// one by one.
+// finish waits until everything is committed. If nothing is in the store, the fate of each message
+// is reported.
 func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Session) error {
 	err := sess.Finish(ctx)
 	status := sess.Sequence()
-	g.detail("sequence: %s accepted, %d done, %d sent again in this run",
+	g.detail("sequence: %s accepted, %d committed, %d sent again in this run",
 		count(status.Accepted, "message"), status.Done, status.Resent)
 	switch {
 	case err == nil || !o.kept() && ctx.Err() == nil:
@@ -105,21 +101,24 @@ func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Ses
 		return err
 	}
 	if status.Accepted == status.Done {
-		err = fmt.Errorf("all is done (%s), but the peer has not heard that nothing follows: %w",
+		err = fmt.Errorf("all is committed (%s), but the peer has not learned that nothing follows: %w",
 			count(status.Accepted, "message"), err)
 		return &problem{exitPartial, err, "the same command with --resume ends it"}
 	}
-	err = fmt.Errorf("%s not known to be done: %w", count(status.Accepted-status.Done, "message"), err)
-	return &problem{exitPartial, err, "the store has them: the same command with --resume goes on with them"}
+	err = fmt.Errorf("%s not known to be committed: %w", count(status.Accepted-status.Done, "message"), err)
+	return &problem{exitPartial, err, "the store has them: the same command with --resume sends them"}
 }
 
-// sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones
-// that it goes on with; of the last sequence, if the other end lost one.
+// sequenceStats is the progress of a sequence's messages, of this run and of earlier ones that it
+// continues; of the last sequence, if the peer lost one.
 type sequenceStats struct {
-	Accepted uint64 `json:"accepted"` // messages accepted for sending, by all runs of the sequence; of the last one, if the other end lost one
-	Done     uint64 `json:"done"`     // those that the other end is done with, and under at-most-once those of unknown fate
-	Received uint64 `json:"received"` // messages of the other end that this one is done with: replies
-	Resent   int64  `json:"resent"`   // times that a message was sent again, in this run
+	// messages accepted for sending, by all runs of the sequence; of the last one, if the peer lost
+	// one
+	Accepted uint64 `json:"accepted"`
+	// messages that the peer has committed, and under at-most-once those of unknown fate
+	Done     uint64 `json:"done"`
+	Received uint64 `json:"received"` // messages of the peer that this side has committed: replies
+	Resent   int64  `json:"resent"`   // retransmissions of messages, in this run
 }
 
 // sequenceOf is nil for a session without a sequence.
@@ -131,10 +130,11 @@ func sequenceOf(sess *session.Session) *sequenceStats {
 	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
 }
 
-// unfinished makes an error of a run that did not come to its end say how to go on.
+// unfinished adds to the error of an incomplete run how to continue.
 func (o *streamOptions) unfinished(err error) error {
 	switch {
-	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) && !errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
+	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) &&
+		!errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
 	case !o.kept():
 		return &problem{exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent"}
 	default:
@@ -164,11 +164,10 @@ func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
 	l.list = append(l.list, in)
 }
 
-// earlierRun is the name of messages that came from files which only an earlier run knew.
+// earlierRun is the name of messages from files that only an earlier run knew.
 const earlierRun = "earlier run"
 
-// tell prints the replies to messages of an earlier run, by the numbers that these have in their
-// sequence.
+// tell prints the replies to messages of an earlier run, by the sequence numbers of these messages.
 func (p *printer) tell() (err error) {
 	p.late.mu.Lock()
 	defer p.late.mu.Unlock()

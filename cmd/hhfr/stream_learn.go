@@ -13,28 +13,32 @@ import (
 )
 
 const (
-	// learnedFiles is how many FILEs are looked at before negotiating: as many as an offer names shapes.
+	// learnedFiles is the maximum number of FILEs that are examined before negotiating: as many as
+	// an offer can name shapes.
 	learnedFiles = 1024
-	// learnedOctets is the longest FILE that is looked at, in octets: longer ones are learned as they are sent.
+	// learnedOctets is the longest FILE that is examined, in bytes: longer ones are learned as they
+	// are sent.
 	learnedOctets = 1 << 20
 )
 
-// learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can name them: another end that has them need not be sent them.
-// A file that cannot be read is left to whoever sends it.
+// learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can
+// name them: a peer that has them need not receive them. A file that cannot be read is an error
+// only when it is sent.
 func learnFiles(book *binary.Book, o streamOptions) (fps [][32]byte) {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
 	}
-	// The first round learns; later files may have widened the shapes of earlier ones, so that only the second shows which will be used.
+	// The first pass learns. Later files may have widened the shapes of earlier ones, so that only
+	// the second pass shows which shapes will be used.
 	splitFiles(book, o, path, func([32]byte) {})
 	splitFiles(book, o, path, func(fp [32]byte) { fps = append(fps, fp) })
 	return fps[:min(len(fps), learnedFiles)]
 }
 
-// splitFiles splits the FILEs and hands on the name of each shape when it is used first.
+// splitFiles splits the FILEs and passes on the name of each shape at its first use.
 func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32]byte)) {
-	const segment = 16 << 10 // what becomes of segments is nobody's concern here
+	const segment = 16 << 10 // the result of a segment is not used here
 	coder := book.Coder(binary.Options{Refer: true})
 	used := map[[32]byte]bool{}
 	collect := func(_ bool, p wire.Part) error {
@@ -70,12 +74,12 @@ func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32
 		}
 		split.Free()
 		if err != nil {
-			return // memory does not fail, and collect neither
+			return // memory does not fail, and neither does collect
 		}
 	}
 }
 
-// readShort reads a file unless it is no regular one, or a long one.
+// readShort reads a file if it is regular and short.
 func readShort(name string) ([]byte, bool) {
 	info, err := os.Stat(name)
 	if name == "-" || err != nil || !info.Mode().IsRegular() || info.Size() > learnedOctets {

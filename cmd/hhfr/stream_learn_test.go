@@ -12,10 +12,12 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// referenceOctets is the most that a shape frame has which names a shape by its fingerprint: 32 octets, the number, and the frame around.
+// referenceOctets is the maximum size of a shape frame that names a shape by its fingerprint: 32
+// bytes, the number, and the frame around.
 const referenceOctets = 40
 
-// TestSecondSessionAnnouncesNoShapes: the offer names the shapes of the FILEs, the answer those that the server has; only the others travel in full, in either direction.
+// TestSecondSessionAnnouncesNoShapes: the offer names the shapes of the FILEs, the answer those
+// that the server has; only the others travel in full, in either direction.
 func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 	dir := t.TempDir()
 	url, stop := serveHere(t, "--store", filepath.Join(dir, "server"))
@@ -23,18 +25,21 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 	soap := shared.Testdata(t, "soap")
 	first := []string{filepath.Join(soap, "cwmp-inform.xml"), filepath.Join(soap, "ews-finditem-request.xml")}
 	fresh := filepath.Join(dir, "new.xml")
-	require.NoError(t, os.WriteFile(fresh, []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><never:seen xmlns:never="urn:n"><before>1</before></never:seen></s:Body></s:Envelope>`), 0o600))
+	require.NoError(t, os.WriteFile(fresh,
+		[]byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><never:seen `+
+			`xmlns:never="urn:n"><before>1</before></never:seen></s:Body></s:Envelope>`), 0o600))
 	run := func(files ...string) octets {
 		t.Helper()
-		// Each run has a store of its own: what it knows of shapes it has from its FILEs.
-		code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--mode", "explicit", "--repeat", "3", "-H", "X-Trace: 1", "-o", "json"}, files...)...)
+		// Each run has a store of its own: it knows shapes only from its FILEs.
+		code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--mode", "explicit", "--repeat",
+			"3", "-H", "X-Trace: 1", "-o", "json"}, files...)...)
 		require.Zero(t, code, stderr)
 		return lastSummary(t, stdout).Shapes
 	}
 	full := run(first...)
 	assert.Greater(t, full.Sent, int64(10*referenceOctets), "the first time in full")
 	again := run(first...)
-	named := int64(len(first) + 1) // bodies, and the head with the field of its own
+	named := int64(len(first) + 1) // bodies, and the head with its own field
 	assert.LessOrEqual(t, again.Sent, named*referenceOctets)
 	assert.LessOrEqual(t, again.Received, named*referenceOctets)
 	more := run(append(first, fresh)...)

@@ -16,7 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// network is what lies between the command and the service, with what it counts; its link, in real time, is that of --link.
+// network lies between the command and the service, and counts their traffic. Its link, in real
+// time, is that of --link.
 type network struct {
 	transport string // of streams
 	profile   link.Profile
@@ -25,7 +26,8 @@ type network struct {
 	datagrams paths
 }
 
-// openNetwork makes the link of a name, empty for none. Datagrams may get lost on it, connections may not.
+// openNetwork creates the link of a name, empty for none. Datagrams may be lost on it, connections
+// may not.
 func openNetwork(name, transport string) (*network, error) {
 	n := &network{transport: transport}
 	if name == "" {
@@ -40,7 +42,7 @@ func openNetwork(name, transport string) (*network, error) {
 		if err := profile.Carries(udp.DefaultDatagram); err != nil {
 			return nil, usage(err, "")
 		}
-		profile = profile.Reliable() // the negotiation
+		profile = profile.Reliable() // of the negotiation
 	}
 	if n.relay, err = link.Relay(nil, profile); err != nil {
 		return nil, usage(err, "--transport udp carries streams by datagrams")
@@ -48,7 +50,7 @@ func openNetwork(name, transport string) (*network, error) {
 	return n, nil
 }
 
-// checkTransport is why streams to a URL cannot have the transport of a flag; nil if they can.
+// checkTransport returns why streams to a URL cannot use a flag's transport; nil if they can.
 func checkTransport(u *url.URL, transport string, allowCleartext bool) error {
 	switch {
 	case transport != "tcp" && transport != "udp":
@@ -71,11 +73,12 @@ func (n *network) dialContext(next dialFunc) dialFunc {
 	return n.relay.DialContext(next)
 }
 
-// transports are those of streams: over UDP alone, or over TCP, in TLS for https URLs.
+// transports are those of streams: UDP alone, or TCP, in TLS for https URLs.
 func (n *network) transports(secure *tls.Config) map[string]streamer.Transport {
 	switch {
 	case n.transport == "udp" && n.relay != nil:
-		return map[string]streamer.Transport{"udp": udp.Transport{Through: func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
+		return map[string]streamer.Transport{"udp": udp.Transport{Through: func(socket net.PacketConn,
+			remote net.Addr) (net.PacketConn, error) {
 			return link.Through(nil, n.profile, socket, remote)
 		}}}
 	case n.transport == "udp":
@@ -95,30 +98,31 @@ func (n *network) close() error {
 	return n.relay.Close()
 }
 
-// datagramStats is what the sequences of streams over UDP did (docs/wire-format.md, section 12).
+// datagramStats counts what the sequences of streams over UDP did (docs/wire-format.md, section
+// 12).
 type datagramStats struct {
 	Sent     int64   `json:"sent"`            // datagrams sent
 	Received int64   `json:"received"`        // datagrams received
-	Refused  int64   `json:"refused"`         // datagrams received that broke a rule
+	Refused  int64   `json:"refused"`         // received datagrams that broke a rule
 	Resent   int64   `json:"resent"`          // units of messages that were sent again
 	Again    int64   `json:"duplicates"`      // units that arrived again
 	AcksOut  int64   `json:"acks_sent"`       // acknowledgements sent, alone or beside units
 	AcksIn   int64   `json:"acks_received"`   // acknowledgements received
-	Timeouts int64   `json:"timeouts"`        // times that the retransmission timer fired
-	Wrong    int64   `json:"timeouts_undone"` // those of them that turned out to be wrong
-	Probes   int64   `json:"probes"`          // times that the last datagram was sent again before it fired
-	RTT      float64 `json:"rtt_ms"`          // smoothed round trip in the end, in milliseconds; 0: never measured
-	RTO      float64 `json:"rto_ms"`          // retransmission timer in the end
-	Window   int     `json:"window_octets"`   // congestion window in the end, with headers
+	Timeouts int64   `json:"timeouts"`        // expirations of the retransmission timer
+	Wrong    int64   `json:"timeouts_undone"` // spurious ones among them
+	Probes   int64   `json:"probes"`          // tail loss probes: the last datagram was sent again before the timer
+	RTT      float64 `json:"rtt_ms"`          // smoothed round trip at the end, in milliseconds; 0: never measured
+	RTO      float64 `json:"rto_ms"`          // retransmission timer at the end
+	Window   int     `json:"window_octets"`   // congestion window at the end, with headers
 }
 
-// paths remembers the connections of streams that can tell how their datagrams fared.
+// paths remembers the connections of streams that have statistics of their datagrams.
 type paths struct {
 	mu    sync.Mutex
 	conns []interface{ Stats() udp.Stats }
 }
 
-// wrap is a WrapConn that notes connections, and does then what next does.
+// wrap is a WrapConn that notes connections, and then calls next.
 func (p *paths) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn {
 		if s, ok := netconn.As[interface{ Stats() udp.Stats }](c); ok {
@@ -133,7 +137,8 @@ func (p *paths) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	}
 }
 
-// stats adds up what all connections did; of the path it tells what the last one knows. nil: there were none.
+// stats adds up the counters of all connections; values of the path are those of the last one. nil:
+// there were none.
 func (p *paths) stats() *datagramStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,17 +16,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unaskedReport is a line of `hhfr stream --listen -o json` about a message that the other end sent unasked.
+// unaskedReport is a line of `hhfr stream --listen -o json` about a server-initiated message.
 type unaskedReport struct {
-	Unasked   int    `json:"unasked"`               // number, in the order in which they were printed
-	Operation string `json:"operation,omitempty"`   // local name of the first element in the Body
-	OneWay    bool   `json:"one_way"`               // no reply was wanted; else it was answered with status 202
-	Received  int    `json:"received_octets"`       // envelope received
-	Head      []byte `json:"head_base64,omitempty"` // HTTP head of the message, where it is not the default one (negotiation.md)
-	Body      []byte `json:"body_base64"`           // the message
+	Unasked   int    `json:"unasked"`             // number, in the order in which they were printed
+	Operation string `json:"operation,omitempty"` // local name of the first element in the Body
+	OneWay    bool   `json:"one_way"`             // no reply was expected; otherwise it was answered with status 202
+	Received  int    `json:"received_octets"`     // envelope received
+	// HTTP head of the message, if it is not the default one (negotiation.md)
+	Head []byte `json:"head_base64,omitempty"`
+	Body []byte `json:"body_base64"` // the message
 }
 
-// serviceListener prints what the other end sends unasked.
+// serviceListener prints server-initiated messages.
 type serviceListener struct {
 	out             io.Writer
 	output, saveDir string
@@ -36,19 +37,21 @@ type serviceListener struct {
 	err   error
 }
 
-// serve takes one message. It is called concurrently.
+// serve handles one message. It is called concurrently.
 func (l *serviceListener) serve(ctx context.Context, x *streamer.Exchange) {
 	m := x.Message()
 	body, err := m.ReadAll(maxDocument)
 	if err != nil {
-		return // it did not come whole, and the other end knows
+		return // it did not arrive whole, and the peer knows
 	}
-	l.print(unaskedReport{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body), Head: m.Head, Body: body})
+	l.print(unaskedReport{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body),
+		Head: m.Head, Body: body})
 	if x.OneWay() {
 		return
 	}
-	if head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusAccepted, http.StatusText(http.StatusAccepted)); err == nil {
-		_ = x.Reply(ctx, &streamer.Message{Head: http1.AppendEnd(head)}) // whatever fails is the stream's to tell
+	if head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusAccepted,
+		http.StatusText(http.StatusAccepted)); err == nil {
+		_ = x.Reply(ctx, &streamer.Message{Head: http1.AppendEnd(head)}) // the stream reports what fails
 	}
 }
 
@@ -64,7 +67,8 @@ func (l *serviceListener) print(r unaskedReport) {
 
 func (l *serviceListener) write(r unaskedReport) error {
 	if l.saveDir != "" {
-		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body,
+			0o600); err != nil {
 			return err
 		}
 	}
@@ -79,11 +83,12 @@ func (l *serviceListener) write(r unaskedReport) error {
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d octets\n", r.Unasked, shorten(operation, 28), r.Received)
+	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d bytes\n", r.Unasked, shorten(operation, 28),
+		r.Received)
 	return err
 }
 
-// heard is how many messages came; none without --listen.
+// heard is the number of messages that arrived; 0 without --listen.
 func (l *serviceListener) heard() int {
 	if l == nil {
 		return 0
@@ -93,7 +98,7 @@ func (l *serviceListener) heard() int {
 	return l.count
 }
 
-// wait waits until ctx is done, which is how listening ends, or there is no stream any more.
+// wait waits until ctx ends, which ends the listening, or until there is no stream any more.
 func (l *serviceListener) wait(ctx context.Context, sess *session.Session) error {
 	err := sess.Wait(ctx)
 	if ctx.Err() != nil {
@@ -102,7 +107,7 @@ func (l *serviceListener) wait(ctx context.Context, sess *session.Session) error
 	return errors.Join(&problem{exitPartial, err, "what came until then is printed"}, l.failed())
 }
 
-// failed tells why something could not be printed.
+// failed returns why something could not be printed.
 func (l *serviceListener) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +120,7 @@ type together struct {
 	w  io.Writer
 }
 
-// Write writes one line, or what belongs together.
+// Write writes one line, or several that belong together.
 func (t *together) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

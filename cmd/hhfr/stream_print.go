@@ -13,18 +13,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// printer prints and saves what comes back, in sending order.
+// printer prints and saves the replies, in sending order.
 type printer struct {
 	env    Env
 	g      *global
 	o      streamOptions
 	sum    summary
-	posted []posted // one-way messages, until it is known what became of them
+	posted []posted // one-way messages, until their fate is known
 	late   *lateReplies
-	told   bool // it is clear how messages travel, and told if it is by plain SOAP
+	told   bool // whether messages use plain SOAP is known, and reported if they do
 }
 
-// decided tells that plain SOAP is spoken, once, when that is clear.
+// decided reports once that plain SOAP is used, as soon as that is known.
 func (p *printer) decided(sess *session.Session) {
 	if agreed := sess.Agreed(); !p.told && !agreed.Undecided {
 		p.told = true
@@ -34,53 +34,59 @@ func (p *printer) decided(sess *session.Session) {
 
 // exchangeReport is a line of `hhfr stream -o json`.
 type exchangeReport struct {
-	Number    int     `json:"number"`                // of the message, in sending order
-	Name      string  `json:"name"`                  // the file, or - for stdin
-	Operation string  `json:"operation,omitempty"`   // local name of the first element in the Body
-	Status    int     `json:"status"`                // HTTP status of the reply
-	Fault     bool    `json:"fault"`                 // the reply is a fault or an HTTP error
-	Sent      int     `json:"sent_octets"`           // envelope sent
-	Received  int     `json:"received_octets"`       // envelope received
-	Millis    float64 `json:"ms"`                    // milliseconds until the whole reply was there
-	Head      []byte  `json:"head_base64,omitempty"` // HTTP head of the reply, where it is not the default one (negotiation.md)
-	Body      []byte  `json:"body_base64"`           // the reply
+	Number    int     `json:"number"`              // of the message, in sending order
+	Name      string  `json:"name"`                // the file, or - for stdin
+	Operation string  `json:"operation,omitempty"` // local name of the first element in the Body
+	Status    int     `json:"status"`              // HTTP status of the reply
+	Fault     bool    `json:"fault"`               // the reply is a fault or an HTTP error
+	Sent      int     `json:"sent_octets"`         // envelope sent
+	Received  int     `json:"received_octets"`     // envelope received
+	Millis    float64 `json:"ms"`                  // milliseconds until the whole reply had arrived
+	// HTTP head of the reply, if it is not the default one (negotiation.md)
+	Head []byte `json:"head_base64,omitempty"`
+	Body []byte `json:"body_base64"` // the reply
 }
 
-// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of
-// http those of connections for negotiation and plain SOAP: of one that was upgraded, what is none
-// of the stream.
+// summary is the last line of `hhfr stream -o json`. Bytes of stream are those of its frames. Bytes
+// of http are those of connections for negotiation and plain SOAP; of an upgraded connection, those
+// outside the stream.
 type summary struct {
-	Version   int            `json:"version"`                     // 1
-	HHFR      bool           `json:"hhfr"`                        // a stream was agreed
-	Session   string         `json:"session,omitempty"`           // its session
-	Mode      string         `json:"mode,omitempty"`              // how that came about: met, first-call or explicit
-	Why       string         `json:"why_plain,omitempty"`         // why plain SOAP was spoken
-	Messages  int            `json:"messages"`                    // replies received
-	Failed    int            `json:"failed"`                      // faults and HTTP errors among them
-	Unknown   []int          `json:"unknown_fate"`                // numbers of messages that were written and not answered, and not sent again
-	Envelopes octets         `json:"envelope_octets"`             // all envelopes
-	Heads     octets         `json:"http_head_octets"`            // the HTTP heads that went with them, or would have in plain SOAP
-	Stream    octets         `json:"stream_octets"`               // all frames of the stream, the last one if it broke and was replaced
-	Shapes    octets         `json:"stream_shape_octets"`         // those among them that announce shapes
-	Syncs     octets         `json:"stream_sync_octets"`          // the sync frames among them
-	Unasked   int            `json:"unasked,omitempty"`           // messages that came unasked, with --listen
-	LeftOut   uint64         `json:"left_out,omitempty"`          // messages that --resume left out
-	HTTP      octets         `json:"http_octets"`                 // connections for negotiation and plain SOAP, without the streams that these became
-	Millis    float64        `json:"ms"`                          // milliseconds, negotiation included
-	Slowest   float64        `json:"slowest_ms"`                  // the slowest exchange
-	Taken     int64          `json:"headers_taken_out,omitempty"` // unchanging headers that did not travel with their messages
-	Sequence  *sequenceStats `json:"sequence,omitempty"`          // of messages under an assurance, or in order
-	Datagrams *datagramStats `json:"datagrams,omitempty"`         // of streams over UDP
+	Version  int    `json:"version"`             // 1
+	HHFR     bool   `json:"hhfr"`                // a stream was agreed
+	Session  string `json:"session,omitempty"`   // its session
+	Mode     string `json:"mode,omitempty"`      // how it was opened: met, first-call or explicit
+	Why      string `json:"why_plain,omitempty"` // why plain SOAP was used
+	Messages int    `json:"messages"`            // replies received
+	Failed   int    `json:"failed"`              // faults and HTTP errors among them
+	// numbers of messages that were written and not answered, and not sent again
+	Unknown   []int  `json:"unknown_fate"`
+	Envelopes octets `json:"envelope_octets"` // all envelopes
+	// the HTTP heads that went with them, or would have in plain SOAP
+	Heads octets `json:"http_head_octets"`
+	// all frames of the stream; of the last one if it broke and was replaced
+	Stream  octets `json:"stream_octets"`
+	Shapes  octets `json:"stream_shape_octets"` // those among them that announce shapes
+	Syncs   octets `json:"stream_sync_octets"`  // the sync frames among them
+	Unasked int    `json:"unasked,omitempty"`   // server-initiated messages, with --listen
+	LeftOut uint64 `json:"left_out,omitempty"`  // messages that --resume left out
+	// connections for negotiation and plain SOAP, without the streams that these became
+	HTTP    octets  `json:"http_octets"`
+	Millis  float64 `json:"ms"`         // milliseconds, negotiation included
+	Slowest float64 `json:"slowest_ms"` // the slowest exchange
+	// unchanging headers that did not travel with their messages
+	Taken     int64          `json:"headers_taken_out,omitempty"`
+	Sequence  *sequenceStats `json:"sequence,omitempty"`  // of messages under an assurance, or in order
+	Datagrams *datagramStats `json:"datagrams,omitempty"` // of streams over UDP
 }
 
 type octets struct {
-	Sent     int64 `json:"sent"`     // octets sent
-	Received int64 `json:"received"` // octets received
+	Sent     int64 `json:"sent"`     // bytes sent
+	Received int64 `json:"received"` // bytes received
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// incoming takes one result. An error that is not about this message alone ends the command.
+// incoming handles one result. An error that concerns more than this message ends the command.
 func (p *printer) incoming(in *sender.Incoming) error {
 	if isUnknown(in.Err) {
 		return p.unknown(sentOf(in), in.Err)
@@ -100,7 +106,8 @@ func (p *printer) incoming(in *sender.Incoming) error {
 			if f.kind == "reply" && in.Sent.OneWay || f.kind == "request" && in.Sent.Name == earlierRun {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(p.o.saveDir, fmt.Sprintf("%06d-%s.xml", in.Number, f.kind)), f.octets, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(p.o.saveDir, fmt.Sprintf("%06d-%s.xml", in.Number, f.kind)), f.octets,
+				0o600); err != nil {
 				return err
 			}
 		}
@@ -139,7 +146,7 @@ func (p *printer) incoming(in *sender.Incoming) error {
 	}
 	_, err := fmt.Fprintf(
 		p.env.Out,
-		"%6d  %3d  %-28s %8d -> %8d octets %9.1f ms  %s\n",
+		"%6d  %3d  %-28s %8d -> %8d bytes %9.1f ms  %s\n",
 		in.Number,
 		in.Status(),
 		shorten(operation, 28),
@@ -186,7 +193,7 @@ func (s *summary) finish(sess *session.Session, over *network, took time.Duratio
 	}
 }
 
-// end prints the summary and tells of failures by its error.
+// end prints the summary; its error reports the failures.
 func (p *printer) end() error {
 	s := &p.sum
 	if s.Unknown == nil {
@@ -199,17 +206,20 @@ func (p *printer) end() error {
 	} else {
 		unasked := ""
 		if s.Unasked > 0 {
-			unasked = fmt.Sprintf(", %d unasked", s.Unasked)
+			unasked = fmt.Sprintf(", %d server-initiated", s.Unasked)
 		}
-		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; "+
+		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d bytes, heads %d + %d; "+
 			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
 			count(s.Messages, "message"), s.Failed, unasked, s.Millis,
-			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
+			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received,
+			s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
 		if d := s.Datagrams; d != nil {
-			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; "+
-				"time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets",
-				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes, d.RTT, d.RTO, d.Window)
+			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; "+
+				"acknowledgements %d + %d; "+
+				"time-outs %d, %d of them spurious, probes %d; round trip %.1f ms, timer %.1f ms, window %d bytes",
+				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes,
+				d.RTT, d.RTO, d.Window)
 		}
 	}
 	if len(s.Unknown) > 0 {
@@ -221,7 +231,7 @@ func (p *printer) end() error {
 	return nil
 }
 
-// shortName makes a path fit a line by its end, which tells files apart.
+// shortName shortens a path to its end, which distinguishes files.
 func shortName(name string) string {
 	const most = 60
 	name = shorten(name, len(name)+1)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Long paths are told apart by their ends.
+// Long paths are distinguished by their ends.
 func TestShortName(t *testing.T) {
 	for _, short := range []string{"", "a.xml", strings.Repeat("ä", 60)} {
 		assert.Equal(t, short, shortName(short))

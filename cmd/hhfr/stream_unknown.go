@@ -23,8 +23,8 @@ type unknownReport struct {
 	Why       string `json:"why"`                 // what happened
 }
 
-// isUnknown tells errors that leave open whether a message was processed: nothing was answered, the
-// reply broke off, or this end gave up waiting.
+// isUnknown reports whether an error leaves open whether a message was processed: there was no
+// answer, the reply broke off, or this side stopped waiting.
 func isUnknown(err error) bool {
 	var s *streamer.Error
 	if errors.As(err, &s) && s.Code == streamer.Aborted && !s.Remote {
@@ -34,7 +34,7 @@ func isUnknown(err error) bool {
 		errors.Is(err, &streamer.Error{Code: streamer.FateUnknown})
 }
 
-// unknownMessage is a message as the list of those of unknown fate names it.
+// unknownMessage is an entry in the list of messages of unknown fate.
 type unknownMessage struct {
 	number          int
 	name, operation string
@@ -45,14 +45,14 @@ func sentOf(in *sender.Incoming) unknownMessage {
 	return unknownMessage{in.Number, in.Sent.Name, soap.Recognize(in.Sent.Body).Operation.Local, len(in.Sent.Body)}
 }
 
-// posted is a one-way message that is on its way.
+// posted is a one-way message whose fate is not known yet.
 type posted struct {
 	unknownMessage
 	on *session.Posted
 }
 
-// settle finds out what became of one-way messages, once the session is over. Errors name those of
-// which nothing was sent, or that the other end refused.
+// settle determines the fate of one-way messages, once the session is over. Errors name those of
+// which nothing was sent, or that the peer refused.
 func (p *printer) settle() (err error) {
 	for _, m := range p.posted {
 		switch lost := m.on.Err(); {
@@ -67,7 +67,7 @@ func (p *printer) settle() (err error) {
 	return err
 }
 
-// unknown lists a message of unknown fate; the run goes on.
+// unknown lists a message of unknown fate; the run continues.
 func (p *printer) unknown(m unknownMessage, why error) error {
 	p.sum.Unknown = append(p.sum.Unknown, m.number)
 	switch p.o.output {
@@ -82,7 +82,7 @@ func (p *printer) unknown(m unknownMessage, why error) error {
 	}
 	_, err := fmt.Fprintf(
 		p.env.Out,
-		"%6d    ?  %-28s %8d octets, fate unknown  %s\n",
+		"%6d    ?  %-28s %8d bytes, fate unknown  %s\n",
 		m.number,
 		shorten(m.operation, 28),
 		m.octets,
@@ -91,7 +91,7 @@ func (p *printer) unknown(m unknownMessage, why error) error {
 	return err
 }
 
-// unknownProblem tells at the end which messages those were.
+// unknownProblem returns the final error with the numbers of these messages.
 func unknownProblem(numbers []int) error {
 	const most = 20
 	var list []string

@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/internal/resolve"
 )
 
-// global are the flags of every command. By them a command tells on stderr what is no data: lines
-// for people, or with --log-format json an object a line.
+// global are the flags of every command. They determine how a command reports on stderr: lines for
+// people, or with --log-format json one object per line.
 type global struct {
 	verbose, quiet bool
 	logFormat      string
@@ -19,33 +19,33 @@ type global struct {
 	err            io.Writer
 }
 
-// note tells what came of a command; -q silences it.
+// note reports a result of a command; -q silences it.
 func (g *global) note(format string, args ...any) {
 	if !g.quiet {
 		g.tell(slog.LevelInfo, "", fmt.Sprintf(format, args...))
 	}
 }
 
-// say tells what -q does not silence: what the command came to, where that may not be what was asked.
+// say reports what -q does not silence: a result that may differ from what was asked.
 func (g *global) say(format string, args ...any) {
 	g.tell(slog.LevelInfo, "", fmt.Sprintf(format, args...))
 }
 
-// warn tells what is not as it should be, and no failure; -q silences it.
+// warn reports what is not as it should be, but no failure; -q silences it.
 func (g *global) warn(format string, args ...any) {
 	if !g.quiet {
 		g.tell(slog.LevelWarn, "warning: ", fmt.Sprintf(format, args...))
 	}
 }
 
-// detail tells what only -v asks for.
+// detail reports what only -v shows.
 func (g *global) detail(format string, args ...any) {
 	if g.verbose {
 		g.tell(slog.LevelInfo, "", fmt.Sprintf(format, args...))
 	}
 }
 
-// fail tells why a command ends with this exit code, an error a line, and what to do about it.
+// fail reports why a command ends with this exit code, one error per line, and the remedy.
 func (g *global) fail(code int, lines []string, hint string) {
 	for i, line := range lines {
 		attrs := []slog.Attr{slog.Int("exit_code", code)}
@@ -59,7 +59,7 @@ func (g *global) fail(code int, lines []string, hint string) {
 	}
 }
 
-// tell writes one line. kind is what people read before the text, attrs what only JSON has.
+// tell writes one line. kind is what people read before the text; attrs are only in JSON.
 func (g *global) tell(level slog.Level, kind, text string, attrs ...slog.Attr) {
 	if g.logFormat != "json" {
 		fmt.Fprintf(g.err, "hhfr: %s%s\n", kind, text)
@@ -68,7 +68,7 @@ func (g *global) tell(level slog.Level, kind, text string, attrs ...slog.Attr) {
 	slog.New(g.handler(slog.LevelDebug)).LogAttrs(context.Background(), level, text, attrs...)
 }
 
-// logger is for what happens in the packages below.
+// logger is for the packages below.
 func (g *global) logger() *slog.Logger {
 	level := slog.LevelWarn
 	switch {
@@ -88,8 +88,8 @@ func (g *global) handler(level slog.Level) slog.Handler {
 	return slog.NewTextHandler(g.err, o)
 }
 
-// plainValue makes what is neither number nor truth nor time a text, so that a key has values of
-// one type, whoever logs: an address is its text, and so is a duration.
+// plainValue turns values that are neither number, truth value nor time into text, so that a key
+// has values of one type, whoever logs: addresses and durations become text.
 func (g *global) plainValue(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value; v.Kind() {
 	case slog.KindDuration:

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal reports whether a stream of the command is a terminal, where somebody sits.
+// isTerminal reports whether a stream of the command is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns is how wide a terminal is; 0: it is none, or does not tell.
+// columns is the width of a terminal; 0: it is none, or does not report it.
 func columns(stream any) int {
 	f, ok := stream.(*os.File)
 	if !ok {

@@ -16,28 +16,29 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// clientTLS are the flags of TLS with whoever is called.
+// clientTLS are the TLS flags for connections to servers.
 type clientTLS struct {
 	prefix            string // of the flags of our own certificate
 	cacert, cert, key string
 	insecure          bool
 }
 
-// flags declares them; whom is called with https, in the words of the command.
+// flags declares them; whom names the servers that are called with https, in the words of the
+// command.
 func (o *clientTLS) flags(f *pflag.FlagSet, whom string) {
 	f.StringVar(&o.cacert, "cacert", "", "PEM file of certificates to trust for an https "+whom)
 	f.StringVar(&o.cert, o.prefix+"cert", "", "PEM file with the certificate to show to an https "+whom)
 	f.StringVar(&o.key, o.prefix+"key", "", "PEM file with the key of --"+o.prefix+"cert")
-	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "take any certificate of an https "+whom)
+	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "accept any certificate of an https "+whom)
 }
 
-// secured is what the flags ask for.
+// secured is the result of the flags.
 type secured struct {
 	config *tls.Config
 	keys   *os.File // of SSLKEYLOGFILE, nil: none
 }
 
-// open reads the files. What it returns is to be closed.
+// open reads the files. The caller closes the result.
 func (o *clientTLS) open(system resolve.System) (*secured, error) {
 	c := &tls.Config{InsecureSkipVerify: o.insecure}
 	var err error
@@ -61,7 +62,7 @@ func (o *clientTLS) open(system resolve.System) (*secured, error) {
 	return s, nil
 }
 
-// log has a configuration's keys written to the file that SSLKEYLOGFILE names, if any.
+// log makes a configuration write its keys to the file that SSLKEYLOGFILE names, if any.
 func (s *secured) log(c *tls.Config) {
 	if s.keys != nil {
 		c.KeyLogWriter = s.keys
@@ -74,7 +75,8 @@ func (s *secured) close() {
 	}
 }
 
-// over gives a dial function that opens TLS inside the connections of another. A server that speaks something else is told by its error.
+// over returns a dial function that opens TLS inside the connections of another. Its error names a
+// server that does not speak TLS.
 func (s *secured) over(open pcapng.DialFunc) func(ctx context.Context, network, addr string) (*tls.Conn, error) {
 	return func(ctx context.Context, network, addr string) (*tls.Conn, error) {
 		c, err := open(ctx, network, addr)
@@ -126,7 +128,7 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 	return []tls.Certificate{c}, nil
 }
 
-// troubleHints say what to do about trouble with certificates.
+// troubleHints are the remedies for trouble with certificates.
 var troubleHints = map[session.Trouble]string{
 	session.Untrusted: "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone",
 	session.OtherHost: "name a host of its certificate in the URL; --insecure-skip-verify takes any certificate",
@@ -135,7 +137,7 @@ var troubleHints = map[session.Trouble]string{
 	session.Rejected:  "--cert and --key are to be of those whom the server trusts, and not expired",
 }
 
-// unreachableHint says what to do about a server that cannot be reached, or not trusted.
+// unreachableHint is the remedy for a server that cannot be reached, or is not trusted.
 func unreachableHint(err error) string {
 	if hint := troubleHints[session.TroubleOf(err)]; hint != "" {
 		return hint

@@ -14,19 +14,24 @@ import (
 	"github.com/hhfr/hhfr/internal/responder"
 )
 
-// serverTLS are the flags of TLS with whoever calls, and of who may have a session.
+// serverTLS are the TLS flags for clients' connections, and for who may have a session.
 type serverTLS struct {
 	cert, key, clientCA, negotiate string
 }
 
 func (o *serverTLS) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate, and those above it, to show to clients: --listen takes TLS only")
+	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate, and those above it, to show to clients: "+
+		"--listen takes TLS only")
 	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
-	f.StringVar(&o.clientCA, "client-ca", "", "PEM file of certificates to trust: clients show one that these signed; with --negotiate certificate others may go on in plain SOAP")
-	f.StringVar(&o.negotiate, "negotiate", "everybody", "who may have a session: everybody, nobody, certificate, or bearer:FILE with a token a line; others get plain SOAP")
+	f.StringVar(&o.clientCA, "client-ca", "",
+		"PEM file of certificates to trust: clients show one that these signed; with --negotiate certificate others "+
+			"may continue in plain SOAP")
+	f.StringVar(&o.negotiate, "negotiate", "everybody",
+		"who may have a session: everybody, nobody, certificate, or bearer:FILE with one token per line; others "+
+			"get plain SOAP")
 }
 
-// scheme is that of URLs at --listen.
+// scheme is the scheme of URLs at --listen.
 func (o *serverTLS) scheme() string {
 	if o.cert != "" {
 		return "https"
@@ -34,7 +39,7 @@ func (o *serverTLS) scheme() string {
 	return "http"
 }
 
-// open reads the files; nil without a certificate. keys, if any, is where the keys of connections go.
+// open reads the files; nil without a certificate. keys, if any, receives the keys of connections.
 func (o *serverTLS) open(keys *os.File) (*tls.Config, error) {
 	own, err := keyPair("--cert", o.cert, "--key", o.key)
 	if err != nil {
@@ -61,7 +66,7 @@ func (o *serverTLS) open(keys *os.File) (*tls.Config, error) {
 	return c, nil
 }
 
-// admit is who may have a session; nil: everybody.
+// admit decides who may have a session; nil: everybody.
 func (o *serverTLS) admit() (func(*http.Request) error, error) {
 	file, bearer := strings.CutPrefix(o.negotiate, "bearer:")
 	switch {
@@ -70,11 +75,13 @@ func (o *serverTLS) admit() (func(*http.Request) error, error) {
 	case o.negotiate == "nobody":
 		return func(*http.Request) error { return errors.New("nobody may have a session here") }, nil
 	case o.negotiate == "certificate" && o.clientCA == "":
-		return nil, usage(errors.New("--negotiate certificate needs --client-ca"), "name the file of those who sign clients' certificates")
+		return nil, usage(errors.New("--negotiate certificate needs --client-ca"),
+			"name the file of those who sign clients' certificates")
 	case o.negotiate == "certificate":
 		return responder.AdmitCertificate, nil
 	case !bearer || file == "":
-		return nil, usage(fmt.Errorf("--negotiate is everybody, nobody, certificate or bearer:FILE, not %q", o.negotiate), "")
+		return nil, usage(fmt.Errorf("--negotiate is everybody, nobody, certificate or bearer:FILE, not %q",
+			o.negotiate), "")
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -87,7 +94,7 @@ func (o *serverTLS) admit() (func(*http.Request) error, error) {
 	return responder.AdmitBearer(tokens), nil
 }
 
-// certificates reads a PEM file of them.
+// certificates reads a PEM file of certificates.
 func certificates(flag, name string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(name)
 	if err != nil {

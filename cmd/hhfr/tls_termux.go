@@ -11,10 +11,10 @@ import (
 	"github.com/hhfr/hhfr/internal/resolve"
 )
 
-// termuxRoots adds Termux's certificates to those that Go finds, where the Linux build runs on
+// termuxRoots adds Termux's certificates to those that Go finds, when the Linux build runs on
 // Android; nil elsewhere. Go looks where Linux distributions have theirs, and where Android has its
-// own only if it built for Android (crypto/x509, root_linux.go). As ever, SSL_CERT_FILE and
-// SSL_CERT_DIR go before.
+// own only if it was built for Android (crypto/x509, root_linux.go). As usual, SSL_CERT_FILE and
+// SSL_CERT_DIR take precedence.
 func termuxRoots(system resolve.System) (*x509.CertPool, error) {
 	given := os.Getenv("SSL_CERT_FILE") != "" || os.Getenv("SSL_CERT_DIR") != ""
 	if given || system.Prefix == "" || system.GOOS != "linux" || !system.Android() {

@@ -20,7 +20,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestCommandsOverTLS: stream, negotiate and replay call a server that nobody signed for, and that wants to see a certificate; a recording of that has what is inside.
+// TestCommandsOverTLS: stream, negotiate and replay call a server with a self-signed certificate
+// that requires a client certificate; a recording has the cleartext.
 func TestCommandsOverTLS(t *testing.T) {
 	o := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -48,14 +49,20 @@ func TestCommandsOverTLS(t *testing.T) {
 		code int
 		says string
 	}{
-		"stream":                   {args: append([]string{"stream", o.URL, message, "--record", record}, trusted...), says: "plain SOAP"},
-		"negotiate":                {args: append([]string{"negotiate", o.URL}, trusted...)},
-		"anyone":                   {args: []string{"negotiate", o.URL, "--insecure-skip-verify", "--cert", cert, "--key", key}},
-		"nobody signed":            {args: []string{"stream", o.URL, message}, code: exitNoPeer, says: "--cacert FILE"},
-		"https to http":            {args: []string{"stream", strings.Replace(plain.URL, "http:", "https:", 1), message}, code: exitNoPeer, says: "write http:// in the URL"},
-		"cert without key":         {args: []string{"stream", o.URL, message, "--cert", cert}, code: exitUsage, says: "--cert and --key go together"},
-		"no certificates in there": {args: []string{"replay", message, "--to", o.URL, "--cacert", message}, code: exitUsage, says: "has no certificate in PEM"},
-		"no such file":             {args: []string{"negotiate", o.URL, "--cacert", filepath.Join(dir, "none.pem")}, code: exitFailed, says: "none.pem: no such file"},
+		"stream": {args: append([]string{"stream", o.URL, message, "--record", record}, trusted...),
+			says: "plain SOAP"},
+		"negotiate": {args: append([]string{"negotiate", o.URL}, trusted...)},
+		"anyone": {args: []string{"negotiate", o.URL, "--insecure-skip-verify", "--cert", cert,
+			"--key", key}},
+		"nobody signed": {args: []string{"stream", o.URL, message}, code: exitNoPeer, says: "--cacert FILE"},
+		"https to http": {args: []string{"stream", strings.Replace(plain.URL, "http:", "https:", 1),
+			message}, code: exitNoPeer, says: "write http:// in the URL"},
+		"cert without key": {args: []string{"stream", o.URL, message, "--cert", cert}, code: exitUsage,
+			says: "--cert and --key go together"},
+		"no certificates in there": {args: []string{"replay", message, "--to", o.URL, "--cacert", message},
+			code: exitUsage, says: "has no certificate in PEM"},
+		"no such file": {args: []string{"negotiate", o.URL, "--cacert", filepath.Join(dir, "none.pem")},
+			code: exitFailed, says: "none.pem: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := do(t, tc.args...)
@@ -77,20 +84,22 @@ func certificate(t *testing.T, dir string, c tls.Certificate) (cert, key string)
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o600))
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}),
+		0o600))
 	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 	return cert, key
 }
 
-// writeCertificates writes certificates, and their keys, as PEM files into a folder: ca.pem signed server, client, expired
-// and elsewhere, which is for another host; others.pem signed stranger.
+// writeCertificates writes certificates and their keys as PEM files into a folder: ca.pem signed
+// server, client, expired and elsewhere, which is for another host; others.pem signed stranger.
 func writeCertificates(t *testing.T, dir string) {
 	t.Helper()
 	ca, others := shared.NewAuthority(t), shared.NewAuthority(t)
 	ca.WriteFile(dir, "ca.pem")
 	others.WriteFile(dir, "others.pem")
 	for name, c := range map[string]tls.Certificate{
-		"server": ca.Issue(time.Hour, "127.0.0.1"), "client": ca.Issue(time.Hour), "expired": ca.Issue(-time.Hour, "127.0.0.1"),
+		"server": ca.Issue(time.Hour, "127.0.0.1"), "client": ca.Issue(time.Hour),
+		"expired":   ca.Issue(-time.Hour, "127.0.0.1"),
 		"elsewhere": ca.Issue(time.Hour, "far.example"), "stranger": others.Issue(time.Hour, "127.0.0.1"),
 	} {
 		shared.WriteCertificate(t, dir, name, c)

@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// trafficReport counts the octets of connections, but for those of streams that these became.
+// trafficReport counts the bytes of connections, except those of streams that these became.
 type trafficReport struct {
 	sent, received atomic.Int64
 
@@ -21,10 +21,10 @@ type carrier interface {
 	Carried() (sent, received int64)
 }
 
-// count counts the octets of a connection.
+// count counts the bytes of a connection.
 func (t *trafficReport) count(c net.Conn) net.Conn { return &counted{Conn: c, wire: t} }
 
-// drop counts a connection no more, and takes back what was counted of it: it is a stream's alone.
+// drop stops counting a connection, and subtracts what was counted: it is a stream's alone.
 func (t *trafficReport) drop(c net.Conn) {
 	if c, ok := c.(*counted); ok {
 		c.dropped.Store(true)
@@ -33,7 +33,7 @@ func (t *trafficReport) drop(c net.Conn) {
 	}
 }
 
-// leave notes that a stream has the rest of a connection, if it has.
+// leave notes that a stream has taken over the rest of a connection, if it has.
 func (t *trafficReport) leave(c net.Conn) {
 	if c, ok := c.(carrier); ok {
 		t.mu.Lock()
@@ -42,7 +42,7 @@ func (t *trafficReport) leave(c net.Conn) {
 	}
 }
 
-// total is what was counted.
+// total is the sum of what was counted.
 func (t *trafficReport) total() octets {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -28,10 +28,12 @@ func newTranscode(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transcode FILE…",
 		Short: "Pack messages as one hhfr stream in a file",
-		Long: `transcode writes messages as one stream into a file, with their shapes in it, or with --store only references to shapes that the store keeps.
-hhfr reconstruct gives the messages back, byte for byte: 000001-request.xml, 000002-request.xml, …
+		Long: `transcode writes messages as one stream into a file, with their shapes in it, or with
+--store only references to shapes that are in the store.
+hhfr reconstruct returns the messages, byte for byte: 000001-request.xml, 000002-request.xml, …
 
---stats prints per message and in total what it takes: as it is, with gzip, with zstd (each message alone), as shape, content and frames, and the times of split and join.`,
+--stats prints sizes per message and in total: as it is, with gzip, with zstd (each message alone),
+as shape, content and frames, and the times of split and join.`,
 		Example: `  hhfr transcode *.xml --out messages.hhfr
   hhfr reconstruct messages.hhfr --save-dir back
   hhfr transcode *.xml --to stream --out messages.hhfr --store ./store --stats`,
@@ -42,12 +44,13 @@ hhfr reconstruct gives the messages back, byte for byte: 000001-request.xml, 000
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.from, "from", "xml", "what FILE holds: xml")
+	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
 	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
-	f.StringVar(&o.store, "store", "", "keep shapes in this context store and not in the stream: "+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.store, "store", "", "write shapes to this context store and not into the stream: "+
+		strings.Join(engines.Forms(), " or "))
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
-	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	withoutFlag(f, &o.without, "")
 	outputFlag(c, &o.output, "text", "json")
 	return c
@@ -95,7 +98,8 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 	if o.stats {
 		each = func(f transcode.Figures) error { return printFigures(env.Out, o.output, f) }
 		if o.output == "text" {
-			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN", "MESSAGE")
+			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN",
+				"MESSAGE")
 		}
 	}
 	total, err := transcode.Pack(ctx, out, packable(ctx, env, g, o.files), cfg, each)
@@ -106,7 +110,7 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 		total.Name = "total"
 		return printFigures(env.Out, o.output, total)
 	}
-	g.note("%s of messages: shapes %d, frames %d", count(total.Raw, "octet"), total.Shape, total.Frames)
+	g.note("%s of messages: shapes %d, frames %d", count(total.Raw, "byte"), total.Shape, total.Frames)
 	return nil
 }
 
@@ -122,7 +126,8 @@ func printFigures(w io.Writer, format string, f transcode.Figures) error {
 		}
 		return writeJSON(w, f)
 	}
-	_, err := fmt.Fprintf(w, figuresLine, f.Raw, f.Gzip, f.Zstd, f.Shape, f.Content, f.Frames, f.Split/1000, f.Join/1000, shorten(f.Name, 60))
+	_, err := fmt.Fprintf(w, figuresLine, f.Raw, f.Gzip, f.Zstd, f.Shape, f.Content, f.Frames, f.Split/1000,
+		f.Join/1000, shorten(f.Name, 60))
 	return err
 }
 

@@ -45,7 +45,7 @@ func readVersion(system resolve.System) versionInfo {
 	return v
 }
 
-// line is what people read.
+// line is the text for people.
 func (v versionInfo) line() string {
 	commit := v.Commit
 	if v.Modified {

@@ -56,5 +56,6 @@ func TestInteropWatching(t *testing.T) {
 }
 
 func envelopeOf(operation string) string {
-	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><` + operation + ` xmlns="urn:h">1</` + operation + `></s:Body></s:Envelope>`
+	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><` + operation +
+		` xmlns="urn:h">1</` + operation + `></s:Body></s:Envelope>`
 }

@@ -72,8 +72,8 @@ func connect(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// What passes is waited out, with one warning for each time of want; other errors are those of the
-// listener.
+// Temporary errors are waited out, with one warning for each period of shortage; other errors are
+// those of the listener.
 func TestSteadyWaitsOutWhatPasses(t *testing.T) {
 	var log strings.Builder
 	clock := &jumping{Clock: clock.Real()}
@@ -114,7 +114,7 @@ func (j *jumping) Now() time.Time { return j.Clock.Now().Add(j.by) }
 
 func (j *jumping) NewTimer(time.Duration) clock.Timer { return j.Clock.NewTimer(0) }
 
-// A listener that is closed while it has no descriptor ends at once, and is not tried for ever.
+// A listener that is closed while it has no descriptor ends at once, and is not retried for ever.
 func TestSteadyIsClosedInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := accept.Steady(&endless{make(chan struct{})}, clock.Real(), slog.New(slog.DiscardHandler))
@@ -129,8 +129,8 @@ func TestSteadyIsClosedInAPause(t *testing.T) {
 	})
 }
 
-// Peers have no more than their share, all together no more than there is, and what is given back
-// is free again.
+// Peers get no more than their share, all together no more than the maximum, and slots that are
+// released are free again.
 func TestRoom(t *testing.T) {
 	var log strings.Builder
 	room := &accept.Room{Max: 6, PerPeer: 4, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -171,7 +171,8 @@ func TestRoom(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(log.String(), "too many connections"))
 }
 
-// Connections beyond the bound are closed; one that is closed makes room, and half-closing arrives.
+// Connections beyond the bound are closed; one that is closed frees a slot, and half-closing is
+// passed on.
 func TestLimit(t *testing.T) {
 	l := listen(t)
 	limited := accept.Limit(l, &accept.Room{Max: 1, Log: slog.New(slog.DiscardHandler)})

@@ -10,29 +10,29 @@ import (
 	"github.com/hhfr/hhfr/internal/netconn"
 )
 
-// Room counts what peers hold, such as connections. All methods are safe for concurrent use.
+// Room counts what peers use, such as connections. All methods are safe for concurrent use.
 type Room struct {
-	// Max is how many there may be in all.
+	// Max is the maximum number in all.
 	Max int
-	// PerPeer is how many of them one peer may hold (see [Peer]); 0: any number.
+	// PerPeer is the maximum for one peer (see [Peer]); 0: any number.
 	PerPeer int
-	// Log gets a warning when somebody is refused, and no other until half of the room is free
+	// Log gets a warning when a peer is rejected, and no other until half of the slots are free
 	// again.
 	Log *slog.Logger
 
 	mu    sync.Mutex
 	n     int
-	full  bool // somebody was refused, and n is above half of Max since
+	full  bool // a peer was rejected, and n is above half of Max since
 	peers map[string]*held
 }
 
-// held is what one peer holds.
+// held is the usage of one peer.
 type held struct {
 	n    int
 	full bool
 }
 
-// Enter takes a place for a peer, to be given back by leave, once; false: there is none.
+// Enter takes a slot for a peer, to be released by leave, once; false: there is none.
 func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,8 +77,8 @@ func (r *Room) leave(peer string, h *held) {
 	}
 }
 
-// Peer is who an address counts as: an IPv4 address, or the network of 64 bits that an IPv6 address
-// lies in, since a host can have all of that. It is empty for what is no address of IP.
+// Peer is the peer that an address counts for: an IPv4 address, or the network of 64 bits of an
+// IPv6 address, since a host can have all of that. It is empty for anything but an IP address.
 func Peer(addr string) string {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -95,7 +95,7 @@ func Peer(addr string) string {
 	return network.String()
 }
 
-// Limit gives those connections of l that room has a place for, until they are closed; others are
+// Limit accepts those connections of l for which room has a slot, until they are closed; others are
 // closed at once.
 func Limit(l net.Listener, room *Room) net.Listener { return &limited{l, room} }
 
@@ -118,7 +118,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// guest is a connection that has a place.
+// guest is a connection that has a slot.
 type guest struct {
 	net.Conn
 	leave func()
@@ -130,10 +130,10 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// NetConn is the connection below, as that of a *tls.Conn is.
+// NetConn is the connection below, as for a *tls.Conn.
 func (g *guest) NetConn() net.Conn { return g.Conn }
 
-// CloseWrite ends this end's direction, or all of the connection where that is not possible.
+// CloseWrite ends the outgoing direction, or the whole connection if that is not possible.
 func (g *guest) CloseWrite() error {
 	if err := netconn.CloseWrite(g.Conn); !errors.Is(err, errors.ErrUnsupported) {
 		return err

@@ -1,5 +1,5 @@
-// Package accept keeps servers alive: a listener that waits out what clients can cause, and bounds
-// on the connections that are open, in all and for each peer.
+// Package accept keeps servers running: a listener that waits out the failures that clients can
+// cause, and bounds on the open connections, in all and for each peer.
 package accept
 
 import (
@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// pause is how long a listener rests that has no room for a connection, for want of file
-	// descriptors, say.
+	// pause is how long a listener waits when it cannot accept a connection, for example for want
+	// of file descriptors.
 	pause = 100 * time.Millisecond
-	// calm is how long all must have gone well for the next failure to be worth another warning.
+	// calm is how long there must be no failure for the next one to be logged again.
 	calm = time.Minute
 )
 
-// passing are errors of Accept that are no end of the listener: a client that left, or want of what
-// others hold.
+// passing are errors of Accept that do not end the listener: a client that left, or a shortage of
+// resources.
 var passing = []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 
-// Steady is a listener whose Accept fails only when l is closed, or broken for good. While file
-// descriptors or memory are wanting it pauses and tries again; log gets one warning about each such
-// time.
+// Steady is a listener whose Accept fails only when l is closed, or permanently broken. While file
+// descriptors or memory are short it pauses and retries; log gets one warning for each such period.
 func Steady(l net.Listener, c clock.Clock, log *slog.Logger) net.Listener {
 	return &steady{Listener: l, clock: c, log: log, closed: make(chan struct{})}
 }

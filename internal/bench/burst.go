@@ -22,32 +22,38 @@ import (
 )
 
 const (
-	// burstMessages messages of ten floats are sent at once; burstContent is what one of them takes at least, in octets.
+	// burstMessages messages of ten floats are sent at once; burstContent is the minimum size of
+	// one of them, in bytes.
 	burstMessages = 100
 	burstContent  = 45
-	// burstDatagrams are as many as they fill, of burstHeaders each: IP, UDP and a session's id.
+	// burstDatagrams is the number of datagrams that they fill, with burstHeaders each: IP, UDP and
+	// a session's id.
 	burstDatagrams = 4
 	burstHeaders   = 28 + 8
-	// burstKnown messages go before, so that both ends know the kind, and the first measured one finds the line at rest after burstRest.
+	// burstKnown messages go before, so that both peers know the kind, and the first measured one
+	// finds the line idle after burstRest.
 	burstKnown = 3
 	burstRest  = 5 * time.Second
-	// burstLook is how often it is looked whether all has arrived.
+	// burstLook is the interval of checks whether all has arrived.
 	burstLook = 20 * time.Millisecond
 )
 
-// BurstResult is how a hundred messages fared.
+// BurstResult is the result of sending a hundred messages.
 type BurstResult struct {
-	// Took is the time from the first message until the sender knows that all arrived; Least that of their octets by bandwidth, and two round trips.
+	// Took is the time from the first message until the sender knows that all arrived; Least that
+	// of their bytes by bandwidth, and two round trips.
 	Took, Least time.Duration
 	// Datagrams are those that the sender sent, Resent the units in them that it sent again.
 	Datagrams, Resent int64
 }
 
-// Ratio is Took to Least.
+// Ratio is Took divided by Least.
 func (r BurstResult) Ratio() float64 { return float64(r.Took) / float64(r.Least) }
 
-// Burst sends a hundred messages of ten floats at once, one way, through everything: a stream with columns and memory over UDP, exactly once and in order, on an emulated link that may lose them. Both ends know the kind. ticks is the clock of link and
-// sequences. Errors: those of link.ParseProfile; that of the stream.
+// Burst sends a hundred messages of ten floats at once, one way, through everything: a stream with
+// columns and memory over UDP, exactly once and in order, on an emulated link that may lose them.
+// Both peers know the kind. ticks is the clock of link and sequences. Errors: those of
+// link.ParseProfile; that of the stream.
 func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint64) (r BurstResult, err error) {
 	profile, err := link.ParseProfile(linkProfile)
 	if err != nil {
@@ -77,11 +83,12 @@ func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint
 	}
 	after := b.sequences.Stats()
 	r.Datagrams, r.Resent = after.Sent-before.Sent, after.Resent-before.Resent
-	r.Least = time.Duration(burstMessages*burstContent+burstDatagrams*burstHeaders)*8*time.Second/time.Duration(profile.Bandwidth) + 2*profile.RTT
+	r.Least = time.Duration(burstMessages*burstContent+
+		burstDatagrams*burstHeaders)*8*time.Second/time.Duration(profile.Bandwidth) + 2*profile.RTT
 	return r, nil
 }
 
-// burst is a stream over datagrams, used one way.
+// burst is a stream over datagrams, used in one direction.
 type burst struct {
 	ticks     clock.Clock
 	from, to  *streamer.Stream
@@ -96,7 +103,7 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 	if err != nil {
 		return nil, err
 	}
-	// The link is what is measured; its end is not waited for.
+	// The link is what is measured; there is no wait for its end.
 	cfg := udp.Config{Clock: ticks, Linger: time.Second}
 	l, err := udp.Listen(far, cfg)
 	if err != nil {
@@ -119,17 +126,21 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 	var both sync.WaitGroup
 	var errs [2]error
 	both.Go(func() {
-		b.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Limits: streamer.Limits{MaxExchanges: 4 * burstMessages}, Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
-			return streamer.Admission{Coder: coder(), Handler: b.take}, nil
-		}})
+		b.to, errs[0] = streamer.Over(ctx, there,
+			streamer.Config{Limits: streamer.Limits{MaxExchanges: 4 * burstMessages},
+				Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+					return streamer.Admission{Coder: coder(), Handler: b.take}, nil
+				}})
 	})
 	both.Go(func() {
-		b.from, errs[1] = streamer.Over(ctx, c, streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Coder: coder()})
+		b.from, errs[1] = streamer.Over(ctx, c,
+			streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary,
+				Coder: coder()})
 	})
 	both.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
 		for _, c := range []net.Conn{c, there} {
-			_ = c.Close() // who failed did so
+			_ = c.Close() // the failure is already reported
 		}
 		return nil, err
 	}
@@ -140,7 +151,7 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 func (b *burst) take(_ context.Context, x *streamer.Exchange) {
 	body, err := x.Message().ReadAll(1 << 20)
 	if err != nil {
-		return // the message is missed
+		return // the message counts as missing
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,7 +164,7 @@ func (b *burst) got() [][]byte {
 	return b.arrived
 }
 
-// send sends messages at once, and waits until all have arrived and this end knows it.
+// send sends messages at once, and waits until all have arrived and this side knows it.
 func (b *burst) send(ctx context.Context, messages [][]byte) (took time.Duration, err error) {
 	before, began := len(b.got()), b.ticks.Now()
 	for _, m := range messages {
@@ -182,7 +193,7 @@ func (b *burst) send(ctx context.Context, messages [][]byte) (took time.Duration
 }
 
 func (b *burst) close() {
-	_ = b.from.Close() // what was measured is done
+	_ = b.from.Close() // the measurement is complete
 	<-b.to.Done()
 	_ = b.to.Close()
 }

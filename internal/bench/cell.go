@@ -17,28 +17,39 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Cell is one session. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+// Cell is one session. Times are those of the link, in milliseconds; bytes are those on the link,
+// with 40 for the headers of each packet.
 type Cell struct {
-	Service  string  `json:"service"`            // concat, sum or echo
-	Way      Way     `json:"way"`                // how messages travel, as in the command line
-	Size     int     `json:"size"`               // items in a message
-	N        int     `json:"n"`                  // messages
-	Millis   float64 `json:"ms"`                 // of the whole session, connections and negotiation included, until the last octet of the last reply
-	Setup    float64 `json:"setup_ms"`           // before the first message
-	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of queued messages both directions at once, and one round trip for all
-	Least    float64 `json:"least_ms"`           // octets by bandwidth, from the first message on those of the busier direction, one connection and one round trip: no session with these octets takes less
-	Sent     int64   `json:"sent_octets"`        // to the server
-	Received int64   `json:"received_octets"`    // from it
-	Speed    float64 `json:"speed"`              // how many times faster than the link the clock ran
-	CPU      float64 `json:"cpu_share"`          // of the time, as lived through, that this process computed; -1 where the system does not tell
-	Paper    float64 `json:"paper_ms,omitempty"` // what the papers measured
-	Lossy    bool    `json:"lossy,omitempty"`    // the link loses or reorders datagrams: what that costs is in ms and in the octets, and not in expected_ms but for the octets
+	Service string `json:"service"` // concat, sum or echo
+	Way     Way    `json:"way"`     // how messages travel, as in the command line
+	Size    int    `json:"size"`    // items in a message
+	N       int    `json:"n"`       // messages
+	// of the whole session, connections and negotiation included, until the last byte of the last
+	// reply
+	Millis float64 `json:"ms"`
+	Setup  float64 `json:"setup_ms"` // before the first message
+	// bytes by bandwidth, and round trips; for queued messages both directions at once, and one
+	// round trip for all
+	Expected float64 `json:"expected_ms"`
+	// bytes by bandwidth, from the first message on only those of the busier direction, one
+	// connection and one round trip: no session with these bytes takes less
+	Least    float64 `json:"least_ms"`
+	Sent     int64   `json:"sent_octets"`     // to the server
+	Received int64   `json:"received_octets"` // from it
+	Speed    float64 `json:"speed"`           // how many times faster than the link the clock ran
+	// share of the run's time that this process computed; -1 if the system does not report it
+	CPU   float64 `json:"cpu_share"`
+	Paper float64 `json:"paper_ms,omitempty"` // what the papers measured
+	// the link loses or reorders datagrams: the cost of that is in ms and in the bytes; expected_ms
+	// has only that of the bytes
+	Lossy bool `json:"lossy,omitempty"`
 }
 
-// Off is how far the session's time is from what was expected, as a share of that.
+// Off is the difference between the session's time and the expected one, as a share of that.
 func (c Cell) Off() float64 { return (c.Millis - c.Expected) / c.Expected }
 
-// Good tells whether the time is that of the link: within [MaxOff] of what was expected, unless the link loses datagrams, and computing no more than [MaxCPU].
+// Good reports whether the time is that of the link: within [MaxOff] of the expected one, unless
+// the link loses datagrams, and computing no more than [MaxCPU].
 func (c Cell) Good() bool { return (c.Lossy || math.Abs(c.Off()) <= MaxOff) && c.CPU <= MaxCPU }
 
 // trial is one cell.
@@ -53,10 +64,11 @@ type trial struct {
 	profile   link.Profile
 }
 
-// tries is how often a session is lived through that is not good, each time at half the speed: other work on the machine may have come between.
+// tries is the maximum number of runs of a session that is not good, each time at half the speed:
+// other work on the machine may have interfered.
 const tries = 3
 
-// lived lives through a session, again if need be.
+// lived runs a session, again if need be.
 func (s *trial) lived(ctx context.Context) (c Cell, err error) {
 	for range tries {
 		began, used := time.Now(), clock.Processor()
@@ -138,7 +150,8 @@ func (c *nearEnd) over(ctx context.Context, ends *sockets, messages [][]byte) (c
 	}, nil
 }
 
-// expected is what the session's octets and round trips take, from what the link carried before the first message and in all.
+// expected is the time of the session's bytes and round trips, from what the link carried before
+// the first message and in all.
 func (s *trial) expected(before, all directions) time.Duration {
 	rounds := time.Duration(s.manner.rounds(s.n)) * s.profile.RTT
 	if !s.manner.queued {
@@ -147,8 +160,9 @@ func (s *trial) expected(before, all directions) time.Duration {
 	return rounds + before.up.Busy + before.down.Busy + s.bothWays(all.since(before))
 }
 
-// bothWays is how long the link takes for messages that do not wait for each other: both directions at once, but for the first request or the last reply,
-// of which nothing is there before all packets are that it has a part in.
+// bothWays is the time that the link takes for messages that do not wait for each other: both
+// directions at once. Only the first request or the last reply is alone, since nothing of it is
+// there before all of its packets are.
 func (s *trial) bothWays(d directions) time.Duration {
 	less := d.up
 	if d.down.Busy < less.Busy {
@@ -157,7 +171,7 @@ func (s *trial) bothWays(d directions) time.Duration {
 	return max(d.up.Busy, d.down.Busy) + min(less.Busy, s.profile.FullPackets(less.Octets/int64(s.n)))
 }
 
-// inTurn sends messages, each when the reply to the one before is there.
+// inTurn sends messages, each after the reply to the one before.
 func (s *trial) inTurn(ctx context.Context, t *talk, messages [][]byte) error {
 	for _, m := range messages {
 		reply, err := t.begin(ctx, m)
@@ -175,7 +189,7 @@ func (s *trial) inTurn(ctx context.Context, t *talk, messages [][]byte) error {
 	return nil
 }
 
-// queue sends messages one behind the other and reads the replies as they come.
+// queue sends messages one after the other and reads the replies as they arrive.
 func (s *trial) queue(ctx context.Context, t *talk, messages [][]byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -224,7 +238,8 @@ func (s *trial) messages() (list [][]byte, err error) {
 	}
 	for m := range source {
 		if s.service != "echo" {
-			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace, bytes.Join(items.FindAll(m, -1), nil), s.service)
+			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace,
+				bytes.Join(items.FindAll(m, -1), nil), s.service)
 			if m, err = soap.Wrap(soap.V11, []byte(body)); err != nil {
 				return nil, err
 			}

@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// nearEnd is the near end of a session, and what it knows from one connection to the next.
+// nearEnd is the near end of a session, and its knowledge that lasts from one connection to the
+// next.
 type nearEnd struct {
 	trial   *trial
 	clock   clock.Clock
@@ -43,7 +44,8 @@ func (c *nearEnd) open(ctx context.Context, l *sessionLinks) (*talk, error) {
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
 		DisableKeepAlives: !m.kept, DisableCompression: true, Protocols: m.protocols(),
-		TLSClientConfig: &tls.Config{RootCAs: c.server.trust, MinVersion: tls.VersionTLS13, ClientSessionCache: c.tickets},
+		TLSClientConfig: &tls.Config{RootCAs: c.server.trust, MinVersion: tls.VersionTLS13,
+			ClientSessionCache: c.tickets},
 	}
 	switch {
 	case m.hhfr():
@@ -51,17 +53,20 @@ func (c *nearEnd) open(ctx context.Context, l *sessionLinks) (*talk, error) {
 	case m.http2:
 		return c.openHTTP2(ctx, t)
 	}
-	return &talk{close: t.CloseIdleConnections, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
-		return func() ([]byte, error) { return c.post(ctx, t, message) }, nil
-	}}, nil
+	return &talk{close: t.CloseIdleConnections,
+		begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+			return func() ([]byte, error) { return c.post(ctx, t, message) }, nil
+		}}, nil
 }
 
 // openSession opens a session of hhfr.
 func (c *nearEnd) openSession(ctx context.Context, l *sessionLinks, t *http.Transport) (*talk, error) {
 	m := c.trial.manner
 	h, err := session.Dial(ctx, c.url(), session.Config{
-		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
-		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall, // which would ask before
+		HTTPClient: &http.Client{Transport: t},
+		Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
+		// otherwise it would make an offer before
+		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall,
 		Clock: c.clock, Timeout: time.Hour,
 	})
 	if err != nil {
@@ -69,7 +74,7 @@ func (c *nearEnd) openSession(ctx context.Context, l *sessionLinks, t *http.Tran
 		return nil, err
 	}
 	closing := func() {
-		_ = h.Close() // what was measured is done
+		_ = h.Close() // the measurement is complete
 		t.CloseIdleConnections()
 	}
 	return &talk{close: closing, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
@@ -91,10 +96,11 @@ func (c *nearEnd) openSession(ctx context.Context, l *sessionLinks, t *http.Tran
 	}}, nil
 }
 
-// maxReply is far more than any service replies.
+// maxReply is far more than any service's reply.
 const maxReply = 1 << 24
 
-// openHTTP2 opens a connection for all calls: a transport would open one for each that begins before the first is there.
+// openHTTP2 opens a connection for all calls: a transport would open one for each call that begins
+// before the first connection is there.
 func (c *nearEnd) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
 	scheme, _, _ := strings.Cut(c.server.url, ":")
 	conn, err := t.NewClientConn(ctx, scheme, c.server.addr)
@@ -105,7 +111,9 @@ func (c *nearEnd) openHTTP2(ctx context.Context, t *http.Transport) (*talk, erro
 		body []byte
 		err  error
 	}
-	return &talk{close: func() { _ = conn.Close() }, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+	return &talk{close: func() {
+		_ = conn.Close()
+	}, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
 		done := make(chan outcome, 1)
 		go func() {
 			body, err := c.post(ctx, conn, message)
@@ -165,7 +173,7 @@ func zip(message []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// checkReply reports what is wrong with a reply.
+// checkReply returns what is wrong with a reply.
 func (s *trial) checkReply(message, reply []byte) error {
 	good := bytes.Contains(reply, []byte("result"))
 	if s.service == "echo" {

@@ -11,9 +11,10 @@ import (
 // echoFloats are the items of a message of [Echo].
 const echoFloats = 10
 
-// Echo lives through one session of n messages of ten floats that come back as they are, on a link. Neither end knows anything of the other, but
-// what the way says. ticks is the clock of link and streams: in a bubble of testing/synctest it is virtual, and no computing is in the times. Errors:
-// ErrConfig for no such way or n; those of link.ParseProfile and link.Relay; that of the session.
+// Echo runs one session of n messages of ten floats that are echoed, on a link. Neither peer knows
+// anything of the other, except what the way implies. ticks is the clock of link and streams: in a
+// bubble of testing/synctest it is virtual, and the times contain no computing. Errors: ErrConfig
+// for an unknown way or invalid n; those of link.ParseProfile and link.Relay; that of the session.
 func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way Way, n int) (c Cell, err error) {
 	cfg := SessionConfig{Services: []string{"echo"}, Ways: []Way{way}, Counts: []int{n}, Transport: "tcp"}
 	if err := cfg.check(); err != nil {
@@ -29,6 +30,7 @@ func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way Way, n
 	}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	s := trial{service: "echo", size: echoFloats, n: n, way: way, manner: m, transport: "tcp", there: newKnown(store), profile: profile}
+	s := trial{service: "echo", size: echoFloats, n: n, way: way, manner: m, transport: "tcp", there: newKnown(store),
+		profile: profile}
 	return s.live(ctx, ticks)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// echo lives through a session in virtual time.
+// echo runs a session in virtual time.
 func echo(t *testing.T, profile string, way bench.Way, n int) (c bench.Cell) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error
@@ -41,7 +41,7 @@ var roundTrips = map[bench.Way][2]float64{
 
 	bench.HTTPSNew:             {3, 9},
 	bench.HTTPSNewGzip:         {3, 9},
-	bench.HTTPSResumedNew:      {3, 9}, // without early data resuming saves no round trip
+	bench.HTTPSResumedNew:      {3, 9}, // resuming without early data saves no round trip
 	bench.HTTPSResumedNewGzip:  {3, 9},
 	bench.HTTPSKept:            {3, 5},
 	bench.HTTPSKeptGzip:        {3, 5},
@@ -51,7 +51,7 @@ var roundTrips = map[bench.Way][2]float64{
 	bench.H2ResumedQueued:      {3, 3},
 }
 
-// On a link on which bytes take no time, a session takes its round trips, and nothing else.
+// On a link on which bytes take no time, a session takes its round trips, and no other time.
 func TestEchoTakesItsRoundTrips(t *testing.T) {
 	for _, way := range bench.Ways() {
 		want, known := roundTrips[way]
@@ -63,7 +63,8 @@ func TestEchoTakesItsRoundTrips(t *testing.T) {
 	}
 }
 
-// On a thin link it takes its bytes as well, to the microsecond where nothing is sent in both directions at once.
+// On a thin link it takes its bytes as well, to the microsecond if nothing is sent in both
+// directions at once.
 func TestEchoTakesItsBytes(t *testing.T) {
 	for _, way := range bench.Ways() {
 		c := echo(t, "gprs", way, 10)
@@ -80,7 +81,7 @@ func TestEchoTakesItsBytes(t *testing.T) {
 	}
 }
 
-// What is compressed is smaller in both directions, and what is resumed carries no certificate.
+// Compressed messages are smaller in both directions, and resumed connections carry no certificate.
 func TestEchoWays(t *testing.T) {
 	cells := map[bench.Way]bench.Cell{}
 	for _, way := range bench.Ways() {
@@ -116,7 +117,7 @@ func TestEchoRefuses(t *testing.T) {
 	require.ErrorIs(t, err, &link.Error{Code: link.BadProfile})
 }
 
-// From which message on a session is as fast, and stays so.
+// BreakEvens finds the number of messages from which a session is as fast, and stays so.
 func TestBreakEvens(t *testing.T) {
 	all := cells(bench.Explicit, 0, map[int]float64{1: 100, 2: 100, 4: 130, 8: 140})
 	all = append(all, cells(bench.SOAPNew, 0, map[int]float64{1: 99, 2: 110, 4: 120, 8: 140, 16: 1})...)
@@ -128,7 +129,9 @@ func TestBreakEvens(t *testing.T) {
 	assert.Equal(t, []bench.BreakEven{
 		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPNew, N: 8, First: 100. / 99, Last: 1},
 		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPKept, N: 1, First: 1, Last: 140. / 141},
-		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPNewGzip, N: 0, First: 140. / 130, Last: 140. / 130},
-		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPKeptGzip, N: 2, First: 100 / 98.9, Last: 140. / 139},
+		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPNewGzip, N: 0, First: 140. / 130,
+			Last: 140. / 130},
+		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPKeptGzip, N: 2, First: 100 / 98.9,
+			Last: 140. / 139},
 	}, bench.BreakEvens(all))
 }

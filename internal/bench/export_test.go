@@ -1,6 +1,6 @@
 package bench
 
-// Paper is what the papers measured.
+// Paper is the papers' measurement.
 func Paper(service string, way Way, size, n int) float64 { return papers[service].time(way, size, n) }
 
 // PaperCosts are the papers' t1, t2, and Oa + Ob.

@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// A hundred messages on a bad modem, through everything, in virtual time. Held against the time of their octets and two round trips.
+// A hundred messages over a bad modem, through everything, in virtual time, compared with the time
+// of their bytes and two round trips.
 func TestGoalOnAThinLink(t *testing.T) {
 	var ratios []float64
 	var sum bench.BurstResult
@@ -28,7 +29,8 @@ func TestGoalOnAThinLink(t *testing.T) {
 	}
 	slices.Sort(ratios)
 	median, tail := ratios[100], ratios[190]
-	t.Logf("least %v; %v in the mean; median %.2f times, 95th percentile %.2f times, longest %.2f times; %.1f datagrams, %.1f units sent again",
+	t.Logf("least %v; %v in the mean; median %.2f times, 95th percentile %.2f times, longest %.2f times; %.1f "+
+		"datagrams, %.1f units sent again",
 		sum.Least, sum.Took/200, median, tail, ratios[199], float64(sum.Datagrams)/200, float64(sum.Resent)/200)
 	assert.LessOrEqual(t, median, 1.3)
 	assert.LessOrEqual(t, tail, 2.5)

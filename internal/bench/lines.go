@@ -38,7 +38,7 @@ func (l *sessionLinks) connect(ctx context.Context, addr string) (net.Conn, erro
 	return l.ends.over(c), nil
 }
 
-// streams is the transport of the session's streams; secure is for those in TLS.
+// streams is the transport of the session's streams; secure is the configuration of streams in TLS.
 func (l *sessionLinks) streams(secure *tls.Config) streamer.Transport {
 	switch l.trial.streams() {
 	case "tls":
@@ -57,7 +57,7 @@ func (n near) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return n.lines.connect(ctx, addr)
 }
 
-// Listen has those connect that dial beyond the link.
+// Listen lets those connect that dial beyond the link.
 func (n near) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return n.lines.ends.listen(ctx, addr)
 }
@@ -76,10 +76,11 @@ func (l *sessionLinks) through(socket net.PacketConn, remote net.Addr) (net.Pack
 // directions are what the lines carried.
 type directions struct{ up, down link.Direction }
 
-// since is what they carried beyond that.
+// since is the difference to before.
 func (d directions) since(before directions) directions {
 	less := func(now, before link.Direction) link.Direction {
-		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire, Packets: now.Packets - before.Packets, Busy: now.Busy - before.Busy}
+		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire,
+			Packets: now.Packets - before.Packets, Busy: now.Busy - before.Busy}
 	}
 	return directions{less(d.up, before.up), less(d.down, before.down)}
 }

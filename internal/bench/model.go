@@ -2,31 +2,38 @@ package bench
 
 import "fmt"
 
-// Model is what the cells of one service and size say in the papers' cost model (paper 2, section
-// 5.1): t1 and t2 are milliseconds a message with hhfr and with SOAP, over all lengths of sessions,
-// Setup is Oa + Ob, and the rest how many messages it takes until hhfr is faster. A cost is 0 where
-// it is not known: the sessions are all of one length, or do not take longer with more messages.
+// Model is the papers' cost model for the cells of one service and size (paper 2, section 5.1): t1
+// and t2 are milliseconds per message with hhfr and with SOAP, over all lengths of sessions, Setup
+// is Oa + Ob, and the rest is the number of messages until hhfr is faster. A cost is 0 if it is not
+// known: the sessions are all of one length, or do not take longer with more messages.
 type Model struct {
-	Service         string   `json:"service"`                    // as in the cells
-	Size            int      `json:"size"`                       // items in a message
-	T1              float64  `json:"t1_ms"`                      // hhfr; 0, here and below: not known, from sessions of one length or times that do not grow with the messages
-	T1Queued        float64  `json:"t1_queued_ms"`               // hhfr that does not wait for replies
-	T2New           float64  `json:"t2_new_ms"`                  // SOAP on new connections
-	T2Kept          float64  `json:"t2_kept_ms"`                 // SOAP on one
-	Setup           float64  `json:"oa_ob_ms"`                   // negotiation, and opening the stream
-	BreakEvenNew    float64  `json:"break_even_new"`             // messages until hhfr is faster than SOAP on new connections; 0: never, or a cost is not known
-	BreakEvenQueued float64  `json:"break_even_queued"`          // messages until hhfr that does not wait is faster than SOAP on new connections, as in the papers
-	BreakEvenKept   float64  `json:"break_even_kept"`            // the same for SOAP on one
-	PaperT1         float64  `json:"paper_t1_ms,omitempty"`      // what the papers have for these, with SOAP on new connections
-	PaperT2         float64  `json:"paper_t2_ms,omitempty"`      // likewise
-	PaperSetup      float64  `json:"paper_oa_ob_ms,omitempty"`   // likewise
-	PaperBreakEven  float64  `json:"paper_break_even,omitempty"` // likewise
-	Doubts          []string `json:"doubts,omitempty"`           // costs that are not used, and why
+	Service string `json:"service"` // as in the cells
+	Size    int    `json:"size"`    // items in a message
+	// hhfr; 0, here and below: not known, from sessions of one length or times that do not grow
+	// with the messages
+	T1       float64 `json:"t1_ms"`
+	T1Queued float64 `json:"t1_queued_ms"` // hhfr that does not wait for replies
+	T2New    float64 `json:"t2_new_ms"`    // SOAP on new connections
+	T2Kept   float64 `json:"t2_kept_ms"`   // SOAP on one
+	Setup    float64 `json:"oa_ob_ms"`     // negotiation, and opening the stream
+	// messages until hhfr is faster than SOAP on new connections; 0: never, or a cost is not known
+	BreakEvenNew float64 `json:"break_even_new"`
+	// messages until hhfr that does not wait is faster than SOAP on new connections, as in the
+	// papers
+	BreakEvenQueued float64 `json:"break_even_queued"`
+	BreakEvenKept   float64 `json:"break_even_kept"` // the same for SOAP on one
+	// what the papers have for these, with SOAP on new connections
+	PaperT1        float64  `json:"paper_t1_ms,omitempty"`
+	PaperT2        float64  `json:"paper_t2_ms,omitempty"`      // likewise
+	PaperSetup     float64  `json:"paper_oa_ob_ms,omitempty"`   // likewise
+	PaperBreakEven float64  `json:"paper_break_even,omitempty"` // likewise
+	Doubts         []string `json:"doubts,omitempty"`           // costs that are not used, and why
 }
 
 // model fits the cost model to the cells of one service and size.
 func model(cells []Cell, paper costs) Model {
-	m := Model{Service: cells[0].Service, Size: cells[0].Size, PaperT1: paper.t1, PaperT2: paper.t2, PaperSetup: paper.setup, PaperBreakEven: breakEven(paper.setup, paper.t1, paper.t2)}
+	m := Model{Service: cells[0].Service, Size: cells[0].Size, PaperT1: paper.t1, PaperT2: paper.t2,
+		PaperSetup: paper.setup, PaperBreakEven: breakEven(paper.setup, paper.t1, paper.t2)}
 	for _, w := range []struct {
 		way  Way
 		cost *float64
@@ -36,7 +43,8 @@ func model(cells []Cell, paper costs) Model {
 		case ok && ms > 0:
 			*w.cost = ms
 		case ok:
-			doubt := fmt.Sprintf("%s(%d): the times of %s do not grow with the messages (%.1f ms a message); they are not used",
+			doubt := fmt.Sprintf("%s(%d): the times of %s do not grow with the messages (%.1f ms a message); they "+
+				"are not used",
 				m.Service, m.Size, w.way, ms)
 			m.Doubts = append(m.Doubts, doubt)
 		}
@@ -51,7 +59,7 @@ func model(cells []Cell, paper costs) Model {
 	return m
 }
 
-// perMessage is by how much a session takes longer with each further message, in milliseconds: the
+// perMessage is the additional time of a session for each further message, in milliseconds: the
 // slope of the line through all sessions of one way that is closest to them (least squares). ok:
 // there are sessions of at least two lengths.
 func perMessage(cells []Cell, way Way) (ms float64, ok bool) {
@@ -72,7 +80,7 @@ func perMessage(cells []Cell, way Way) (ms float64, ok bool) {
 	return together / apart, apart > 0
 }
 
-// breakEven is (Oa + Ob) / (t2 - t1), 0 where hhfr never is faster, or one of them is not known.
+// breakEven is (Oa + Ob) / (t2 - t1), 0 if hhfr never is faster, or one of them is not known.
 func breakEven(setup, t1, t2 float64) float64 {
 	if t1 <= 0 || t2 <= t1 {
 		return 0

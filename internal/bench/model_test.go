@@ -36,8 +36,8 @@ func TestModelOfOneLength(t *testing.T) {
 	assert.Equal(t, bench.Model{Service: "sum", Size: 10, Setup: 5467}, m)
 }
 
-// Times that shrink with more messages are none of a message. That is said, and no break-even comes
-// of them.
+// Times that shrink with more messages are no cost of a message. That is reported, and no
+// break-even is computed from them.
 func TestModelRefusesTimesThatDoNotGrow(t *testing.T) {
 	all := cells(bench.Explicit, 900, map[int]float64{1: 3739, 2: 3660})
 	all = append(all, cells(bench.SOAPNew, 0, map[int]float64{1: 300, 2: 900})...)

@@ -20,14 +20,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// Where servers listen beyond the link.
+// Addresses of servers beyond the link.
 const (
 	host       = "127.0.0.1"
 	plainAddr  = host + ":80"
 	secureAddr = host + ":443"
 )
 
-// known is what the server knows from one session to the next.
+// known is the server's knowledge that lasts from one session to the next.
 type known struct {
 	store  ctxstore.Store
 	coders coders.Func
@@ -37,7 +37,7 @@ func newKnown(store ctxstore.Store) known {
 	return known{store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 }
 
-// server is what a session is with.
+// server is the server of a session.
 type server struct {
 	url   string // without path
 	addr  string
@@ -57,7 +57,7 @@ func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*s
 	return s.serveHTTP(ctx, ends, services)
 }
 
-// secure has the server speak TLS, with a certificate of its own.
+// secure makes the server speak TLS, with a certificate of its own.
 func (s *server) secure() (*tls.Config, error) {
 	cert, err := selfSigned()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *server) secure() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, nil
 }
 
-// servePeer starts hhfr's own, which has one address for all but datagrams.
+// servePeer starts hhfr's own server, which has one address for everything except datagrams.
 func (s *trial) servePeer(
 	ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services,
 ) (srv *server, err error) {
@@ -98,7 +98,7 @@ func (s *trial) servePeer(
 	return srv, nil
 }
 
-// streams is the name of the transport that streams have.
+// streams is the name of the streams' transport.
 func (s *trial) streams() string {
 	if s.manner.tls {
 		return "tls"
@@ -106,7 +106,7 @@ func (s *trial) streams() string {
 	return s.transport
 }
 
-// serveHTTP starts net/http's: with TLS 1.3, or HTTP/2 without.
+// serveHTTP starts the server of net/http: with TLS 1.3, or HTTP/2 without.
 func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
@@ -133,7 +133,7 @@ func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Hand
 	return srv, nil
 }
 
-// protocols are the versions of HTTP that both ends speak.
+// protocols are the versions of HTTP that both sides speak.
 func (m manner) protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(!m.http2)
@@ -142,8 +142,8 @@ func (m manner) protocols() *http.Protocols {
 	return p
 }
 
-// selfSigned is a certificate as small as they come, so that nothing is held against TLS that other
-// certificates would save. Ed25519: its signatures are all of one length.
+// selfSigned is a minimal certificate, so that TLS is not charged for what other certificates would
+// save. Ed25519: its signatures all have one length.
 func selfSigned() (c tls.Certificate, err error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

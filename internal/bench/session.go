@@ -1,4 +1,5 @@
-// Package bench measures what hhfr brings: [Session] repeats the papers' experiments on an emulated link.
+// Package bench measures the savings of hhfr: [Session] repeats the papers' experiments on an
+// emulated link.
 package bench
 
 import (
@@ -15,51 +16,61 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// SessionConfig says which sessions to live through. The zero value is the papers' experiment.
+// SessionConfig selects the sessions to run. The zero value is the papers' experiment.
 type SessionConfig struct {
-	// Services are `concat` (tables 2 and 3 of paper 2), `sum` (tables 4 and 5), and `echo`, which gives back messages of floats as they are; nil: those of the papers.
+	// Services are `concat` (tables 2 and 3 of paper 2), `sum` (tables 4 and 5), and `echo`, which
+	// echoes messages of floats; nil: those of the papers.
 	Services []string
 	// Ways are how messages travel; nil: [PaperWays].
 	Ways []Way
-	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each service.
+	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each
+	// service.
 	Sizes, Counts []int
-	// Link is an emulated link as in the command line; empty: 14k4. What only datagrams live through (loss, reordering) is for udp.
+	// Link is an emulated link as in the command line; empty: 14k4. Impairments that only datagrams
+	// survive (loss, reordering) are for udp.
 	Link string
-	// Transport is that of streams: tcp or udp; empty: tcp. With udp the negotiation and plain SOAP keep their TCP, on the same link without loss; if it has any, plain SOAP is left out: an emulated TCP loses nothing.
+	// Transport is the transport of streams: tcp or udp; empty: tcp. With udp the negotiation and
+	// plain SOAP stay on TCP, on the same link without loss. If it has any, plain SOAP is left out:
+	// an emulated TCP loses nothing.
 	Transport string
-	// Speed is how many times faster than the link the clock runs, below 1 for slow motion; 0: what fits the link, 20 at most. Sessions whose times are not those of
-	// the link alone are lived through again, at half the speed and then a quarter of it.
+	// Speed is how many times faster than the link the clock runs, below 1 for slow motion; 0: what
+	// fits the link, 20 at most. Sessions whose times are not those of the link alone are rerun, at
+	// half the speed and then a quarter of it.
 	Speed float64
-	// Each, if given, hears of every cell as it is done.
+	// Each, if given, is called with every cell as it ends.
 	Each func(Cell)
 }
 
-// Report is what [Session] found.
+// Report is the result of [Session].
 type Report struct {
-	Link       string      `json:"link"`        // the profile
-	Transport  string      `json:"transport"`   // of the streams
-	Speed      float64     `json:"speed"`       // how many times faster than the link the clock ran, but for what was lived through again
-	CPU        float64     `json:"cpu_share"`   // of the time, as lived through, that this process computed; -1 where the system does not tell
+	Link      string `json:"link"`      // the profile
+	Transport string `json:"transport"` // of the streams
+	// how many times faster than the link the clock ran, except in reruns
+	Speed float64 `json:"speed"`
+	// share of the run's time that this process computed; -1 if the system does not report it
+	CPU        float64     `json:"cpu_share"`
 	Cells      []Cell      `json:"cells"`       // the sessions
 	Models     []Model     `json:"models"`      // the papers' cost model, for each service and size
 	BreakEvens []BreakEven `json:"break_evens"` // hhfr beside plain SOAP, by the sessions themselves
 }
 
 const (
-	// MaxCPU is the share of the link's time above which computing would count as link.
+	// MaxCPU is the share of the link's time above which computing would distort the times.
 	MaxCPU = 0.05
-	// MaxOff is how far a session's time may be from what its octets and round trips take, as a share of that.
+	// MaxOff is the maximum difference between a session's time and the time of its bytes and round
+	// trips, as a share of that.
 	MaxOff = 0.10
 )
 
 var (
-	// ErrNotTheLink says that times are not those of the link alone, though sessions were lived through again.
-	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the clock, or too busy")
+	// ErrNotTheLink says that times are not those of the link alone, although sessions were rerun.
+	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the " +
+		"clock, or too busy")
 	// ErrConfig says that there is no such experiment.
 	ErrConfig = errors.New("no such experiment")
 )
 
-// check looks at what is to be measured before anything runs.
+// check validates the configuration before anything runs.
 func (cfg SessionConfig) check() error {
 	for _, service := range cfg.Services {
 		if _, known := papers[service]; !known {
@@ -78,7 +89,8 @@ func (cfg SessionConfig) check() error {
 	}
 	for _, service := range cfg.Services {
 		p := papers[service]
-		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)), slices.Max(orElse(cfg.Counts, p.counts)); n > maxItems/size {
+		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)),
+			slices.Max(orElse(cfg.Counts, p.counts)); n > maxItems/size {
 			return fmt.Errorf("%w: %d times %d items in a session, %d are possible", ErrConfig, n, size, maxItems)
 		}
 	}
@@ -92,14 +104,17 @@ func (cfg SessionConfig) check() error {
 }
 
 const (
-	// maxSpeed is far beyond what any machine can.
+	// maxSpeed is far beyond any machine's ability.
 	maxSpeed = 10_000
-	// maxItems bounds the items of all messages of a session, which is kept in memory: some tens of megabytes.
+	// maxItems bounds the items of all messages of a session, which is held in memory: some tens of
+	// megabytes.
 	maxItems = 1_000_000
 )
 
-// Session lives through the sessions, one after the other, and reports, what there is also if it fails on the way. The server is in the same process, at the far end of the link.
-// Errors: ErrConfig, those of link.ParseProfile, link.Relay and Carries, without a report; ErrNotTheLink; that of a session.
+// Session runs the sessions, one after the other, and reports; after a failure it returns the
+// report so far. The server is in the same process, at the far end of the link. Errors: ErrConfig,
+// those of link.ParseProfile, link.Relay and Carries, without a report; ErrNotTheLink; that of a
+// session.
 func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if len(cfg.Services) == 0 {
 		cfg.Services = []string{"concat", "sum"}
@@ -119,7 +134,7 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 		return nil, err
 	}
 	if cfg.Transport == "tcp" && profile != profile.Reliable() {
-		_, err := link.Relay(nil, profile) // says why not
+		_, err := link.Relay(nil, profile) // returns why not
 		return nil, err
 	}
 	if cfg.Transport == "udp" {
@@ -130,7 +145,8 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Speed == 0 {
 		cfg.Speed = profile.Speed()
 	}
-	r := &Report{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{}, Models: []Model{}, BreakEvens: []BreakEven{}}
+	r := &Report{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{},
+		Models: []Model{}, BreakEvens: []BreakEven{}}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	there := newKnown(store)
@@ -163,7 +179,8 @@ func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, th
 				continue
 			}
 			for _, n := range orElse(cfg.Counts, p.counts) {
-				s := trial{service: service, size: size, n: n, way: way, manner: m, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
+				s := trial{service: service, size: size, n: n, way: way, manner: m, transport: cfg.Transport,
+					there: there, speed: cfg.Speed, profile: profile}
 				c, err := s.lived(ctx)
 				if err != nil {
 					return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)

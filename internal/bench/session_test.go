@@ -22,10 +22,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSession lives through short sessions on a thin link. How exact its times are is for the soak test, on a quiet machine.
+// TestSession runs short sessions on a thin link. The exactness of its times is for the soak test,
+// on a quiet machine.
 func TestSession(t *testing.T) {
 	heard := 0
-	r, err := bench.Session(t.Context(), bench.SessionConfig{Counts: []int{1, 3}, Sizes: []int{4, 10}, Link: "3g", Speed: 60, Each: func(bench.Cell) { heard++ }})
+	r, err := bench.Session(t.Context(),
+		bench.SessionConfig{Counts: []int{1, 3}, Sizes: []int{4, 10}, Link: "3g", Speed: 60, Each: func(bench.Cell) {
+			heard++
+		}})
 	if err != nil {
 		require.ErrorIs(t, err, bench.ErrNotTheLink)
 	}
@@ -36,7 +40,7 @@ func TestSession(t *testing.T) {
 		assert.Positive(t, c.Sent)
 		assert.Positive(t, c.Received)
 		assert.Positive(t, c.Expected)
-		if c.Way != bench.ExplicitQueued { // what it should take is an estimate
+		if c.Way != bench.ExplicitQueued { // its expected time is an estimate
 			assert.GreaterOrEqual(t, c.Millis, c.Expected*0.98, "%+v", c)
 		}
 		if c.Good() {
@@ -58,10 +62,12 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Streams over datagrams that get lost: only those are lived through, and what was lost is sent again.
+// Streams over datagrams that get lost: only those sessions run, and lost datagrams are sent again.
 func TestSessionThatLoses(t *testing.T) {
 	counts := []int{3, 10}
-	r, err := bench.Session(t.Context(), bench.SessionConfig{Services: []string{"sum"}, Counts: counts, Sizes: []int{10}, Link: "3g,loss=5%,reorder=5%,seed=1", Transport: "udp", Speed: 20})
+	r, err := bench.Session(t.Context(),
+		bench.SessionConfig{Services: []string{"sum"}, Counts: counts, Sizes: []int{10},
+			Link: "3g,loss=5%,reorder=5%,seed=1", Transport: "udp", Speed: 20})
 	if err != nil {
 		require.ErrorIs(t, err, bench.ErrNotTheLink)
 	}
@@ -99,11 +105,14 @@ func TestSessionRefuses(t *testing.T) {
 	}
 }
 
-// What there is when the caller has enough is kept.
+// The results up to an interrupt are retained.
 func TestSessionInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := bench.Session(ctx, bench.SessionConfig{Counts: []int{1}, Sizes: []int{4}, Speed: 100, Each: func(bench.Cell) { cancel() }})
+	r, err := bench.Session(ctx, bench.SessionConfig{Counts: []int{1}, Sizes: []int{4}, Speed: 100,
+		Each: func(bench.Cell) {
+			cancel()
+		}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Cells, 1)
 	assert.Empty(t, r.Models)
@@ -145,8 +154,10 @@ func TestPapers(t *testing.T) {
 		require.NoError(t, err, row)
 		model[row[1]+"|"+row[2]] = n
 	}
-	for section, is := range map[string][3]float64{"5.4 strings(4)|": bench.PaperCosts("concat", 4), "5.4 floats(10)|": bench.PaperCosts("sum", 10)} {
-		want := [3]float64{model[section+"t1 ms"], model[section+"t2 ms"], model[section+"Oa ms"] + model[section+"Ob ms"]}
+	for section, is := range map[string][3]float64{"5.4 strings(4)|": bench.PaperCosts("concat", 4),
+		"5.4 floats(10)|": bench.PaperCosts("sum", 10)} {
+		want := [3]float64{model[section+"t1 ms"], model[section+"t2 ms"],
+			model[section+"Oa ms"] + model[section+"Ob ms"]}
 		assert.Positive(t, want[2])
 		assert.Equal(t, want, is, section)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 )
 
-// TestSoakSessionTimes: each cell of the papers' tables takes its octets by bandwidth and its round trips, by its own counts, within a tenth.
+// TestSoakSessionTimes: each cell of the papers' tables takes its bytes by bandwidth and its round
+// trips, by its own counts, within a tenth.
 func TestSoakSessionTimes(t *testing.T) {
 	r, err := bench.Session(t.Context(), bench.SessionConfig{})
 	require.NoError(t, err)
@@ -29,7 +30,7 @@ func TestSoakSessionTimes(t *testing.T) {
 	}
 }
 
-// TestSoakSessionTimesOnEveryLink: so do short sessions on all links.
+// TestSoakSessionTimesOnEveryLink: the same for short sessions on all links.
 func TestSoakSessionTimesOnEveryLink(t *testing.T) {
 	for _, name := range link.Names() {
 		r, err := bench.Session(t.Context(), bench.SessionConfig{Link: name, Counts: []int{1, 8}, Sizes: []int{10}})

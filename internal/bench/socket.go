@@ -12,9 +12,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// bufferedConn is an end of a connection as a kernel has it: who writes does not wait for the line, and what is
-// written at one moment leaves together. Nothing of it takes the machine's time, so that sessions
-// can be lived through in virtual time.
+// bufferedConn is one end of a connection, like a kernel's: writers do not wait for the line, and what is
+// written at one moment leaves together. It uses no real time, so that sessions can run in virtual
+// time.
 type bufferedConn struct {
 	net.Conn
 	clock clock.Clock
@@ -52,10 +52,10 @@ func (s *bufferedConn) wakeLocked() {
 // SetDeadline implements [net.Conn]. No write waits, so the deadline is that of reads.
 func (s *bufferedConn) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
-// SetWriteDeadline implements [net.Conn]. What was written before is on its way all the same.
+// SetWriteDeadline implements [net.Conn]. What was written before is sent nevertheless.
 func (s *bufferedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// CloseWrite ends the writing direction behind what was written.
+// CloseWrite ends the writing direction after what was written.
 func (s *bufferedConn) CloseWrite() error { return s.end(false) }
 
 // Close implements [net.Conn]. What was written still arrives.
@@ -73,7 +73,7 @@ func (s *bufferedConn) end(whole bool) error {
 func (s *bufferedConn) pump() {
 	half := false
 	for range s.wake {
-		// A moment of the link's clock is over when nobody computes any more.
+		// A moment of the link's clock is over when no goroutine computes any more.
 		_ = s.clock.Sleep(context.Background(), time.Nanosecond)
 		s.mu.Lock()
 		p, ended, closed := s.buf, s.ended, s.closed
@@ -92,7 +92,7 @@ func (s *bufferedConn) pump() {
 			return
 		case ended && !half:
 			half = true
-			_ = netconn.CloseWrite(s.Conn) // all ends here have it
+			_ = netconn.CloseWrite(s.Conn) // all connections here implement it
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (s *bufferedConn) pump() {
 // socketBuffer holds what a peer has not read yet, in bytes, in each direction.
 const socketBuffer = 128 << 10
 
-// sockets are those of a session's two ends: what listens beyond the link does so in this process.
+// sockets are those of a session's two peers: what listens beyond the link does so in this process.
 type sockets struct {
 	beyond inproc.Transport
 	clock  clock.Clock
@@ -124,7 +124,7 @@ func (s *sockets) over(conn net.Conn) net.Conn {
 	return one
 }
 
-// close closes those that nobody has, and waits until what was written to all is on its way.
+// close closes the unowned ones, and waits until everything written to any of them is sent.
 func (s *sockets) close() {
 	s.mu.Lock()
 	for _, one := range s.all {

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// withEnds gives both ends of a connection over a link, in virtual time.
+// withEnds passes both ends of a connection over a link, in virtual time.
 func withEnds(t *testing.T, f func(t *testing.T, l *sessionLinks, near, beyond net.Conn)) {
 	profile, err := link.ParseProfile("14k4")
 	require.NoError(t, err)
@@ -61,8 +61,8 @@ func TestSocketsGather(t *testing.T) {
 	})
 }
 
-// What was written before an end is closed arrives, also if no more may be written: TLS forbids that
-// by a deadline in the past when it closes.
+// What was written before an end is closed arrives, also if no more may be written: TLS forbids
+// that by a deadline in the past when it closes.
 func TestSocketsCloseBehindWhatWasWritten(t *testing.T) {
 	withEnds(t, func(t *testing.T, _ *sessionLinks, near, beyond net.Conn) {
 		_, err := beyond.Write([]byte("last"))
@@ -77,7 +77,7 @@ func TestSocketsCloseBehindWhatWasWritten(t *testing.T) {
 	})
 }
 
-// An end that only stops writing still reads.
+// An end that only stops writing continues to read.
 func TestSocketsCloseByHalf(t *testing.T) {
 	withEnds(t, func(t *testing.T, _ *sessionLinks, near, beyond net.Conn) {
 		require.NoError(t, near.(*bufferedConn).CloseWrite())

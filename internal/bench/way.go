@@ -14,9 +14,10 @@ import (
 // with plain SOAP, by connections. Queued messages do not wait for the reply to the one before.
 type Way string
 
-// The ways. Those of hhfr are called by the mode in which a session is opened. SOAP and HTTPS are HTTP/1.1 without and with TLS 1.3; -new has a connection for each
-// message, as in the papers, -kept one for all; resumed connections continue a TLS session of
-// before; -gzip compresses requests, and echo's replies.
+// The ways. Those of hhfr are named after the mode in which a session is opened. SOAP and HTTPS are
+// HTTP/1.1 without and with TLS 1.3; -new has a connection for each message, as in the papers,
+// -kept one for all; resumed connections resume an earlier TLS session; -gzip compresses requests,
+// and echo's replies.
 const (
 	Explicit       Way = "explicit"
 	ExplicitQueued Way = "explicit-queued"
@@ -47,11 +48,11 @@ const (
 // PaperWays are those of the papers' experiment, and SOAP on a kept connection.
 var PaperWays = []Way{Explicit, ExplicitQueued, SOAPNew, SOAPKept}
 
-// manner is what a way is made of.
+// manner is the definition of a way.
 type manner struct {
 	// mode is how a session of hhfr is opened; none: plain SOAP.
 	mode negotiate.Mode
-	// tls encrypts; resumed connections continue a TLS session of a connection before.
+	// tls encrypts; resumed connections resume the TLS session of an earlier connection.
 	tls, resumed bool
 	// http2 is the version of plain SOAP's HTTP, if not 1.1.
 	http2 bool
@@ -113,7 +114,7 @@ func Ways() []Way {
 	return list
 }
 
-// manner is what the way is made of. Errors: ErrConfig.
+// manner returns the definition of the way. Errors: ErrConfig.
 func (w Way) manner() (manner, error) {
 	for _, known := range ways {
 		if known.name == w {
@@ -166,38 +167,42 @@ func (m manner) first() manner {
 	return m
 }
 
-// least is what no session of this manner could do without: a connection and one round trip, the
-// bytes before the first message, which wait for each other, and those after in the busier direction.
+// least is the minimum for any session of this manner: a connection and one round trip, the bytes
+// before the first message, which wait for each other, and those after it in the busier direction.
 func (m manner) least(p link.Profile, before, all directions) time.Duration {
 	after := all.since(before)
 	return time.Duration(m.connect()+1)*p.RTT + before.up.Busy + before.down.Busy + max(after.up.Busy, after.down.Busy)
 }
 
-// rival reports whether plain SOAP in manner o is what a session in manner m is held against.
+// rival reports whether a session in manner m is compared with plain SOAP in manner o.
 func (m manner) rival(o manner) bool {
 	return m.hhfr() && !o.hhfr() && m.tls == o.tls && m.resumed == o.resumed && m.queued == o.queued
 }
 
-// BreakEven is from how many messages on hhfr is at least as fast as plain SOAP.
+// BreakEven is the number of messages from which hhfr is at least as fast as plain SOAP.
 type BreakEven struct {
-	Service string  `json:"service"`  // as in the cells
-	Size    int     `json:"size"`     // items in a message
-	Way     Way     `json:"way"`      // of hhfr
-	Against Way     `json:"against"`  // of plain SOAP
-	N       int     `json:"n"`        // messages from which on it is as fast, of the lengths measured; against gzip within 1 %; 0: of none
-	First   float64 `json:"shortest"` // time of the shortest session to that of plain SOAP
-	Last    float64 `json:"longest"`  // the same of the longest
+	Service string `json:"service"` // as in the cells
+	Size    int    `json:"size"`    // items in a message
+	Way     Way    `json:"way"`     // of hhfr
+	Against Way    `json:"against"` // of plain SOAP
+	// number of messages from which it is as fast, of the lengths measured; against gzip within 1
+	// %; 0: none
+	N     int     `json:"n"`
+	First float64 `json:"shortest"` // time of the shortest session, divided by that of plain SOAP
+	Last  float64 `json:"longest"`  // the same of the longest
 }
 
-// gzipMargin is how much longer a session may be than one of plain SOAP with gzip to count as fast.
+// gzipMargin is how much longer than plain SOAP with gzip a session may take to count as equally
+// fast.
 const gzipMargin = 0.01
 
-// BreakEvens holds the ways of hhfr against those of plain SOAP, in cells of one service, size and
+// BreakEvens compares the ways of hhfr with those of plain SOAP, in cells of one service, size and
 // link.
 func BreakEvens(cells []Cell) (list []BreakEven) {
 	for _, ours := range ways {
 		for _, theirs := range ways {
-			if b := breakEvenOf(ofWay(cells, ours.name), ofWay(cells, theirs.name), theirs.gzip); ours.rival(theirs.manner) && b != nil {
+			if b := breakEvenOf(ofWay(cells, ours.name), ofWay(cells, theirs.name),
+				theirs.gzip); ours.rival(theirs.manner) && b != nil {
 				b.Service, b.Size, b.Way, b.Against = cells[0].Service, cells[0].Size, ours.name, theirs.name
 				list = append(list, *b)
 			}
@@ -217,7 +222,7 @@ func ofWay(cells []Cell, w Way) map[int]Cell {
 	return list
 }
 
-// breakEvenOf looks at the lengths that both have; nil if there are none.
+// breakEvenOf compares the lengths that both have; nil if there are none.
 func breakEvenOf(ours, theirs map[int]Cell, gzip bool) *BreakEven {
 	var counts []int
 	for n := range ours {

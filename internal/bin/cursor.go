@@ -1,5 +1,6 @@
-// Package bin reads and writes the primitive values of the wire format: integers, octet strings, bit-packed columns
-// (docs/wire-format.md, sections 1 and 10.5). Nothing in it is safe for concurrent use of one value.
+// Package bin reads and writes the primitive values of the wire format: integers, byte strings,
+// bit-packed columns (docs/wire-format.md, sections 1 and 10.5). One value must not be used
+// concurrently.
 package bin
 
 import (
@@ -7,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
@@ -19,11 +20,13 @@ const (
 	TooLarge
 )
 
-var codeNames = map[Code]string{Truncated: "input ends inside a field", Overlong: "integer is not in its shortest form", TooLarge: "length above the limit"}
+var codeNames = map[Code]string{Truncated: "input ends inside a field", Overlong: "integer is not in its shortest form",
+	TooLarge: "length above the limit"}
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the first failure of a [Cursor]. At is the offset of the field that failed, in octets, counted from the base of the cursor.
+// Error is the first failure of a [Cursor]. At is the offset of the field that failed, in bytes,
+// counted from the base of the cursor.
 type Error struct {
 	Code       Code
 	At         int64
@@ -37,8 +40,8 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Cursor reads fields from the front of a buffer and remembers its first failure; after that every read gives zero. It never allocates
-// and never copies: what it returns aliases the buffer.
+// Cursor reads fields from the front of a buffer and remembers its first failure; after that every
+// read returns zero. It never allocates and never copies: what it returns aliases the buffer.
 type Cursor struct {
 	buf  []byte
 	at   int
@@ -46,16 +49,16 @@ type Cursor struct {
 	err  error
 }
 
-// NewCursor reads from b, whose first octet has the offset base (for error messages).
+// NewCursor reads from b, whose first byte has the offset base (for error messages).
 func NewCursor(b []byte, base int64) Cursor { return Cursor{buf: b, base: base} }
 
 // Err is the first failure, nil if there was none.
 func (c *Cursor) Err() error { return c.err }
 
-// At is the offset of the next octet, base included.
+// At is the offset of the next byte, base included.
 func (c *Cursor) At() int64 { return c.base + int64(c.at) }
 
-// Len is the number of octets left; 0 after a failure.
+// Len is the number of bytes left; 0 after a failure.
 func (c *Cursor) Len() int {
 	if c.err != nil {
 		return 0
@@ -74,7 +77,7 @@ func (c *Cursor) fail(code Code, need, have uint64) {
 	c.Fail(&Error{Code: code, At: c.At(), Need: need, Have: have})
 }
 
-// Take returns the next n octets.
+// Take returns the next n bytes.
 func (c *Cursor) Take(n int) []byte {
 	if c.err != nil {
 		return nil
@@ -88,10 +91,10 @@ func (c *Cursor) Take(n int) []byte {
 	return b
 }
 
-// Rest returns all octets that are left.
+// Rest returns all bytes that are left.
 func (c *Cursor) Rest() []byte { return c.Take(c.Len()) }
 
-// U8 reads one octet.
+// U8 reads one byte.
 func (c *Cursor) U8() byte {
 	if c.err == nil && c.at < len(c.buf) {
 		c.at++
@@ -101,7 +104,7 @@ func (c *Cursor) U8() byte {
 	return 0
 }
 
-// U32 reads four octets, little-endian.
+// U32 reads four bytes, little-endian.
 func (c *Cursor) U32() uint32 {
 	if b := c.Take(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
@@ -109,7 +112,7 @@ func (c *Cursor) U32() uint32 {
 	return 0
 }
 
-// Uvarint reads an unsigned LEB128 integer and insists on its shortest form.
+// Uvarint reads an unsigned LEB128 integer and rejects any but its shortest form.
 func (c *Cursor) Uvarint() uint64 {
 	if c.err != nil {
 		return 0
@@ -131,7 +134,7 @@ func (c *Cursor) Uvarint() uint64 {
 	return v
 }
 
-// Count reads a uvarint and refuses one above most.
+// Count reads a uvarint and rejects one above most.
 func (c *Cursor) Count(most uint64) int {
 	start := c.at
 	v := c.Uvarint()
@@ -143,7 +146,8 @@ func (c *Cursor) Count(most uint64) int {
 	return int(v)
 }
 
-// Bytes reads a length and that many octets; a length above most, or beyond the input, is a failure before anything is read.
+// Bytes reads a length and that many bytes; a length above most, or beyond the input, is a failure
+// before anything is read.
 func (c *Cursor) Bytes(most uint64) []byte {
 	n := c.Count(most)
 	return c.Take(n)

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// PackedLen is the number of octets that n values of w bits take.
+// PackedLen is the number of bytes of n values of w bits.
 func PackedLen(n, w int) int { return (n*w + 7) / 8 }
 
-// Packer appends integers of any width, lowest bits first, to a buffer. The zero value is not ready: use [NewPacker].
+// Packer appends integers of any width, lowest bits first, to a buffer. The zero value is not
+// ready: use [NewPacker].
 type Packer struct {
 	dst  []byte
 	acc  uint64
@@ -37,10 +38,12 @@ func (p *Packer) Put(v uint64, w uint) {
 	}
 }
 
-// wordWidth is the widest integer that fits a word behind up to seven other bits, with a bit left, so that shifts stay below 64.
+// wordWidth is the widest integer that fits a word after up to seven other bits, with a bit left,
+// so that shifts stay below 64.
 const wordWidth = 64 - 8
 
-// PutAbove appends the lowest w bits of what each value is above base; its other bits are 0.
+// PutAbove appends the lowest w bits of the difference between each value and base; the other bits
+// of it are 0.
 func PutAbove[T int64 | uint64 | uint16](p *Packer, values []T, base T, w uint) {
 	if w > wordWidth {
 		for _, v := range values {
@@ -58,7 +61,7 @@ func PutAbove[T int64 | uint64 | uint16](p *Packer, values []T, base T, w uint) 
 		at++
 		acc >>= 8
 	}
-	for len(values) > 0 { // as many as fit a word behind up to seven bits
+	for len(values) > 0 { // as many as fit a word after up to seven bits
 		n := len(values)
 		if w > 0 {
 			n = min(n, int(wordWidth/w))
@@ -86,7 +89,8 @@ func (p *Packer) Finish() []byte {
 	return p.dst
 }
 
-// Unpacker reads integers of any width, lowest bits first. The caller has checked that the buffer is long enough ([PackedLen]); beyond it zeros are read.
+// Unpacker reads integers of any width, lowest bits first. The caller has checked that the buffer
+// is long enough ([PackedLen]); beyond it zeros are read.
 type Unpacker struct {
 	src []byte
 	bit uint64
@@ -95,7 +99,7 @@ type Unpacker struct {
 // NewUnpacker reads from src.
 func NewUnpacker(src []byte) Unpacker { return Unpacker{src: src} }
 
-// Skip passes over n bits.
+// Skip skips n bits.
 func (u *Unpacker) Skip(n uint64) { u.bit += n }
 
 // Take reads w bits, w at most 64.
@@ -125,7 +129,7 @@ func (u *Unpacker) Take(w uint) uint64 {
 	return v
 }
 
-// TakeAbove reads w bits for each of dst, w at most 64, which gets as much above base.
+// TakeAbove reads w bits for each of dst, w at most 64, and adds base.
 func TakeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, base T, w uint) {
 	bit, fast := u.bit, 0
 	if have := uint64(len(u.src)) * 8; w > 0 && w <= wordWidth && have >= 64 && bit <= have-64 {
@@ -139,7 +143,7 @@ func TakeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, base T, w uint) 
 	u.bit = bit
 	rest := dst[fast:]
 	if at := bit >> 3; w > 0 && w <= wordWidth && at < uint64(len(u.src)) && len(u.src)-int(at) <= 16 {
-		var pad [16 + 8]byte // the last octets, and zeros behind them
+		var pad [16 + 8]byte // the last bytes, and zeros after them
 		copy(pad[:16], u.src[at:])
 		bit, end := bit&7, uint64(16*8)
 		i := 0

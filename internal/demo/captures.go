@@ -15,7 +15,8 @@ import (
 // StoreDir is the folder of the context store in [Config].Dir.
 const StoreDir = "store"
 
-// tell puts into files what is left of a way: the capture, the octets of its stream alone, and the shapes; then reads them as anybody could, and compares.
+// tell writes the results of a path to files: the capture, the bytes of its stream alone, and the
+// shapes. It then reads them with the public tools, and compares.
 func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	l.Capture, l.Octets = filepath.Join(t.Dir, l.Name+".pcapng"), filepath.Join(t.Dir, l.Name)
 	if err := os.MkdirAll(l.Octets, 0o700); err != nil {
@@ -44,16 +45,17 @@ func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	runs := map[string]*bytes.Buffer{}
 	end := map[[2]int]*bytes.Buffer{} // of directions: their last runs
 	ends := map[[2]int]int64{}
-	decoded, err := capture.Decode(ctx, &l.capture, capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
-		way := [2]int{stream, direction}
-		if end[way] == nil || ends[way] != offset {
-			end[way] = &bytes.Buffer{}
-			runs[filepath.Join(l.Octets, capture.RunName(stream, direction, offset))] = end[way]
-		}
-		end[way].Write(b)
-		ends[way] = offset + int64(len(b))
-		return nil
-	}})
+	decoded, err := capture.Decode(ctx, &l.capture,
+		capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
+			way := [2]int{stream, direction}
+			if end[way] == nil || ends[way] != offset {
+				end[way] = &bytes.Buffer{}
+				runs[filepath.Join(l.Octets, capture.RunName(stream, direction, offset))] = end[way]
+			}
+			end[way].Write(b)
+			ends[way] = offset + int64(len(b))
+			return nil
+		}})
 	if err != nil {
 		return err
 	}
@@ -77,8 +79,8 @@ func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	return nil
 }
 
-// found counts messages that are as they were sent and as they came back, in their order, but for so many requests at the beginning.
-// A pair of proxies has messages of its own, which are left out.
+// found counts messages that are as they were sent and as they came back, in their order, except
+// for the first from ones. A pair of proxies has messages of its own, which are left out.
 func found(sample []TourMessage, messages []*capture.Decoded, from int) (n int) {
 	at := [2]int{from, 0} // requests, replies
 	for _, m := range messages {

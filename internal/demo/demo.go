@@ -1,5 +1,5 @@
 // Package demo is the tour of hhfr on one machine: a server, a client, a pair of proxies, a thin
-// link between them, real messages, and what a capture of them tells.
+// link between them, real messages, and what a capture of them shows.
 package demo
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Config is what the tour is made of.
+// Config configures the tour.
 type Config struct {
 	// Messages are sent to the echo service, some of them over the link. Required.
 	Messages []TourMessage
 	// Link is an emulated link as in the command line; empty: gprs.
 	Link string
 	// Speed is how many times faster than the link the clock runs; 0: what fits the link. Sessions
-	// whose times are not those of the link alone are lived through again, at half the speed and
-	// then a quarter of it.
+	// whose times are not those of the link alone are rerun, at half the speed and then a quarter
+	// of it.
 	Speed float64
-	// Dir is where captures, octets of streams, and the store are put. Required; it is made if need
-	// be.
+	// Dir is the folder for captures, bytes of streams, and the store. Required; it is created if
+	// need be.
 	Dir string
-	// Each and EachWay, if given, hear of every row and of every way as it is done.
+	// Each and EachWay, if given, are called with every row and every way as it ends.
 	Each    func(Row)
 	EachWay func(SessionRun)
 
@@ -40,13 +40,13 @@ type Config struct {
 	service peer.Service
 }
 
-// TourReport is what the tour found.
+// TourReport is the result of the tour.
 type TourReport struct {
 	// Agreed are the facts of the session on loopback.
 	Agreed negotiate.Facts
-	// Rows are what messages cost.
+	// Rows are the costs of messages.
 	Rows []Row
-	// Sample is how many of the messages went over the link.
+	// Sample is the number of messages that went over the link.
 	Sample int
 	// Ways are the sessions over the link.
 	Ways []SessionRun
@@ -54,28 +54,26 @@ type TourReport struct {
 	link link.Profile
 }
 
-// Same tells whether every message came back as it was sent, and was found in the captures as it was sent.
+// Same reports whether every message came back as it was sent, and was found in the captures as it was sent.
 func (r *TourReport) Same() bool {
 	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) && !slices.ContainsFunc(r.Ways, func(w SessionRun) bool { return !w.Same })
 }
 
 const (
-	// MaxOff is how far a session's time may be from what its octets and round trips take, as a
-	// share of that.
+	// MaxOff is the maximum difference between a session's time and the time of its bytes and round
+	// trips, as a share of that.
 	MaxOff = 0.10
-	// MaxCPU is the share of the link's time above which computing would count as link.
+	// MaxCPU is the share of the link's time above which computing would distort the times.
 	MaxCPU = 0.05
 )
 
 var (
-	// ErrDifferent says that a message did not come back as it was sent, or is another in the
+	// ErrDifferent says that a message did not come back as it was sent, or is different in the
 	// capture.
 	ErrDifferent = errors.New("what came back, or what the captures tell, is not what was sent")
-	// ErrNotTheLink says that times are not those of the link alone, though sessions were lived
-	// through again.
-	ErrNotTheLink = errors.New(
-		"times that are not those of the link alone: this machine is too slow for the clock, or too busy",
-	)
+	// ErrNotTheLink says that times are not those of the link alone, although sessions were rerun.
+	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the " +
+		"clock, or too busy")
 )
 
 // tour is one run.
@@ -120,7 +118,7 @@ func Run(ctx context.Context, cfg Config) (*TourReport, error) {
 	return t.report, t.report.check()
 }
 
-// check tells what is wrong with the report.
+// check returns what is wrong with the report.
 func (r *TourReport) check() (err error) {
 	if !r.Same() {
 		err = ErrDifferent
@@ -148,8 +146,8 @@ func listen(ctx context.Context) (net.Listener, error) {
 type site struct {
 	hhfr.Server
 	addr string
-	done chan struct{} // closed when it serves no more
-	err  error         // what that came to
+	done chan struct{} // closed when it no longer serves
+	err  error         // the result of serving
 }
 
 // newSite starts one.
@@ -174,7 +172,7 @@ func (t *tour) newSite(ctx context.Context) (*site, error) {
 	return s, nil
 }
 
-// url is that of the service at path.
+// url is the URL of the service at path.
 func (s *site) url(path string) string { return "http://" + s.addr + path }
 
 // stop ends the server. It is idempotent.

@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test, on a quiet machine.
+// fast is a tour on a clock that is too fast to be exact: the times are for the soak test, on a
+// quiet machine.
 func fast(t *testing.T, messages []demo.TourMessage) demo.Config {
 	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
 }
@@ -89,7 +90,8 @@ func TestTour(t *testing.T) {
 	rebuildFromFiles(t, cfg.Dir, messages)
 }
 
-// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had met: its shapes are in the store alone.
+// rebuildFromFiles follows the last lines of the demo's output, for the stream of the peers that
+// had met: its shapes are in the store alone.
 func rebuildFromFiles(t *testing.T, dir string, messages []demo.TourMessage) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
@@ -141,7 +143,7 @@ func TestTourOfAnythingElse(t *testing.T) {
 	assert.Empty(t, r.Ways, "nothing for the link")
 }
 
-// tampering is an echo that changes what it gives back of messages that have a word.
+// tampering is an echo that changes its replies to messages that contain a word.
 func tampering(word string) peer.Service {
 	return peer.Service{Path: peer.EchoPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -210,7 +212,8 @@ func TestBreakEven(t *testing.T) {
 	for _, c := range []struct {
 		way  []time.Duration
 		want int
-	}{{at(9, 19, 29, 39), 1}, {at(20, 21, 29, 30), 3}, {at(9, 21, 29, 30), 3}, {at(9, 19, 29, 40), 0}, {at(11, 21, 31, 39), 4}} {
+	}{{at(9, 19, 29, 39), 1}, {at(20, 21, 29, 30), 3}, {at(9, 21, 29, 30), 3}, {at(9, 19, 29, 40), 0},
+		{at(11, 21, 31, 39), 4}} {
 		assert.Equal(t, c.want, demo.BreakEven(soap, c.way), "%v", c.way)
 	}
 }
@@ -229,7 +232,7 @@ func TestSample(t *testing.T) {
 	assert.Len(t, demo.Sample(list[:5]), 4)
 }
 
-// What is not exactly what was sent, in its order and number, is not found.
+// A message is found only if it is exactly what was sent, in its order and number.
 func TestFound(t *testing.T) {
 	sample := []demo.TourMessage{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
 	told := func() (all []*capture.Decoded) {

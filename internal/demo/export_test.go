@@ -7,7 +7,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// SetService has another service than the echo answer.
+// SetService replaces the echo service.
 func (c *Config) SetService(s peer.Service) { c.service = s }
 
 func Sample(list []TourMessage) []TourMessage { return sample(list) }

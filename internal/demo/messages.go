@@ -14,7 +14,7 @@ type TourMessage struct {
 	Body []byte
 }
 
-// Builtin are the messages the tour has with it, modelled on ONVIF, CWMP and EWS.
+// Builtin are the built-in messages, modeled on ONVIF, CWMP and EWS.
 func Builtin() ([]TourMessage, error) {
 	return Read(messages.Files, func(name string) bool {
 		return strings.HasPrefix(name, "onvif-") || strings.HasPrefix(name, "cwmp-") || strings.HasPrefix(name, "ews-")
@@ -38,7 +38,8 @@ func Read(files fs.FS, keep func(path string) bool) (list []TourMessage, err err
 }
 
 const (
-	// linkMessages is how many messages go over the link at most, and linkOctets how long they are: the link is to be lived through in a few seconds.
+	// linkMessages is the maximum number of messages that go over the link, and linkOctets their
+	// maximum length: the link must take only a few seconds.
 	linkMessages = 10
 	linkOctets   = 8 << 10
 )

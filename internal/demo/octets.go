@@ -16,19 +16,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Row is what one message cost. Octets of HHFR are those of its data frames there and back, framing
-// included; Shapes those of the shapes sent for it the first time.
+// Row is the cost of one message. Bytes of HHFR are those of its data frames in both directions,
+// framing included; Shapes are those of the shapes sent for it the first time.
 type Row struct {
 	Name   string `json:"name"`               // of the message
-	SOAP   int64  `json:"envelope_octets"`    // envelopes, there and back
-	Heads  int64  `json:"http_head_octets"`   // heads that plain SOAP would add, there and back
+	SOAP   int64  `json:"envelope_octets"`    // envelopes, in both directions
+	Heads  int64  `json:"http_head_octets"`   // heads that plain SOAP would add, in both directions
 	Shapes int64  `json:"shape_octets"`       // shapes sent for it the first time
-	First  int64  `json:"hhfr_first_octets"`  // data frames the first time, there and back
-	Next   int64  `json:"hhfr_second_octets"` // data frames the second time, there and back
+	First  int64  `json:"hhfr_first_octets"`  // data frames the first time, in both directions
+	Next   int64  `json:"hhfr_second_octets"` // data frames the second time, in both directions
 	Same   bool   `json:"same"`               // what came back is what was sent, both times
 }
 
-// Ratio is how many times smaller the second time is than plain SOAP with its heads.
+// Ratio is plain SOAP with its heads, divided by the second time.
 func (r Row) Ratio() float64 {
 	if r.Next == 0 {
 		return 0

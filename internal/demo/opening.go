@@ -23,13 +23,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// ends are a server, and the store of who streams over the link to it.
+// ends are a server, and the store of the client that streams over the link to it.
 type ends struct {
 	server *site
 	store  ctxstore.Store
 }
 
-// opener opens a way over the link.
+// opener opens a path over the link.
 type opener struct {
 	tour  *tour
 	line  *link.Link
@@ -38,12 +38,13 @@ type opener struct {
 
 	ends    *ends
 	session *session.Session
-	// roundTrips is how many it takes beside those of the messages.
+	// roundTrips is the number of round trips beside those of the messages.
 	roundTrips int
 	closers    []func() error // the last first
 }
 
-// patience bounds what takes time on a thin link, on its clock: the thinnest takes seconds for an offer.
+// patience bounds what takes time on a thin link, by its clock: the thinnest takes seconds for an
+// offer.
 const patience = time.Hour
 
 func (o *opener) open(ctx context.Context, name string) (err error) {
@@ -56,7 +57,7 @@ func (o *opener) open(ctx context.Context, name string) (err error) {
 		o.roundTrips = 1 // the connection
 		return o.plain(ctx, url, o.line.DialContext((&net.Dialer{}).DialContext))
 	case Pair:
-		o.roundTrips = 2 // connection, question
+		o.roundTrips = 2 // connection, OPTIONS request
 		if url, err = o.pair(ctx, url); err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (o *opener) open(ctx context.Context, name string) (err error) {
 	}
 }
 
-// meet gives a way its ends: new ones, but for those who are to have met.
+// meet returns the endpoints of a path: new ones, unless they should have met.
 func (o *opener) meet(ctx context.Context, name string) (*ends, error) {
 	if name == Again {
 		return o.tour.met, nil
@@ -89,7 +90,7 @@ func (o *opener) meet(ctx context.Context, name string) (*ends, error) {
 	return e, err
 }
 
-// part ends the server of those who met.
+// part ends the server of the peers that met.
 func (t *tour) part() error {
 	if t.met == nil {
 		return nil
@@ -119,7 +120,7 @@ func (o *opener) dial(ctx context.Context, url string, cfg session.Config) (err 
 	return err
 }
 
-// plain opens a session that speaks plain SOAP.
+// plain opens a session in plain SOAP.
 func (o *opener) plain(ctx context.Context, url string, dial pcapng.DialFunc) error {
 	return o.dial(ctx, url, session.Config{HTTPClient: o.client(dial), Transports: map[string]streamer.Transport{}})
 }
@@ -135,7 +136,8 @@ func (o *opener) stream(ctx context.Context, url string, mode negotiate.Mode) er
 		return o.record(conn), nil
 	}
 	return o.dial(ctx, url, session.Config{
-		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store, Coders: codersOf(o.ends.store),
+		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store,
+		Coders:   codersOf(o.ends.store),
 		WrapConn: o.record, OnSession: facts,
 	})
 }
@@ -146,7 +148,7 @@ func (o *opener) transports() map[string]streamer.Transport {
 
 func (o *opener) record(c net.Conn) net.Conn { return o.rec.Conn(c) }
 
-// facts notes what was agreed on a session beside its hello.
+// facts notes what was agreed on a session next to its hello.
 func facts(f negotiate.Facts, c net.Conn) {
 	if conn, ok := netconn.As[*pcapng.RecordedConn](c); ok {
 		if b, err := json.Marshal(f); err == nil {
@@ -155,7 +157,7 @@ func facts(f negotiate.Facts, c net.Conn) {
 	}
 }
 
-// pair starts two proxies, one at each end of the link, and gives the URL of the near one. The far one has a store of its own.
+// pair starts two proxies, one at each end of the link, and returns the URL of the near one. The far one has a store of its own.
 func (o *opener) pair(ctx context.Context, server string) (string, error) {
 	far, err := o.proxy(ctx, server, newStore(), nil)
 	if err != nil {
@@ -180,7 +182,7 @@ func (o *opener) pair(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := near.Linked(ctx); err != nil { // calls would go plainly until then
+	if err := near.Linked(ctx); err != nil { // calls would be plain until then
 		return "", err
 	}
 	return "http://" + near.Addrs()["http"].String() + peer.EchoPath, nil
@@ -192,7 +194,8 @@ func (o *opener) proxy(ctx context.Context, upstream string, store ctxstore.Stor
 	if err != nil {
 		return nil, err
 	}
-	cfg := proxy.Config{Upstream: u, Store: store, Coders: codersOf(store), Transports: transports, Clock: o.clock, Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
+	cfg := proxy.Config{Upstream: u, Store: store, Coders: codersOf(store), Transports: transports, Clock: o.clock,
+		Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
 	if cfg.Listen, err = listen(ctx); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/internal/demo"
 )
 
-// TestSoakTourTimes: each session of the tour takes its octets by bandwidth and its round trips, by its own counts, within a tenth, and hhfr is faster than SOAP on thin links.
+// TestSoakTourTimes: each session of the tour takes its bytes by bandwidth and its round trips, by
+// its own counts, within a tenth, and hhfr is faster than SOAP on thin links.
 func TestSoakTourTimes(t *testing.T) {
 	messages, err := demo.Builtin()
 	require.NoError(t, err)

@@ -15,59 +15,65 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// The ways to the server, in the order in which the tour goes them.
+// The paths to the server, in the order of the tour.
 const (
-	// SOAP is plain SOAP over one connection that is kept.
+	// SOAP is plain SOAP over one kept connection.
 	SOAP = "soap"
 	// Stream is a client that negotiates and streams.
 	Stream = "stream"
-	// Again is the same between ends that have met: they know the shapes.
+	// Again is the same between peers that have met: they know the shapes.
 	Again = "again"
-	// Pair is plain SOAP at both ends, and a pair of proxies that have not met around the link.
+	// Pair is plain SOAP at both ends, and a pair of proxies around the link that have not met.
 	Pair = "pair"
 )
 
 // Ways are all of them.
 var Ways = []string{SOAP, Stream, Again, Pair}
 
-// SessionRun is one session over the link. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+// SessionRun is one session over the link. Times are those of the link, in milliseconds; bytes are those
+// on the link, with 40 for the headers of each packet.
 type SessionRun struct {
-	Name        string  `json:"name"`                 // soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of proxies)
-	Messages    int     `json:"messages"`             // requests, each with its reply, one after the other
-	Millis      float64 `json:"ms"`                   // of the whole session, connections and negotiation included
-	Expected    float64 `json:"expected_ms"`          // octets by bandwidth, and round trips
-	RoundTrips  int     `json:"round_trips"`          // of connections, negotiation, hello and messages
-	Connections int     `json:"connections"`          // over the link
-	Sent        int64   `json:"sent_octets"`          // to the server
-	Received    int64   `json:"received_octets"`      // from it
-	Speed       float64 `json:"speed"`                // how many times faster than the link the clock ran
-	CPU         float64 `json:"cpu_share"`            // of the time, as lived through, that this process computed; -1 where the system does not tell
-	BreakEven   int     `json:"break_even,omitempty"` // after so many messages it was faster than soap, and stayed so; left out: never
-	Capture     string  `json:"capture,omitempty"`    // file with what went over the link
-	Octets      string  `json:"octets,omitempty"`     // folder with the octets of the stream alone
-	Found       int     `json:"found,omitempty"`      // messages in the capture that are as they were sent
-	Rebuilt     int     `json:"rebuilt,omitempty"`    // the same from the octets of the stream and the store
-	Same        bool    `json:"same"`                 // what came back, was found and was rebuilt is what was sent
+	// soap (one kept connection), stream, again (a stream of peers that have met) or pair (of
+	// proxies)
+	Name        string  `json:"name"`
+	Messages    int     `json:"messages"`        // requests, each with its reply, one after the other
+	Millis      float64 `json:"ms"`              // of the whole session, connections and negotiation included
+	Expected    float64 `json:"expected_ms"`     // bytes by bandwidth, and round trips
+	RoundTrips  int     `json:"round_trips"`     // of connections, negotiation, hello and messages
+	Connections int     `json:"connections"`     // over the link
+	Sent        int64   `json:"sent_octets"`     // to the server
+	Received    int64   `json:"received_octets"` // from it
+	Speed       float64 `json:"speed"`           // how many times faster than the link the clock ran
+	// share of the run's time that this process computed; -1 if the system does not report it
+	CPU float64 `json:"cpu_share"`
+	// number of messages after which it was faster than soap, and stayed so; left out: never
+	BreakEven int    `json:"break_even,omitempty"`
+	Capture   string `json:"capture,omitempty"` // file with what went over the link
+	Octets    string `json:"octets,omitempty"`  // folder with the bytes of the stream alone
+	Found     int    `json:"found,omitempty"`   // messages in the capture that are as they were sent
+	Rebuilt   int    `json:"rebuilt,omitempty"` // the same from the bytes of the stream and the store
+	Same      bool   `json:"same"`              // what came back, was found and was rebuilt is what was sent
 
-	each []time.Duration // when each message was done
+	each []time.Duration // time at which each message ended
 }
 
-// Off is how far the session's time is from what was expected, as a share of that.
+// Off is the difference between the session's time and the expected one, as a share of that.
 func (w SessionRun) Off() float64 { return (w.Millis - w.Expected) / w.Expected }
 
-// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and computing no more than [MaxCPU].
+// Good reports whether the time is that of the link: within [MaxOff] of the expected one, and
+// computing no more than [MaxCPU].
 func (w SessionRun) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
 
 const (
-	// rounds is how often the messages go over the link: the first time a stream sends shapes, then
-	// it does not.
+	// rounds is the number of times that the messages go over the link: a stream sends shapes the
+	// first time only.
 	rounds = 2
-	// tries is how often a session is lived through that is not good: other work on the machine may
-	// have come between.
+	// tries is the maximum number of runs of a session that is not good: other work on the machine
+	// may have interfered.
 	tries = 3
 )
 
-// ways lives through all ways.
+// ways runs all sessions.
 func (t *tour) ways(ctx context.Context) error {
 	if len(t.sample) == 0 {
 		return nil
@@ -92,7 +98,7 @@ func (t *tour) ways(ctx context.Context) error {
 	return nil
 }
 
-// breakEven is after how many messages a way is faster, and stays so; 0: never.
+// breakEven is the number of messages after which a way is faster, and stays so; 0: never.
 func breakEven(soap, way []time.Duration) int {
 	n := len(way)
 	for n > 0 && way[n-1] < soap[n-1] {
@@ -104,14 +110,14 @@ func breakEven(soap, way []time.Duration) int {
 	return n + 1
 }
 
-// lived is a way, and what is left of it.
+// lived is a run, and its results.
 type lived struct {
 	SessionRun
 	capture bytes.Buffer
 	ends    *ends
 }
 
-// lived lives through a way, again if need be.
+// lived runs a session, again if need be.
 func (t *tour) lived(ctx context.Context, name string) (l *lived, err error) {
 	speed := t.Speed
 	for range tries {
@@ -127,7 +133,7 @@ func (t *tour) lived(ctx context.Context, name string) (l *lived, err error) {
 	return l, err
 }
 
-// live opens a link and a way over it, sends the messages one after the other, and counts.
+// live opens a link and a path over it, sends the messages one after the other, and counts.
 func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, error) {
 	ticks := clock.Scaled(speed)
 	line, err := link.Relay(ticks, t.report.link)
@@ -169,7 +175,7 @@ func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, er
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// send sends one message and looks at what comes back.
+// send sends one message and checks its reply.
 func (l *lived) send(ctx context.Context, o *opener, m TourMessage) error {
 	head, err := sender.RequestHead(peer.EchoPath, m.Body, "", nil)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package facing puts two engines of reliable datagrams before each other, with nothing between
-// them but the bytes of datagrams: what the engine costs alone, for tests and comparisons.
+// Package facing connects two engines of reliable datagrams with nothing between them but the bytes
+// of datagrams: the cost of the engine alone, for tests and comparisons.
 package facing
 
 import (
@@ -12,20 +12,20 @@ import (
 // Pair is two engines half a millisecond apart, each with an application that commits at once. Not
 // safe for concurrent use.
 type Pair struct {
-	// Drop has every so many datagrams lost; 0: none.
+	// Drop loses every Drop-th datagram; 0: none.
 	Drop int
 
 	now       time.Time
 	ends      [2]*arq.Engine
-	datagrams [2][][]byte // on their way to that end
+	datagrams [2][][]byte // in transit to that end
 	spare     [][]byte
 	parsed    window.Packet
 	commits   []uint64
-	done      uint64 // acknowledged at end 0
+	done      uint64 // number acknowledged at end 0
 	sent      int
 }
 
-// New makes one of two engines of the same configuration. Errors: those of [arq.New].
+// New creates a pair of two engines of the same configuration. Errors: those of [arq.New].
 func New(cfg arq.Config) (*Pair, error) {
 	p := &Pair{now: time.Unix(0, 0)}
 	for i := range p.ends {
@@ -37,13 +37,13 @@ func New(cfg arq.Config) (*Pair, error) {
 	return p, nil
 }
 
-// Carry sends n messages from one end to the other and lets time pass until all are done: each is
-// accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors:
-// those of [arq.Engine.Step], and of datagrams that are none.
+// Carry sends n messages from one end to the other and lets time pass until all are committed: each
+// is accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors:
+// those of [arq.Engine.Step], and of invalid datagrams.
 func (p *Pair) Carry(message []byte, n int) error {
 	goal := p.done + uint64(n)
 	for p.done < goal {
-		for n > 0 && p.step(0, arq.Event{Kind: arq.Send, Message: message}) == nil { // else it is full
+		for n > 0 && p.step(0, arq.Event{Kind: arq.Send, Message: message}) == nil { // otherwise it is full
 			n--
 		}
 		if err := p.turn(); err != nil {
@@ -53,7 +53,7 @@ func (p *Pair) Carry(message []byte, n int) error {
 	return nil
 }
 
-// turn lets half a millisecond pass: what is on its way arrives, then both ends send.
+// turn lets half a millisecond pass: what is in transit arrives, then both ends send.
 func (p *Pair) turn() error {
 	p.now = p.now.Add(500 * time.Microsecond)
 	for end := range p.ends {

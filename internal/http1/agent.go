@@ -9,7 +9,7 @@ import (
 
 const module = "github.com/hhfr/hhfr"
 
-// agent is what requests of this module call themselves.
+// agent is the User-Agent of this module's requests.
 var agent = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -26,7 +26,7 @@ var agent = sync.OnceValue(func() string {
 	return "hhfr/" + release(version)
 })
 
-// release is a version as others are to see it: what lies between two releases is devel.
+// release is a version for others to see: anything between two releases is devel.
 func release(version string) string {
 	if !strings.HasPrefix(version, "v") || strings.Count(version, "-") > 1 || strings.ContainsRune(version, '+') {
 		return "devel"
@@ -34,7 +34,7 @@ func release(version string) string {
 	return version
 }
 
-// NameAgent gives a request its User-Agent, unless it has one, in whatever case.
+// NameAgent sets the User-Agent of a request, unless it has one, in any case.
 func NameAgent(fields http.Header) {
 	for name := range fields {
 		if strings.EqualFold(name, "User-Agent") {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Body takes the raw octets behind a head and gives those of the entity. The caller hands each octet in once, in order:
+// Body takes the raw bytes after a head and returns those of the entity. The caller passes each
+// byte once, in order:
 //
 //	for len(p) > 0 && !b.Done() {
 //		entity, n, err := b.Write(p)
@@ -14,12 +15,13 @@ import (
 //		p = p[n:]
 //	}
 //
-// p[:n] are the raw octets. What is left when it is done belongs to the next message. A Body holds no more than one chunk line or trailer
-// section, and the framing if [Body.Record] was called.
+// p[:n] are the raw bytes. Bytes that are left when it is done belong to the next message. A Body
+// holds no more than one chunk line or trailer section, and the framing if [Body.Record] was
+// called.
 type Body struct {
 	kind     Kind
 	state    bodyState
-	left     int64 // octets left of the length or chunk
+	left     int64 // bytes left of the length or chunk
 	line     []byte
 	trailer  []byte
 	raw      int64
@@ -31,8 +33,8 @@ type Body struct {
 	parts    []FramingPart
 }
 
-// FramingPart is a piece of a chunked body that is not entity: chunk lines, line ends, the trailer section. It stands in front of the
-// entity's octet At.
+// FramingPart is a part of a chunked body that is not entity: chunk lines, line ends, the trailer
+// section. It precedes the entity's byte At.
 type FramingPart struct {
 	At     int64
 	Octets []byte
@@ -67,11 +69,13 @@ func NewBody(f Framing) *Body {
 	return b
 }
 
-// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw octets back. It is called before the first Write.
+// Record makes the body record its framing, so that [Body.AppendRaw] restores the raw bytes. It is
+// called before the first Write.
 func (b *Body) Record() { b.record = true }
 
-// Write takes octets from the front of p: consumed of them, all of p unless the body ends in it or entity follows. entity, a piece of
-// p[:consumed], is the end of what was consumed, or empty. An error, which stays, is [Malformed] or [TooLarge] and has the raw offset.
+// Write takes bytes from the front of p: consumed is their number, all of p unless the body ends in
+// it or entity follows. entity, a part of p[:consumed], is the end of what was consumed, or empty.
+// An error, which is permanent, is [Malformed] or [TooLarge] and has the raw offset.
 func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
 	for consumed < len(p) && b.state != bodyDone && b.err == nil && len(entity) == 0 {
 		n := 0
@@ -94,7 +98,7 @@ func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
 	return entity, consumed, b.err
 }
 
-// take cuts entity octets from p.
+// take cuts entity bytes from p.
 func (b *Body) take(p []byte) []byte {
 	if b.kind == UntilClose {
 		return p
@@ -109,7 +113,7 @@ func (b *Body) take(p []byte) []byte {
 	return p[:n]
 }
 
-// chunkEnd takes the line end behind a chunk: CR LF or LF.
+// chunkEnd takes the line end after a chunk: CR LF or LF.
 func (b *Body) chunkEnd(p []byte) int {
 	switch {
 	case p[0] == '\n':
@@ -154,7 +158,7 @@ func (b *Body) framingLine(p []byte) int {
 	return n
 }
 
-// chunkLine reads a chunk's size (RFC 9112, section 7.1); extensions are passed over.
+// chunkLine reads a chunk's size (RFC 9112, section 7.1); extensions are skipped.
 func (b *Body) chunkLine(line []byte) bool {
 	size, n := int64(0), 0
 	for ; n < len(line); n++ {
@@ -182,7 +186,7 @@ func (b *Body) chunkLine(line []byte) bool {
 
 func (b *Body) fail(c Code, what string) { b.err = &Error{Code: c, At: b.raw, What: what} }
 
-// keep records octets of the framing.
+// keep records bytes of the framing.
 func (b *Body) keep(p []byte) {
 	if len(p) == 0 || b.given {
 		return
@@ -201,7 +205,8 @@ func (b *Body) keep(p []byte) {
 // Done reports whether the body is whole; a body until close never is before [Body.Close].
 func (b *Body) Done() bool { return b.state == bodyDone }
 
-// Close says that no more octets come: nil if the body is whole, else its error, or [ErrIncomplete] with the raw offset.
+// Close reports the end of the input: nil if the body is whole, otherwise its error, or
+// [ErrIncomplete] with the raw offset.
 func (b *Body) Close() error {
 	switch {
 	case b.err != nil:
@@ -214,7 +219,7 @@ func (b *Body) Close() error {
 	return nil
 }
 
-// Left is how many entity octets a body of known length still lacks; 0 for other kinds.
+// Left is the number of entity bytes that a body of known length still lacks; 0 for other kinds.
 func (b *Body) Left() int64 {
 	if b.kind != Length {
 		return 0
@@ -222,7 +227,7 @@ func (b *Body) Left() int64 {
 	return b.left
 }
 
-// Skip passes over n entity octets of a body of known length that are lost; at most those left.
+// Skip skips n entity bytes of a body of known length that are lost; at most those left.
 func (b *Body) Skip(n int64) {
 	n = min(n, b.Left())
 	b.left -= n
@@ -233,13 +238,15 @@ func (b *Body) Skip(n int64) {
 	}
 }
 
-// Sizes are the octets taken so far, and those of them that were entity.
+// Sizes are the bytes taken so far, and those of them that were entity.
 func (b *Body) Sizes() (raw, entity int64) { return b.raw, b.entity }
 
-// Trailer is the trailer section as received, its empty line included; nil if the body is not chunked or not there yet.
+// Trailer is the trailer section as received, its empty line included; nil if the body is not
+// chunked or its trailer has not arrived yet.
 func (b *Body) Trailer() []byte { return b.trailer }
 
-// Framing is what [Body.Record] recorded, and whether it is all: beyond 1 MiB a recording is given up.
+// Framing returns what [Body.Record] recorded, and whether it is complete: beyond 1 MiB a recording
+// is abandoned.
 func (b *Body) Framing() ([]FramingPart, bool) { return b.parts, b.record && !b.given }
 
 // AppendRaw appends the raw body to dst: the entity with the recorded framing around it.

@@ -18,7 +18,8 @@ func TestFraming(t *testing.T) {
 	}{
 		{head: req, want: http1.Framing{Kind: http1.NoBody}},
 		{head: req + "content-length: 5\r\n", want: http1.Framing{Kind: http1.Length, Length: 5}},
-		{head: req + "Content-Length: 5, 5\r\n", want: http1.Framing{Kind: http1.Length, Length: 5, Doubts: []http1.Doubt{http1.RepeatedLength}}},
+		{head: req + "Content-Length: 5, 5\r\n",
+			want: http1.Framing{Kind: http1.Length, Length: 5, Doubts: []http1.Doubt{http1.RepeatedLength}}},
 		{head: req + "Content-Length: 5\r\nContent-Length: 6\r\n", code: http1.Conflict},
 		{head: req + "Content-Length: -1\r\n", code: http1.Malformed},
 		{head: req + "Content-Length: +1\r\n", code: http1.Malformed},
@@ -26,14 +27,18 @@ func TestFraming(t *testing.T) {
 		{head: req + "Content-Length:\r\n", code: http1.Malformed},
 		{head: req + "Content-Length: 18446744073709551615\r\n", code: http1.Malformed},
 		{head: req + "Transfer-Encoding: Chunked\r\n", want: http1.Framing{Kind: http1.Chunked}},
-		{head: req + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", want: http1.Framing{Kind: http1.Chunked, Doubts: []http1.Doubt{http1.BothLengths}}},
-		{head: req + "Transfer-Encoding: gzip, chunked\r\n", want: http1.Framing{Kind: http1.Chunked, Doubts: []http1.Doubt{http1.UnknownCoding}}},
+		{head: req + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+			want: http1.Framing{Kind: http1.Chunked, Doubts: []http1.Doubt{http1.BothLengths}}},
+		{head: req + "Transfer-Encoding: gzip, chunked\r\n",
+			want: http1.Framing{Kind: http1.Chunked, Doubts: []http1.Doubt{http1.UnknownCoding}}},
 		{head: req + "Transfer-Encoding: chunked, gzip\r\n", code: http1.Conflict},
 		{head: req + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", code: http1.Conflict},
 		{head: req + "Transfer-Encoding: xchunked\r\n", code: http1.Conflict},
-		{head: "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", want: http1.Framing{Kind: http1.Chunked, Doubts: []http1.Doubt{http1.OldVersion}}},
+		{head: "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n",
+			want: http1.Framing{Kind: http1.Chunked, Doubts: []http1.Doubt{http1.OldVersion}}},
 		{head: rep, want: http1.Framing{Kind: http1.UntilClose}},
-		{head: rep + "Transfer-Encoding: gzip\r\n", want: http1.Framing{Kind: http1.UntilClose, Doubts: []http1.Doubt{http1.UnknownCoding}}},
+		{head: rep + "Transfer-Encoding: gzip\r\n",
+			want: http1.Framing{Kind: http1.UntilClose, Doubts: []http1.Doubt{http1.UnknownCoding}}},
 		{head: rep + "Content-Length: 7\r\n", method: "HEAD", want: http1.Framing{Kind: http1.NoBody}},
 		{head: rep + "Content-Length: 7\r\n", method: "CONNECT", want: http1.Framing{Kind: http1.Tunnel}},
 		{head: "HTTP/1.1 204 No\r\nContent-Length: 7\r\n", want: http1.Framing{Kind: http1.NoBody}},
@@ -64,7 +69,8 @@ var bodies = []struct {
 	code                      http1.Code
 }{
 	{in: "5\r\nhello\r\n0\r\n\r\nGET", entity: "hello", trailer: "\r\n", rest: "GET"},
-	{in: "05;a=\"b\"\r\nhello\r\n1 \r\n!\r\n000\r\nA: b\r\n c\r\n\r\n", entity: "hello!", trailer: "A: b\r\n c\r\n\r\n"},
+	{in: "05;a=\"b\"\r\nhello\r\n1 \r\n!\r\n000\r\nA: b\r\n c\r\n\r\n", entity: "hello!",
+		trailer: "A: b\r\n c\r\n\r\n"},
 	{in: "3\nabc\nA\n0123456789\n0\n\n", entity: "abc0123456789", trailer: "\n"},
 	{in: "0\r\n\r\n", trailer: "\r\n"},
 	{in: "\r\n", code: http1.Malformed},
@@ -76,7 +82,7 @@ var bodies = []struct {
 	{in: "2\r\nab\r\r\n", entity: "ab", code: http1.Malformed},
 }
 
-// decode writes in to a body by pieces of step octets.
+// decode writes in to a body in steps of step bytes.
 func decode(b *http1.Body, in []byte, step int) (entity []byte, rest int, err error) {
 	at := 0
 	for at < len(in) && !b.Done() {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// AppendRequestLine appends a request line, exactly as given. A part that would break the line is [Invalid].
+// AppendRequestLine appends a request line, exactly as given. A part that would break the line is
+// [Invalid].
 func AppendRequestLine(dst []byte, method, target, version string) ([]byte, error) {
 	line := method + " " + target + " " + version
 	if !IsRequestLine([]byte(line)) || breaks(line) || strings.ContainsAny(target, " \t") {
@@ -15,7 +16,8 @@ func AppendRequestLine(dst []byte, method, target, version string) ([]byte, erro
 	return append(append(dst, line...), "\r\n"...), nil
 }
 
-// AppendStatusLine appends a status line, exactly as given. A part that would break the line is [Invalid].
+// AppendStatusLine appends a status line, exactly as given. A part that would break the line is
+// [Invalid].
 func AppendStatusLine(dst []byte, version string, status int, reason string) ([]byte, error) {
 	line := version + " " + strconv.Itoa(status) + " " + reason
 	if !IsStatusLine([]byte(line)) || breaks(line) {
@@ -24,8 +26,8 @@ func AppendStatusLine(dst []byte, version string, status int, reason string) ([]
 	return append(append(dst, line...), "\r\n"...), nil
 }
 
-// AppendField appends a field line, name and value exactly as given; the name keeps its case. A name that is no token, or a value with a line end or NUL in
-// it, is [Invalid].
+// AppendField appends a field line, name and value exactly as given; the name keeps its case. A
+// name that is no token, or a value with a line end or NUL in it, is [Invalid].
 func AppendField(dst []byte, name, value string) ([]byte, error) {
 	if !IsToken([]byte(name)) || breaks(value) {
 		return dst, &Error{Code: Invalid, At: int64(len(dst)), What: "field " + strconv.Quote(name)}
@@ -49,8 +51,8 @@ func AppendChunk(dst, p []byte) []byte {
 // AppendLastChunk appends the last chunk and an empty trailer section.
 func AppendLastChunk(dst []byte) []byte { return append(dst, "0\r\n\r\n"...) }
 
-// AppendEdited appends the head h to dst as received, but for two things: fields for which drop (nil: none) reports true are left out, and
-// add, whole field lines, stands before the empty line.
+// AppendEdited appends the head h to dst as received, with two exceptions: fields for which drop
+// (nil: none) reports true are left out, and add, whole field lines, precedes the empty line.
 func AppendEdited(dst []byte, h *Head, drop func(Field) bool, add []byte) []byte {
 	at := h.before + bytes.IndexByte(h.Octets[h.before:], '\n') + 1
 	dst = append(dst, h.Octets[:at]...)

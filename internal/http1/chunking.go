@@ -10,22 +10,22 @@ import (
 
 var errChunking = &Error{Code: Malformed, What: "line of chunks"}
 
-// Chunking is how a chunked body was cut, such that a line can say it.
+// Chunking is how a chunked body was cut, in a form that fits a line.
 type Chunking struct {
 	regular bool
 	upper   bool       // digits of sizes
-	sizes   []chunkRun // regular: of all chunks but the last
+	sizes   []chunkRun // for a regular body: of all chunks except the last
 	parts   []FramingPart
 }
 
-// chunkRun is so many chunks of one size.
+// chunkRun is a number of chunks of one size.
 type chunkRun struct{ size, times int64 }
 
-// maxChunks bounds the chunks that a line may stand for.
+// maxChunks bounds the number of chunks in one line.
 const maxChunks = 1 << 20
 
-// ChunkingLine says in a line how a chunked body of this entity was framed; raw is the body as received. The
-// line is that of docs/proxy.md, section 3.
+// ChunkingLine describes in a line how a chunked body of this entity was framed; raw is the body as
+// received. The line is that of docs/proxy.md, section 3.
 func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
 	for _, upper := range []bool{false, true} {
 		g := regular(entity, parts, upper)
@@ -57,7 +57,8 @@ func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
 	return "=f:" + base64.RawStdEncoding.EncodeToString(all) + "\n"
 }
 
-// regular is the framing of chunks without anything beside their sizes, cut as parts say; nil if it cannot be that.
+// regular is the framing of chunks with nothing beside their sizes, cut as parts say; nil if it
+// cannot be regular.
 func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
 	g := &Chunking{regular: true, upper: upper}
 	at := int64(0)
@@ -77,7 +78,8 @@ func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
 	return g
 }
 
-// ParseChunking reads such a line; nil: it is empty, and the body is no chunked one. Errors: Malformed.
+// ParseChunking parses such a line; nil: it is empty, and the body is not chunked. Errors:
+// Malformed.
 func ParseChunking(line []byte) (*Chunking, error) {
 	if string(line) == "\n" {
 		return nil, nil
@@ -152,7 +154,7 @@ func (f *Chunking) AppendTo(dst, entity []byte) []byte {
 	for _, r := range f.sizes {
 		for range r.times {
 			if r.size >= int64(len(entity)) {
-				break // more than the entity has: what is left is the last chunk
+				break // more than the entity has: the rest is the last chunk
 			}
 			chunk(entity[:r.size])
 			entity = entity[r.size:]

@@ -2,19 +2,20 @@ package http1
 
 import "fmt"
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
-	// Incomplete: more octets are needed.
+	// Incomplete: more bytes are needed.
 	Incomplete Code = iota + 1
 	// TooLarge: a head, a chunk line or a trailer section is above its limit.
 	TooLarge
-	// Malformed: the octets are no HTTP/1.x.
+	// Malformed: the bytes are no HTTP/1.x.
 	Malformed
-	// Conflict: the framing fields contradict each other, so that two readers could see two messages (RFC 9112, section 11.2).
+	// Conflict: the framing fields contradict each other, so that two readers could see two
+	// messages (RFC 9112, section 11.2).
 	Conflict
-	// Invalid: a part handed to an append function cannot stand in a head.
+	// Invalid: a value passed to an append function cannot be part of a head.
 	Invalid
 )
 
@@ -25,11 +26,12 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// ErrIncomplete is what [ParseHead] and [Body.Close] return when the input ends too early; compare with errors.Is.
+// ErrIncomplete is returned by [ParseHead] and [Body.Close] when the input ends too early; compare
+// with errors.Is.
 var ErrIncomplete error = &Error{Code: Incomplete}
 
-// Error is the error of this package. At is an octet offset: into the head for [ParseHead] and the framing functions, into the raw body for
-// [Body]. What says which part was being read.
+// Error is the error of this package. At is a byte offset: into the head for [ParseHead] and the
+// framing functions, into the raw body for [Body]. What names the part that was being read.
 type Error struct {
 	Code Code
 	At   int64
@@ -39,7 +41,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := ""
-	if e.Code != Invalid { // what is handed in is nowhere yet
+	if e.Code != Invalid { // a passed value has no offset
 		s = fmt.Sprintf("http offset %d: ", e.At)
 	}
 	if e.What != "" {
@@ -55,5 +57,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap is the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

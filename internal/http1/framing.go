@@ -8,23 +8,24 @@ import (
 	"strings"
 )
 
-// Kind says how the end of a body is found.
+// Kind is how the end of a body is found.
 type Kind uint8
 
 const (
 	// NoBody: the message ends with its head.
 	NoBody Kind = iota
-	// Length: Content-Length octets follow.
+	// Length: Content-Length bytes follow.
 	Length
 	// Chunked: chunks and a trailer section follow.
 	Chunked
 	// UntilClose: the body ends with the connection; replies only.
 	UntilClose
-	// Tunnel: what follows is no HTTP: the octets behind a 101, or behind a 2xx to CONNECT.
+	// Tunnel: the rest is not HTTP: the bytes after a 101, or after a 2xx to CONNECT.
 	Tunnel
 )
 
-var kindNames = map[Kind]string{NoBody: "none", Length: "length", Chunked: "chunked", UntilClose: "until close", Tunnel: "tunnel"}
+var kindNames = map[Kind]string{NoBody: "none", Length: "length", Chunked: "chunked", UntilClose: "until close",
+	Tunnel: "tunnel"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -53,26 +54,30 @@ const (
 )
 
 var doubtNames = map[Doubt]string{
-	BothLengths: "both Transfer-Encoding and Content-Length", RepeatedLength: "repeated Content-Length", OldVersion: "Transfer-Encoding in HTTP/1.0",
-	UnknownCoding: "unknown transfer coding", SpaceBeforeColon: "white space before a colon", OddName: "field name is no token",
-	Fold: "folded field", BareLF: "line end without CR", ControlOctet: "control octet",
+	BothLengths: "both Transfer-Encoding and Content-Length", RepeatedLength: "repeated Content-Length",
+	OldVersion:    "Transfer-Encoding in HTTP/1.0",
+	UnknownCoding: "unknown transfer coding", SpaceBeforeColon: "white space before a colon",
+	OddName: "field name is no token",
+	Fold:    "folded field", BareLF: "line end without CR", ControlOctet: "control octet",
 }
 
 func (d Doubt) String() string { return doubtNames[d] }
 
-// Framing says where the body behind a head ends. Length counts octets, for Kind [Length] only. Doubts are in no particular order, each once;
-// a front end that passes a message on to a reader it does not know refuses one with doubts.
+// Framing is where the body after a head ends. Length counts bytes, for Kind [Length] only. Doubts
+// are in no particular order, each once; a front end that passes messages on to an unknown reader
+// rejects those with doubts.
 type Framing struct {
 	Kind   Kind
 	Length int64
 	Doubts []Doubt
 }
 
-// RequestFraming finds the framing of a request's body (RFC 9112, section 6.3). Contradictions are [Conflict], values that are no
-// length [Malformed].
+// RequestFraming returns the framing of a request's body (RFC 9112, section 6.3). Contradictions
+// are [Conflict], values that are no length [Malformed].
 func RequestFraming(h *Head) (Framing, error) { return framing(h, Framing{Kind: NoBody}) }
 
-// ReplyFraming finds the framing of the body of the reply to a request of this method ("" if that is not known).
+// ReplyFraming returns the framing of the body of the reply to a request of this method ("" if that
+// is not known).
 func ReplyFraming(h *Head, method string) (Framing, error) {
 	status := h.Status()
 	switch {
@@ -102,7 +107,7 @@ func framing(h *Head, f Framing) (Framing, error) {
 	return f, nil
 }
 
-// transferCoding is section 6.3, items 3 and 4.
+// transferCoding implements section 6.3, items 3 and 4.
 func (f *Framing) transferCoding(h *Head, both bool) error {
 	if both {
 		f.Doubts = append(f.Doubts, BothLengths)
@@ -119,7 +124,7 @@ func (f *Framing) transferCoding(h *Head, both bool) error {
 		switch c {
 		case "chunked":
 			chunked++
-		case "identity": // RFC 2616; long gone, still sent
+		case "identity": // RFC 2616; obsolete, still sent
 		default:
 			if !slices.Contains(f.Doubts, UnknownCoding) {
 				f.Doubts = append(f.Doubts, UnknownCoding)
@@ -159,7 +164,7 @@ func contentLength(h *Head) (length int64, times int, err error) {
 	return length, times, nil
 }
 
-// lineDoubts looks at the head's lines.
+// lineDoubts checks the head's lines.
 func lineDoubts(h *Head) []Doubt {
 	seen := map[Doubt]bool{}
 	for _, f := range h.fields {

@@ -31,7 +31,8 @@ func FuzzHead(f *testing.F) {
 			}
 		}
 		raw = append(raw, in[len(raw):n]...)
-		if !bytes.Equal(raw, in[:n]) || !bytes.Equal(h.Octets, in[:n]) || !bytes.Equal(http1.AppendEdited(nil, &h, nil, nil), in[:n]) {
+		if !bytes.Equal(raw, in[:n]) || !bytes.Equal(h.Octets, in[:n]) ||
+			!bytes.Equal(http1.AppendEdited(nil, &h, nil, nil), in[:n]) {
 			t.Fatalf("not the same octets: %q", raw)
 		}
 		if tail := in[len(raw)-1]; tail != '\n' {

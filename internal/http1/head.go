@@ -1,9 +1,11 @@
-// Package http1 reads and writes HTTP/1.x heads and bodies as they are on the wire (RFC 9112) and loses no octet: field names keep their
-// case, fields their order and repeats, lines their ends and folds, chunks their extensions and trailers. It owns no socket and no clock.
+// Package http1 reads and writes HTTP/1.x heads and bodies as they are on the wire (RFC 9112) and
+// loses no byte: field names keep their case, fields their order and repeats, lines their ends and
+// folds, chunks their extensions and trailers. It owns no socket and no clock.
 //
-// [ParseHead] finds a head, [RequestFraming] and [ReplyFraming] say where the body behind it ends, [Body] takes the body's octets as they
-// come and gives the entity. Ambiguities that request smuggling lives on are reported ([Framing.Doubts]) or refused ([Conflict]).
-// Nothing in it is safe for concurrent use of one value; values may be read concurrently.
+// [ParseHead] finds a head, [RequestFraming] and [ReplyFraming] return where the body after it
+// ends, [Body] takes the body's bytes as they arrive and returns the entity. Ambiguities that
+// enable request smuggling are reported ([Framing.Doubts]) or rejected ([Conflict]). One value must
+// not be used concurrently, except that values may be read concurrently.
 package http1
 
 import (
@@ -11,8 +13,9 @@ import (
 	"strings"
 )
 
-// Field is one field of a head; its slices alias the head's octets. Value has no white space around it; a folded value (obs-fold) still
-// holds its line ends, see [Field.Unfolded]. Raw is the whole line or lines, line end included.
+// Field is one field of a head; its slices alias the head's bytes. Value has no white space around
+// it; a folded value (obs-fold) still has its line ends, see [Field.Unfolded]. Raw is the whole
+// line or lines, line end included.
 type Field struct {
 	Name, Value, Raw []byte
 }
@@ -35,20 +38,21 @@ func (f Field) Unfolded() []byte {
 	return bytes.Join(lines, []byte{' '})
 }
 
-// Head is a parsed head. Octets is everything from the first octet (empty lines before the start line included) to the end of the empty line;
-// all else aliases it.
+// Head is a parsed head. Octets is everything from the first byte (empty lines before the start
+// line included) to the end of the empty line; all else aliases it.
 type Head struct {
 	Octets []byte
 
 	start  []byte // start line without its end
-	before int    // octets before the start line
+	before int    // bytes before the start line
 	parts  [3][]byte
 	reply  bool
 	fields []Field
 }
 
-// ParseHead parses the head at the front of b and says how many octets it takes. A head above limit octets (0: [DefaultHeadLimit]) is
-// [TooLarge]; if b ends before the empty line, the error is [ErrIncomplete]. The head aliases b.
+// ParseHead parses the head at the front of b and returns its length in bytes. A head above limit
+// bytes (0: [DefaultHeadLimit]) is [TooLarge]; if b ends before the empty line, the error is
+// [ErrIncomplete]. The head aliases b.
 func ParseHead(b []byte, limit int) (Head, int, error) {
 	if limit <= 0 {
 		limit = DefaultHeadLimit
@@ -106,14 +110,15 @@ func ParseHead(b []byte, limit int) (Head, int, error) {
 	}
 }
 
-// fold widens the last field by the line of n octets at offset at.
+// fold widens the last field by the line of n bytes at offset at.
 func (h *Head) fold(in []byte, at, n int) {
 	f := &h.fields[len(h.fields)-1]
 	f.Raw = in[at-len(f.Raw) : at+n : at+n]
 	f.Value = bytes.Trim(f.Raw[bytes.IndexByte(f.Raw, ':')+1:], " \t\r\n")
 }
 
-// cutLine gives the line at the front of b without its end (CR LF or LF), and its length with it; 0 if there is no line end.
+// cutLine returns the line at the front of b without its end (CR LF or LF), and its length with it;
+// 0 if there is no line end.
 func cutLine(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -147,10 +152,11 @@ func (h *Head) IsReply() bool { return h.reply }
 // StartLine is the start line as received, without its line end.
 func (h *Head) StartLine() []byte { return h.start }
 
-// Before is what stands in front of the start line: empty lines.
+// Before is what precedes the start line: empty lines.
 func (h *Head) Before() []byte { return h.Octets[:h.before] }
 
-// Method, Target and Version are the parts of a request line; Method and Target are nil for a reply.
+// Method, Target and Version are the parts of a request line; Method and Target are nil for a
+// reply.
 func (h *Head) Method() []byte {
 	if h.reply {
 		return nil
@@ -191,10 +197,11 @@ func (h *Head) Reason() []byte {
 	return h.parts[2]
 }
 
-// Fields are all fields in their order. The caller does not change the slice.
+// Fields are all fields in their order. The caller must not change the slice.
 func (h *Head) Fields() []Field { return h.fields }
 
-// Get is the unfolded value of the first field of this name, case ignored, and whether there is one.
+// Get returns the unfolded value of the first field of this name, case ignored, and whether there
+// is one.
 func (h *Head) Get(name string) ([]byte, bool) {
 	for _, f := range h.fields {
 		if f.Is(name) {
@@ -215,7 +222,8 @@ func (h *Head) All(name string) [][]byte {
 	return vs
 }
 
-// Tokens are the members of the comma-separated list that all fields of this name make together, in lower case, without parameters and empty members.
+// Tokens are the members of the comma-separated list that all fields of this name make together, in
+// lower case, without parameters and empty members.
 func (h *Head) Tokens(name string) []string {
 	var ts []string
 	for _, v := range h.All(name) {

@@ -17,14 +17,18 @@ var heads = []struct {
 	fields []string // name, value, name, value …
 	doubts []http1.Doubt
 }{
-	{in: "POST /a HTTP/1.1\r\nHost: x\r\nSOAPAction: \"\"\r\n\r\n", start: [3]string{"POST", "/a", "HTTP/1.1"}, fields: []string{"Host", "x", "SOAPAction", `""`}},
-	{in: "HTTP/1.1 200 OK\r\nsid:  a b \t\r\nSID:\r\n\r\n", start: [3]string{"HTTP/1.1", "200", "OK"}, fields: []string{"sid", "a b", "SID", ""}},
+	{in: "POST /a HTTP/1.1\r\nHost: x\r\nSOAPAction: \"\"\r\n\r\n", start: [3]string{"POST", "/a", "HTTP/1.1"},
+		fields: []string{"Host", "x", "SOAPAction", `""`}},
+	{in: "HTTP/1.1 200 OK\r\nsid:  a b \t\r\nSID:\r\n\r\n", start: [3]string{"HTTP/1.1", "200", "OK"},
+		fields: []string{"sid", "a b", "SID", ""}},
 	{in: "HTTP/1.0 404\r\n\r\n", start: [3]string{"HTTP/1.0", "404", ""}},
 	{in: "HTTP/1.1 500 \r\n\r\n", start: [3]string{"HTTP/1.1", "500", ""}},
 	{in: "\r\n\nGET * HTTP/1.1\n\n", start: [3]string{"GET", "*", "HTTP/1.1"}, doubts: []http1.Doubt{http1.BareLF}},
-	{in: "GET /a b HTTP/1.1\r\nX: 1\r\n 2\r\n\t3\r\nY : z\r\n\r\n", start: [3]string{"GET", "/a b", "HTTP/1.1"}, fields: []string{"X", "1 2 3", "Y", "z"},
+	{in: "GET /a b HTTP/1.1\r\nX: 1\r\n 2\r\n\t3\r\nY : z\r\n\r\n", start: [3]string{"GET", "/a b", "HTTP/1.1"},
+		fields: []string{"X", "1 2 3", "Y", "z"},
 		doubts: []http1.Doubt{http1.SpaceBeforeColon, http1.Fold}},
-	{in: "M-SEARCH * HTTP/1.1\r\nA\x80B: \x00\r\n\r\n", start: [3]string{"M-SEARCH", "*", "HTTP/1.1"}, fields: []string{"A\x80B", "\x00"},
+	{in: "M-SEARCH * HTTP/1.1\r\nA\x80B: \x00\r\n\r\n", start: [3]string{"M-SEARCH", "*", "HTTP/1.1"},
+		fields: []string{"A\x80B", "\x00"},
 		doubts: []http1.Doubt{http1.OddName, http1.ControlOctet}},
 }
 
@@ -36,7 +40,8 @@ func TestParseHeadKeepsEveryOctet(t *testing.T) {
 		assert.Equal(t, len(tt.in), n)
 		assert.Equal(t, tt.in, string(h.Octets))
 		if h.IsReply() {
-			assert.Equal(t, tt.start, [3]string{string(h.Version()), string(h.Octets[len(h.Before())+9 : len(h.Before())+12]), string(h.Reason())})
+			assert.Equal(t, tt.start, [3]string{string(h.Version()),
+				string(h.Octets[len(h.Before())+9 : len(h.Before())+12]), string(h.Reason())})
 			assert.Nil(t, h.Method())
 		} else {
 			assert.Equal(t, tt.start, [3]string{string(h.Method()), string(h.Target()), string(h.Version())})
@@ -117,9 +122,12 @@ func TestAppendNeverBendsAndNeverBreaks(t *testing.T) {
 
 func TestLooksLikeStart(t *testing.T) {
 	for in, want := range map[string]bool{
-		"GET / HTTP/1.1\r\n": true, "POST /x": true, "HTTP/1.1 200": true, "HTTP/1.1 2": true, "\r\nGET / HTTP/1.0\n": true,
-		"": false, "GET": false, "\x16\x03\x01": false, "<a b='c'>": false, "HTTP/1.1": false, "GET /x y\r\n": false, "SSH-2.0-x\r\n": false,
-		"CONNECT a:1": true,
+		"GET / HTTP/1.1\r\n": true, "POST /x": true, "HTTP/1.1 200": true, "HTTP/1.1 2": true,
+		"\r\nGET / HTTP/1.0\n": true,
+		"":                     false, "GET": false, "\x16\x03\x01": false, "<a b='c'>": false, "HTTP/1.1": false,
+		"GET /x y\r\n":  false,
+		"SSH-2.0-x\r\n": false,
+		"CONNECT a:1":   true,
 	} {
 		assert.Equal(t, want, http1.LooksLikeStart([]byte(in)), "%q", in)
 	}

@@ -1,19 +1,21 @@
 package http1
 
-// DefaultHeadLimit is the longest head in octets if the caller states none: four times what common servers take, since SOAP heads carry tokens.
+// DefaultHeadLimit is the longest head in bytes if the caller sets none: four times the limit of
+// common servers, since SOAP heads carry tokens.
 const DefaultHeadLimit = 64 << 10
 
 // maxFields bounds the fields of one head; no real head comes near.
 const maxFields = 1024
 
-// maxChunkLine bounds a chunk-size line with its extensions, in octets.
+// maxChunkLine bounds a chunk-size line with its extensions, in bytes.
 const maxChunkLine = 4 << 10
 
-// maxTrailer bounds a trailer section, in octets.
+// maxTrailer bounds a trailer section, in bytes.
 const maxTrailer = DefaultHeadLimit
 
 // maxTokens bounds the transfer codings of one message.
 const maxTokens = 16
 
-// maxRecordedFraming bounds what [Body] records of a message's framing, in octets; beyond it the recording is given up.
+// maxRecordedFraming bounds what [Body] records of a message's framing, in bytes; beyond it the
+// recording is abandoned.
 const maxRecordedFraming = 1 << 20

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// IsStatusLine reports whether line, without its line end, is an HTTP/1.x status line (RFC 9112, section 4). The reason phrase and the space
-// before it may be missing.
+// IsStatusLine reports whether line, without its line end, is an HTTP/1.x status line (RFC 9112,
+// section 4). The reason phrase and the space before it may be missing.
 func IsStatusLine(line []byte) bool {
 	version, rest, ok := bytes.Cut(line, []byte{' '})
 	if !ok || !isVersion(version) {
@@ -16,20 +16,23 @@ func IsStatusLine(line []byte) bool {
 	return len(rest) >= 3 && digits(rest[:3]) && rest[0] != '0' && (len(rest) == 3 || rest[3] == ' ')
 }
 
-// IsRequestLine reports whether line, without its line end, is an HTTP/1.x request line (RFC 9112, section 3): a token, a target, a version.
+// IsRequestLine reports whether line, without its line end, is an HTTP/1.x request line (RFC 9112,
+// section 3): a token, a target, a version.
 func IsRequestLine(line []byte) bool {
 	first := bytes.IndexAny(line, " \t")
 	line = bytes.TrimRight(line, " \t")
 	last := bytes.LastIndexAny(line, " \t")
-	return first > 0 && last > first && IsToken(line[:first]) && isVersion(line[last+1:]) && len(trim(line[first:last])) > 0
+	return first > 0 && last > first && IsToken(line[:first]) && isVersion(line[last+1:]) &&
+		len(trim(line[first:last])) > 0
 }
 
 func isVersion(b []byte) bool {
 	return len(b) == 8 && string(b[:7]) == "HTTP/1." && b[7] >= '0' && b[7] <= '9'
 }
 
-// LooksLikeStart reports whether b begins with an HTTP/1.x start line, or with so much of one that what is missing can only be more of it:
-// whole status lines and request lines, and the beginning of a line of at most 8 KiB that is one so far.
+// LooksLikeStart reports whether b begins with an HTTP/1.x start line, or with a valid beginning of
+// one: whole status lines and request lines, and the beginning of a line of at most 8 KiB that is
+// valid so far.
 func LooksLikeStart(b []byte) bool {
 	b = bytes.TrimLeft(b[:min(len(b), 8<<10)], "\r\n")
 	if line, n := cutLine(b); n > 0 {
@@ -39,7 +42,8 @@ func LooksLikeStart(b []byte) bool {
 		return b[8] == ' '
 	}
 	method, rest, ok := bytes.Cut(b, []byte{' '})
-	return ok && len(method) <= 24 && IsToken(method) && len(rest) > 0 && (rest[0] == '/' || rest[0] == '*' || bytes.Contains(rest, []byte{':'}))
+	return ok && len(method) <= 24 && IsToken(method) && len(rest) > 0 &&
+		(rest[0] == '/' || rest[0] == '*' || bytes.Contains(rest, []byte{':'}))
 }
 
 // IsToken reports whether b is a token (RFC 9110, section 5.6.2).

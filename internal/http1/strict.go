@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// What follows is for whoever sends a message on in its own name, and must not pass on what two
-// readers could read in two ways. [ParseHead] is for those who give octets on as they came.
+// The functions below are for programs that send a message on in their own name, and must not pass
+// on what two readers could read differently. [ParseHead] is for those that pass bytes on
+// unchanged.
 
-// CheckFields refuses field lines that RFC 9112 has refused: a name that is no token, or has blanks
-// behind it (section 5.1), control characters in a value, a carriage return that ends no line
-// (section 2.2) among them (RFC 9110, section 5.5). Folds are none of that; [Field.Unfolded] takes
-// them away. Errors: Malformed.
+// CheckFields rejects field lines that RFC 9112 forbids: a name that is no token, or is followed by
+// blanks (section 5.1), control characters in a value, including a carriage return that ends no
+// line (section 2.2; RFC 9110, section 5.5). Folds are allowed; [Field.Unfolded] removes them.
+// Errors: Malformed.
 func CheckFields(h *Head) error {
 	for _, f := range h.fields {
 		if !IsToken(f.Name) || len(f.Raw) <= len(f.Name) || f.Raw[len(f.Name)] != ':' {
@@ -24,8 +25,8 @@ func CheckFields(h *Head) error {
 	return nil
 }
 
-// OriginForm gives the target of a request in the form in which servers get it (RFC 9112, section
-// 3.2.1), or "*" for OPTIONS; an absolute one becomes that where own reports that its authority is
+// OriginForm returns the target of a request in the form in which servers get it (RFC 9112, section
+// 3.2.1), or "*" for OPTIONS; an absolute target is converted if own reports that its authority is
 // the server's. Errors: Malformed, also for CONNECT, which has none.
 func OriginForm(h *Head, own func(scheme, authority string) bool) (string, error) {
 	target, method := string(h.Target()), string(h.Method())
@@ -57,8 +58,8 @@ func OriginForm(h *Head, own func(scheme, authority string) bool) (string, error
 	}
 }
 
-// IsHop reports whether a field is about one connection (RFC 9110, section 7.6.1): those that
-// connection, the tokens of the field Connection, names, and those that ever are.
+// IsHop reports whether a field concerns one connection (RFC 9110, section 7.6.1): those that
+// connection, the tokens of the field Connection, names, and those that always do.
 func IsHop(f Field, connection []string) bool {
 	for _, name := range hop {
 		if f.Is(name) {

@@ -17,7 +17,7 @@ type linkConn struct {
 	local, remote net.Addr
 
 	reading, writing connDeadline
-	// writes keeps what one Write sends together.
+	// writes serializes Writes.
 	writes sync.Mutex
 	once   sync.Once
 }
@@ -43,7 +43,7 @@ func (c *linkConn) fault(op string, err error) error {
 	return &net.OpError{Op: op, Net: "link", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.
+// CloseWrite ends the writing direction; the peer reads io.EOF after what was written.
 func (c *linkConn) CloseWrite() error {
 	c.writing.close()
 	c.out.end()
@@ -70,7 +70,7 @@ func (c *linkConn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements [net.Conn].
 func (c *linkConn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements [net.Conn]. Deadlines are moments of the machine's clock, whatever clock the link waits on.
+// SetDeadline implements [net.Conn]. Deadlines are times of the machine's clock, whatever clock the link waits on.
 func (c *linkConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
@@ -81,7 +81,7 @@ func (c *linkConn) SetReadDeadline(t time.Time) error { return c.fault("set", c.
 // SetWriteDeadline implements [net.Conn].
 func (c *linkConn) SetWriteDeadline(t time.Time) error { return c.fault("set", c.writing.set(t)) }
 
-// connDeadline bounds what one direction of an end waits.
+// connDeadline bounds the waits of one direction of an end.
 type connDeadline struct {
 	mu     sync.Mutex
 	ctx    context.Context
@@ -104,7 +104,7 @@ func (d *connDeadline) contextLocked() context.Context {
 	return d.ctx
 }
 
-// set moves the deadline; a zero t: there is none. What waits already waits for the new one.
+// set moves the deadline; a zero t removes it. Waits in progress use the new one.
 func (d *connDeadline) set(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

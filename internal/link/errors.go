@@ -1,12 +1,12 @@
 package link
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
-	// BadProfile: a profile that is none.
+	// BadProfile: an invalid profile.
 	BadProfile Code = iota + 1
-	// Unsupported: a profile that a relay of octets cannot be.
+	// Unsupported: a profile that a relay of bytes cannot implement.
 	Unsupported
 	// Closed: the link was closed.
 	Closed
@@ -16,7 +16,7 @@ var codeNames = map[Code]string{BadProfile: "bad profile", Unsupported: "not for
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns, but for the errors of connections, which are as those of package net.
+// Error is the error of this package; the errors of connections are those of package net.
 type Error struct {
 	Code Code
 	Err  error
@@ -33,5 +33,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

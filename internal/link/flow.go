@@ -7,25 +7,26 @@ import (
 	"time"
 )
 
-// flow is one direction of one connection: packets on their way, and those that arrived and are not read.
+// flow is one direction of one connection: packets in transit, and those that arrived and are
+// unread.
 type flow struct {
 	link *Link
 	way  *linkDirection
-	// window is how many octets may be on their way or unread: enough that the line is never idle for want of it, and a reader that rests
-	// stops its writer.
+	// window is the maximum number of bytes in transit or unread: enough that it never leaves the
+	// line idle, and that a paused reader stops its writer.
 	window int
 
 	mu      sync.Mutex
 	packets []packet
 	octets  int
-	ended   *time.Time // when the end of the flow arrives, once it was written
-	deaf    *time.Time // when the writer learns that nobody reads any more
+	ended   *time.Time // time at which the end of the flow arrives, once it was written
+	deaf    *time.Time // time at which the writer learns that nobody reads any more
 	changed chan struct{}
 }
 
 type packet struct {
 	octets []byte
-	at     time.Time // when it arrives
+	at     time.Time // time of arrival
 }
 
 func newFlow(l *Link, w *linkDirection) *flow {
@@ -33,13 +34,14 @@ func newFlow(l *Link, w *linkDirection) *flow {
 	return &flow{link: l, way: w, window: p.Queue + p.carried(p.RTT/2) + receiveBuffer, changed: make(chan struct{})}
 }
 
-// changedLocked wakes all that wait.
+// changedLocked wakes all waiting goroutines.
 func (f *flow) changedLocked() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// await waits until the flow changed, or for d if that is not below 0. Its error is why until is done.
+// await waits until the flow changed, or for d if that is not below 0. Its error is the cause of
+// until's end.
 func (f *flow) await(until context.Context, changed <-chan struct{}, d time.Duration) error {
 	var fired <-chan time.Time
 	if d >= 0 {
@@ -56,7 +58,7 @@ func (f *flow) await(until context.Context, changed <-chan struct{}, d time.Dura
 	return nil
 }
 
-// read gives octets that arrived, io.EOF behind the last, and waits until there are some.
+// read returns bytes that arrived, io.EOF after the last, and waits until there are some.
 func (f *flow) read(until context.Context, p []byte) (int, error) {
 	for {
 		if until.Err() != nil {
@@ -105,7 +107,7 @@ func (f *flow) takeLocked(p []byte, now time.Time) (n int) {
 	return n
 }
 
-// write queues p, packet by packet, and waits while there is no room.
+// write queues p, packet by packet, and waits while the queue is full.
 func (f *flow) write(until context.Context, p []byte) (n int, err error) {
 	for n < len(p) {
 		size := min(mss, len(p)-n)
@@ -120,7 +122,7 @@ func (f *flow) write(until context.Context, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// admit waits until so many octets are within the window.
+// admit waits until that many bytes fit into the window.
 func (f *flow) admit(until context.Context, size int) error {
 	for {
 		if until.Err() != nil {
@@ -182,7 +184,7 @@ func (f *flow) end() {
 	}
 }
 
-// deafen drops what comes from now on; the writer learns that when the news of it has arrived.
+// deafen drops what arrives from now on; the writer learns that half a round trip later.
 func (f *flow) deafen(other *linkDirection) {
 	at := other.end()
 	f.mu.Lock()
@@ -194,7 +196,7 @@ func (f *flow) deafen(other *linkDirection) {
 	}
 }
 
-// abandoned tells that nobody reads any more.
+// abandoned reports whether nobody reads any more.
 func (f *flow) abandoned() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,17 +8,20 @@ import (
 	"time"
 )
 
-// Impairment is what happens to datagrams beyond [Profile.Loss], by chances that [Profile.Seed] decides. The zero value: nothing, at an MTU of 1500.
+// Impairment is what happens to datagrams in addition to [Profile.Loss], by chances that
+// [Profile.Seed] determines. The zero value: nothing, at an MTU of 1500.
 type Impairment struct {
-	// Burst is how many datagrams are lost in a row, in the mean; up to 1: each loss is on its own.
+	// Burst is the mean number of datagrams that are lost in a row; up to 1: losses are
+	// independent.
 	Burst float64
-	// Jitter is the longest additional delay; it is even, and changes no order.
+	// Jitter is the longest additional delay; it is uniformly distributed, and changes no order.
 	Jitter time.Duration
-	// Reorder and Duplicate are the shares of datagrams, 0 to 1, that others may pass, and that arrive twice.
+	// Reorder and Duplicate are the shares of datagrams, 0 to 1, that others may overtake, and that
+	// arrive twice.
 	Reorder, Duplicate float64
-	// MTU is the longest packet, in octets with IP and UDP headers; 0 means 1500.
+	// MTU is the longest packet, in bytes with IP and UDP headers; 0 means 1500.
 	MTU int
-	// Outage is how long the line is out, once in each period of OutageEvery.
+	// Outage is the duration of one outage of the line in each period of OutageEvery.
 	Outage, OutageEvery time.Duration
 }
 
@@ -27,7 +30,8 @@ const (
 	maxMTU = 65535
 )
 
-// set reads one option of a profile: burst=4, jitter=20ms, reorder=1%, dup=1%, mtu=576, outage=5s/60s.
+// set reads one option of a profile: burst=4, jitter=20ms, reorder=1%, dup=1%, mtu=576,
+// outage=5s/60s.
 func (i *Impairment) set(key, value string) (known bool, err error) {
 	switch key {
 	case "burst":
@@ -67,7 +71,7 @@ func parseShare(value string) (float64, error) {
 	return share, err
 }
 
-// check says what is wrong.
+// check returns what is wrong.
 func (i *Impairment) check(loss float64) error {
 	switch {
 	case !(i.Burst >= 0 && i.Burst <= 1000):
@@ -80,16 +84,19 @@ func (i *Impairment) check(loss float64) error {
 		return errors.New("shares are 0 to 1")
 	case i.MTU != 0 && (i.MTU < minMTU || i.MTU > maxMTU):
 		return fmt.Errorf("MTU of %d, %d to %d are possible", i.MTU, minMTU, maxMTU)
-	case i.Outage < 0 || i.OutageEvery < i.Outage || i.OutageEvery > 24*time.Hour || i.Outage > 0 && i.Outage == i.OutageEvery:
+	case i.Outage < 0 || i.OutageEvery < i.Outage || i.OutageEvery > 24*time.Hour || i.Outage > 0 &&
+		i.Outage == i.OutageEvery:
 		return fmt.Errorf("outages of %v in %v", i.Outage, i.OutageEvery)
 	}
 	return nil
 }
 
-// Carries tells with a BadProfile that datagrams of so many octets are too long for the link: all of them would be dropped.
+// Carries returns a BadProfile if datagrams of that many bytes are too long for the link: all of
+// them would be dropped.
 func (i Impairment) Carries(octets int) error {
 	if least := octets + datagramHeaders; i.MTU != 0 && i.MTU < least {
-		return &Error{Code: BadProfile, Err: fmt.Errorf("mtu=%d: streams over UDP have datagrams of %d octets, for which the MTU is at least %d", i.MTU, octets, least)}
+		return &Error{Code: BadProfile, Err: fmt.Errorf("mtu=%d: streams over UDP have datagrams of %d octets, for "+
+			"which the MTU is at least %d", i.MTU, octets, least)}
 	}
 	return nil
 }

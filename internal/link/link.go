@@ -1,11 +1,14 @@
-// Package link is a thin link in the process: a relay of octets that delays and paces them like a modem does, on an injected clock, so that a slow
-// session can be lived through faster than it takes.
+// Package link is a thin link in the process: a relay of bytes that delays and paces them like a
+// modem does, on an injected clock, so that a slow session can run faster than in real time.
 //
-// A [Link] relays octets; a [Path] is for datagrams, and only tells when they arrive.
+// A [Link] relays bytes; a [Path] is for datagrams, and only computes when they arrive.
 //
-// Each direction of a [Link] sends one packet after another: of at most 1460 octets, and 40 more for its headers; all connections share it. A packet arrives half a round trip after
-// its last octet was sent. What waits to be sent is bounded by the profile's queue, shared too; a writer waits while it is full. Setting up a connection costs a round trip, and closing
-// one half; neither costs octets. Nothing is lost or reordered. Two runs that write the same at the same moments have the same figures.
+// Each direction of a [Link] sends one packet after another: of at most 1460 bytes, and 40 more for
+// its headers; all connections share it. A packet arrives half a round trip after its last byte was
+// sent. What waits to be sent is bounded by the profile's queue, shared too; a writer waits while
+// it is full. Setting up a connection costs a round trip, and closing one half; neither costs
+// bytes. Nothing is lost or reordered. Two runs that write the same at the same times have the same
+// figures.
 package link
 
 import (
@@ -17,7 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Link joins two ends, near and far. All methods may be called concurrently. The caller calls Close in the end.
+// Link joins two ends, near and far. All methods may be called concurrently. The caller must call
+// Close.
 type Link struct {
 	clock   clock.Clock
 	profile Profile
@@ -32,7 +36,8 @@ type Link struct {
 	wait        sync.WaitGroup
 }
 
-// Relay makes a link. c is what it waits on; nil means the machine's clock. Errors: BadProfile, and Unsupported for a profile with what only datagrams live through.
+// Relay creates a link. c is the clock it waits on; nil means the machine's clock. Errors:
+// BadProfile, and Unsupported for a profile with impairments for datagrams only.
 func Relay(c clock.Clock, p Profile) (*Link, error) {
 	p, err := p.withDefaults()
 	if err != nil {
@@ -50,10 +55,10 @@ func Relay(c clock.Clock, p Profile) (*Link, error) {
 	return &Link{clock: c, profile: p, up: newWay(c, p), down: newWay(c, p), conns: map[*linkConn]struct{}{}}, nil
 }
 
-// Profile is that of the link, with its defaults.
+// Profile is the profile of the link, with its defaults.
 func (l *Link) Profile() Profile { return l.profile }
 
-// Pipe gives a connection's two ends, set up already. Closed: the link is.
+// Pipe returns the two ends of an established connection. Error: Closed if the link is.
 func (l *Link) Pipe() (near, far net.Conn, err error) {
 	n, f, err := l.pipe(addr("near"), addr("far"))
 	if err != nil {
@@ -91,7 +96,7 @@ func (l *Link) startLocked() {
 	}
 }
 
-// arrived notes that something is at the other end at that moment.
+// arrived notes the time of the last arrival.
 func (l *Link) arrived(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +105,8 @@ func (l *Link) arrived(at time.Time) {
 	}
 }
 
-// Dial connects through the link: next makes the connection from its far end on. It takes a round trip, and what next takes; ctx bounds it.
+// Dial connects through the link: next opens the connection from its far end on. It takes a round
+// trip, and the time of next; ctx bounds it.
 func (l *Link) Dial(ctx context.Context, next func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	l.mu.Lock()
 	l.startLocked()
@@ -118,7 +124,8 @@ func (l *Link) Dial(ctx context.Context, next func(context.Context) (net.Conn, e
 	}
 	l.arrived(l.clock.Now())
 	if b, ok := beyond.(interface{ SetReadBuffer(int) error }); ok {
-		// Otherwise the kernel takes megabytes ahead of the link, and who writes them believes them sent.
+		// Otherwise the kernel would read megabytes ahead of the link, and their writer would
+		// believe them sent.
 		_ = b.SetReadBuffer(receiveBuffer)
 	}
 	near, far, err := l.pipe(beyond.LocalAddr(), beyond.RemoteAddr())
@@ -134,19 +141,20 @@ func (l *Link) Dial(ctx context.Context, next func(context.Context) (net.Conn, e
 }
 
 // DialContext wraps the function of that name of an http.Transport or a net.Dialer.
-func (l *Link) DialContext(next func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (l *Link) DialContext(next func(ctx context.Context, network, addr string) (net.Conn,
+	error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return l.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return next(ctx, network, addr) })
 	}
 }
 
-// Transport is what streams run over; the interface of that name of package streamer.
+// Transport is what streams run over; it is the interface of that name in package streamer.
 type Transport interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 	Listen(ctx context.Context, addr string) (net.Listener, error)
 }
 
-// Over is a transport whose dialled connections go through the link; who listens is at its far end.
+// Over is a transport whose dialed connections go through the link; listeners are at its far end.
 func (l *Link) Over(next Transport) Transport { return over{l, next} }
 
 type over struct {
@@ -159,7 +167,7 @@ func (o over) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return o.link.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return o.Transport.Dial(ctx, addr) })
 }
 
-// Close breaks all connections off and waits for what the link runs. It is idempotent.
+// Close breaks all connections and waits for the link's goroutines. It is idempotent.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -177,11 +185,11 @@ func (l *Link) Close() error {
 
 // Direction is what one direction carried.
 type Direction struct {
-	// Octets are those that were written, Wire those with the headers of their packets.
+	// Octets are the bytes that were written, Wire those with the headers of their packets.
 	Octets, Wire int64
-	// Packets are what they were sent in.
+	// Packets is the number of packets.
 	Packets int64
-	// Busy is how long the line was: Wire over the bandwidth.
+	// Busy is how long the line was busy: Wire divided by the bandwidth.
 	Busy time.Duration
 }
 
@@ -189,27 +197,30 @@ type Direction struct {
 type Stats struct {
 	// Up is from near to far, Down the other direction.
 	Up, Down Direction
-	// Connections is how many were set up.
+	// Connections is the number of established connections.
 	Connections int
-	// Elapsed is the time on the link's clock from the first connection until the last packet arrived.
+	// Elapsed is the time on the link's clock from the first connection until the last packet
+	// arrived.
 	Elapsed time.Duration
 }
 
-// Stats gives the figures up to now. Packets count when they are queued.
+// Stats returns the figures up to now. Packets count when they are queued.
 func (l *Link) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Stats{Up: l.up.stats(), Down: l.down.stats(), Connections: l.connections, Elapsed: l.last.Sub(l.began)}
 }
 
-// Expected is what the link's connections take by their octets and so many round trips, if one end always waits for the other.
+// Expected is the time that the link's connections take for their bytes and that many round trips,
+// if one end always waits for the other.
 func (l *Link) Expected(roundTrips int) time.Duration {
 	s := l.Stats()
 	return s.Up.Busy + s.Down.Busy + time.Duration(roundTrips)*l.profile.RTT
 }
 
-// Forward has the connections that a listener at the near end accepts go through the link, to what next makes of them at its far end; those for which it makes none are closed. It ends
-// when the listener is closed, and returns why. The caller closes the listener before the link.
+// Forward carries the connections that a listener at the near end accepts through the link, to the
+// connections that next opens at its far end; if next fails, they are closed. It ends when the
+// listener is closed, and returns why. The caller closes the listener before the link.
 func (l *Link) Forward(listener net.Listener, next func(context.Context) (net.Conn, error)) error {
 	var dialling sync.WaitGroup
 	defer dialling.Wait()

@@ -39,12 +39,12 @@ func relay(t testing.TB, c clock.Clock, profile string) *link.Link {
 	return l
 }
 
-// wire is how long so many octets with headers take.
+// wire is the time on the line of that many bytes with headers.
 func wire(p link.Profile, octets int64) time.Duration {
 	return time.Duration(float64(octets) * 8 / float64(p.Bandwidth) * float64(time.Second))
 }
 
-// within holds a duration to 1 %.
+// within compares durations to 1 %.
 func within(t testing.TB, want, got time.Duration) {
 	t.Helper()
 	assert.InEpsilon(t, want.Seconds(), got.Seconds(), 0.01, "want %v, got %v", want, got)
@@ -52,7 +52,8 @@ func within(t testing.TB, want, got time.Duration) {
 
 func withHeaders(octets int) int64 { return int64(octets + 40*((octets+1459)/1460)) }
 
-// A transfer takes what its octets take, and half a round trip; in both directions at once no longer.
+// A transfer takes the time of its bytes, and half a round trip; in both directions at once no
+// longer.
 func TestTransferTime(t *testing.T) {
 	for _, name := range link.Names() {
 		for _, octets := range []int{1, 1460, 1461, 30_000, 300_000} {
@@ -80,7 +81,8 @@ func TestTransferTime(t *testing.T) {
 					}
 					both.Wait()
 					s := l.Stats()
-					direction := link.Direction{Octets: int64(octets), Wire: withHeaders(octets), Packets: int64(octets+1459) / 1460, Busy: s.Up.Busy}
+					direction := link.Direction{Octets: int64(octets), Wire: withHeaders(octets),
+						Packets: int64(octets+1459) / 1460, Busy: s.Up.Busy}
 					assert.Equal(t, link.Stats{Up: direction, Down: direction, Connections: 1, Elapsed: s.Elapsed}, s)
 					within(t, want, s.Elapsed)
 					within(t, wire(l.Profile(), withHeaders(octets)), s.Up.Busy)
@@ -90,7 +92,8 @@ func TestTransferTime(t *testing.T) {
 	}
 }
 
-// All connections share the line: what two send takes as long as if one had sent it, and each gets its part.
+// All connections share the line: two transfers take as long as one of both sizes, and each gets
+// its share.
 func TestConnectionsShareTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "gprs")
@@ -137,7 +140,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A reader that rests stops its writer, and nobody else.
+// A reader that pauses stops its writer, and no other.
 func TestReaderThatRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "3g")
@@ -175,7 +178,7 @@ func TestReaderThatRests(t *testing.T) {
 	})
 }
 
-// A clock that runs faster makes the link faster by as much.
+// A faster clock makes the link faster by the same factor.
 func TestScaledClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.Scaled(60)
@@ -192,7 +195,8 @@ func TestScaledClock(t *testing.T) {
 	})
 }
 
-// HTTP over the link: a round trip to connect, then the requests' and replies' octets and a round trip each.
+// HTTP over the link: a round trip to connect, then the requests' and replies' bytes and a round
+// trip each.
 func TestHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "gprs")
@@ -205,13 +209,16 @@ func TestHTTP(t *testing.T) {
 		})}
 		go func() { _ = server.Serve(listener) }()
 		defer server.Close()
-		client := &http.Transport{DialContext: l.DialContext(func(ctx context.Context, _, _ string) (net.Conn, error) { return transport.Dial(ctx, "server") })}
+		client := &http.Transport{DialContext: l.DialContext(func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return transport.Dial(ctx, "server")
+		})}
 		defer client.CloseIdleConnections()
 
 		from := time.Now()
 		const rounds = 5
 		for range rounds {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://server/", strings.NewReader(strings.Repeat("y", 1000)))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://server/",
+				strings.NewReader(strings.Repeat("y", 1000)))
 			require.NoError(t, err)
 			resp, err := client.RoundTrip(req)
 			require.NoError(t, err)
@@ -259,7 +266,7 @@ func TestStreamerTransport(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "ping", string(got))
 
-		// The server's end comes behind what it wrote.
+		// The server's end arrives after what it wrote.
 		_, err = io.WriteString(server, "pong")
 		require.NoError(t, err)
 		require.NoError(t, server.Close())
@@ -270,7 +277,8 @@ func TestStreamerTransport(t *testing.T) {
 	})
 }
 
-// Who knows nothing of the link connects to its near end, and is at its far end a round trip later.
+// A program that knows nothing of the link connects to its near end, and is at its far end a round
+// trip later.
 func TestForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "edge")
@@ -316,7 +324,7 @@ func TestForward(t *testing.T) {
 	})
 }
 
-// Closing the link ends connections, whatever they wait for; after it there are none.
+// Closing the link ends connections, whatever they wait for; later there are none.
 func TestCloseLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "14k4")
@@ -356,7 +364,7 @@ func TestConnection(t *testing.T) {
 		assert.Equal(t, "link", near.LocalAddr().Network())
 		assert.Equal(t, far.RemoteAddr(), near.LocalAddr())
 
-		// Deadlines end what waits, and are moved.
+		// Deadlines end waits, and can be moved.
 		buffer := make([]byte, 10)
 		require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Second)))
 		from := time.Now()
@@ -389,7 +397,7 @@ func TestConnection(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "end", string(all))
 
-		// Who writes to an end that is closed learns it half a round trip later.
+		// A writer to a closed end learns that half a round trip later.
 		require.NoError(t, far.Close())
 		require.NoError(t, far.Close())
 		_, err = near.Write(buffer)
@@ -410,7 +418,8 @@ func TestConnection(t *testing.T) {
 }
 
 func TestSpeed(t *testing.T) {
-	for name, want := range map[string]float64{"14k4": 20, "gprs": 15, "edge": 10, "3g": 3, "lte": 1.25, "wifi": 0.125, "lte,rtt=0s": 0.125, "gprs,rtt=20s": 20} {
+	for name, want := range map[string]float64{"14k4": 20, "gprs": 15, "edge": 10, "3g": 3, "lte": 1.25, "wifi": 0.125,
+		"lte,rtt=0s": 0.125, "gprs,rtt=20s": 20} {
 		p, err := link.ParseProfile(name)
 		require.NoError(t, err)
 		assert.InDelta(t, want, p.Speed(), 1e-9, name)
@@ -437,9 +446,12 @@ func TestParseProfile(t *testing.T) {
 		{"lte", link.Profile{Name: "lte", Bandwidth: 20_000_000, RTT: 50 * time.Millisecond, Queue: 125_000}},
 		{"geo", link.Profile{Name: "geo", Bandwidth: 1_000_000, RTT: 600 * time.Millisecond, Queue: 75_000}},
 		{"wifi", link.Profile{Name: "wifi", Bandwidth: 50_000_000, RTT: 5 * time.Millisecond, Queue: 31_250}},
-		{"edge,loss=2%,seed=7", link.Profile{Name: "edge", Bandwidth: 120_000, RTT: 400 * time.Millisecond, Queue: 6000, Loss: 0.02, Seed: 7}},
-		{"edge,rate=64k,rtt=1s,queue=9000", link.Profile{Name: "edge", Bandwidth: 64_000, RTT: time.Second, Queue: 9000}},
-		{"geo,rate=2M,loss=0.5", link.Profile{Name: "geo", Bandwidth: 2_000_000, RTT: 600 * time.Millisecond, Queue: 150_000, Loss: 0.5}},
+		{"edge,loss=2%,seed=7", link.Profile{Name: "edge", Bandwidth: 120_000, RTT: 400 * time.Millisecond, Queue: 6000,
+			Loss: 0.02, Seed: 7}},
+		{"edge,rate=64k,rtt=1s,queue=9000",
+			link.Profile{Name: "edge", Bandwidth: 64_000, RTT: time.Second, Queue: 9000}},
+		{"geo,rate=2M,loss=0.5", link.Profile{Name: "geo", Bandwidth: 2_000_000, RTT: 600 * time.Millisecond,
+			Queue: 150_000, Loss: 0.5}},
 		{"lte,rate=9600,rtt=0s", link.Profile{Name: "lte", Bandwidth: 9600, Queue: 6000}},
 	} {
 		got, err := link.ParseProfile(c.in)
@@ -454,8 +466,10 @@ func TestParseProfile(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "5g", "edge,", "edge,loss", "edge,loss=2", "edge,loss=-1%", "edge,loss=NaN", "edge,seed=-1", "edge,rtt=1", "edge,rtt=-1s", "edge,rtt=1h", "edge,rate=0", "edge,rate=1G",
-		"edge,rate=k", "edge,rate=9999999M", "edge,rate=1kM", "edge,queue=-1", "edge,queue=x", "edge,seed=1,seed=2", "edge,other=1", "EDGE",
+		"", "5g", "edge,", "edge,loss", "edge,loss=2", "edge,loss=-1%", "edge,loss=NaN", "edge,seed=-1", "edge,rtt=1",
+		"edge,rtt=-1s", "edge,rtt=1h", "edge,rate=0", "edge,rate=1G",
+		"edge,rate=k", "edge,rate=9999999M", "edge,rate=1kM", "edge,queue=-1", "edge,queue=x", "edge,seed=1,seed=2",
+		"edge,other=1", "EDGE",
 	} {
 		_, err := link.ParseProfile(bad)
 		assert.ErrorIs(t, err, &link.Error{Code: link.BadProfile}, bad)

@@ -10,8 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Packets joins two sockets by a path each way. They wait on c; nil means the machine's clock. Whatever address they write to, it goes to the other one. What has not been read when a socket is closed is gone.
-// Errors: BadProfile.
+// Packets joins two sockets by one path in each direction. They wait on c; nil means the machine's
+// clock. Whatever address they write to, it goes to the other socket. What has not been read when a
+// socket is closed is lost. Errors: BadProfile.
 func Packets(c clock.Clock, p Profile) (near, far net.PacketConn, err error) {
 	if c == nil {
 		c = clock.Real()
@@ -22,13 +23,15 @@ func Packets(c clock.Clock, p Profile) (near, far net.PacketConn, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		ends[way] = &socket{clock: c, path: path, addr: addr([]string{"near", "far"}[way]), changed: make(chan struct{}, 1)}
+		ends[way] = &socket{clock: c, path: path, addr: addr([]string{"near", "far"}[way]),
+			changed: make(chan struct{}, 1)}
 	}
 	ends[0].other, ends[1].other = ends[1], ends[0]
 	return ends[0], ends[1], nil
 }
 
-// maxArriving is how many datagrams wait to be read at a socket; more are dropped, as a kernel does.
+// maxArriving is the maximum number of datagrams that wait to be read at a socket; more are
+// dropped, as in a kernel.
 const maxArriving = 4096
 
 // socket is one end.
@@ -48,7 +51,7 @@ type socket struct {
 	reading  connDeadline
 }
 
-// arriving are datagrams on their way, the next one first.
+// arriving are datagrams in transit, the next one first.
 type arriving []arrivingOne
 
 type arrivingOne struct {
@@ -131,7 +134,7 @@ func (s *socket) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// expired is why nothing more is read: the socket was closed, or its deadline is over.
+// expired returns why nothing more is read: the socket was closed, or its deadline is over.
 func (s *socket) expired() error {
 	if cause := context.Cause(s.reading.context()); cause != nil {
 		return s.fault("read", cause)
@@ -158,7 +161,7 @@ func (s *socket) LocalAddr() net.Addr { return s.addr }
 // SetDeadline implements [net.PacketConn]; writing never waits.
 func (s *socket) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
-// SetReadDeadline implements [net.PacketConn]. Deadlines are moments of the machine's clock.
+// SetReadDeadline implements [net.PacketConn]. Deadlines are times of the machine's clock.
 func (s *socket) SetReadDeadline(t time.Time) error {
 	if err := s.reading.set(t); err != nil {
 		return s.fault("set", err)

@@ -27,13 +27,13 @@ func packets(t testing.TB, profile string) (near, far net.PacketConn) {
 	return near, far
 }
 
-// What is written arrives when the path says, whole and in order, both ways.
+// What is written arrives when the path says, whole and in order, in both directions.
 func TestPacketsArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := packets(t, "14k4")
 		began := time.Now()
 		for i := range 3 {
-			n, err := near.WriteTo(fmt.Appendf(nil, "%0152d", i), nil) // 180 octets with headers
+			n, err := near.WriteTo(fmt.Appendf(nil, "%0152d", i), nil) // 180 bytes with headers
 			require.NoError(t, err)
 			assert.Equal(t, 152, n)
 		}

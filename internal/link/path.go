@@ -5,31 +5,34 @@ import (
 	"time"
 )
 
-// datagramHeaders is what IP and UDP add to a datagram, in octets.
+// datagramHeaders is the size of the IP and UDP headers of a datagram, in bytes.
 const datagramHeaders = 28
 
-// Path is one direction of a link for datagrams: it tells when what is sent arrives, if it does. Two paths of the same profile and way that are asked the same give the same
-// answers. It waits for nothing and has no clock; the moments are the caller's, and do not go backwards. Not safe for concurrent use.
+// Path is one direction of a link for datagrams: it computes when a datagram arrives, if it does.
+// Two paths of the same profile and direction that get the same calls return the same results. It
+// waits for nothing and has no clock; the times are the caller's, and must not go backwards. Not
+// safe for concurrent use.
 type Path struct {
 	profile Profile
 	rand    *rand.Rand
 	began   time.Time
 	offset  time.Duration // of the outages, within their period
-	free    time.Time     // when the line has sent all that is queued
-	latest  time.Time     // when the last datagram that kept its place arrives
+	free    time.Time     // time at which the line has sent all that is queued
+	latest  time.Time     // time at which the last datagram that was not reordered arrives
 	bad     bool          // within a burst of losses
 	arrive  [2]time.Time
 	count   PathStats
 }
 
-// PathStats is what became of datagrams: Sent are all, the others those that did not simply arrive.
+// PathStats are counters of datagrams: Sent are all, the others those that did not simply arrive.
 type PathStats struct {
 	Sent, Lost, TooLong, Dropped, Reordered, Duplicated int64
-	// Wire is what the line sent, in octets with headers.
+	// Wire is what the line sent, in bytes with headers.
 	Wire int64
 }
 
-// NewPath makes a path. way is the direction, 0 or 1: each has chances of its own. Errors: BadProfile.
+// NewPath creates a path. way is the direction, 0 or 1: each has random numbers of its own. Errors:
+// BadProfile.
 func NewPath(p Profile, way int) (*Path, error) {
 	p, err := p.withDefaults()
 	if err != nil {
@@ -46,13 +49,17 @@ func NewPath(p Profile, way int) (*Path, error) {
 	return path, nil
 }
 
-// Stats tells what became of what was sent until now.
+// Stats returns the counters up to now.
 func (p *Path) Stats() PathStats { return p.count }
 
-// Send puts a datagram with so many octets of payload on the path, and gives the moments at which it arrives: none, one, or two. They hold until the next Send.
+// Send puts a datagram with that many bytes of payload on the path, and returns the times at which
+// it arrives: none, one, or two. They are valid until the next Send.
 //
-// In this order: one that is too long for the path never enters it; one that finds the queue full is dropped; the line takes its time; an outage or chance lose it; it takes half a
-// round trip, and jitter, that never changes the order; one that is reordered takes up to half a round trip more (at least 10 ms), and others may pass it; one that is duplicated arrives again likewise.
+// In this order: a datagram that is too long for the path never enters it; one that finds the queue
+// full is dropped; the line takes its time; an outage or chance lose it; it takes half a round
+// trip, and jitter, which never changes the order; one that is reordered takes up to half a round
+// trip more (at least 10 ms), and others may overtake it; one that is duplicated arrives again
+// likewise.
 func (p *Path) Send(now time.Time, octets int) []time.Time {
 	p.count.Sent++
 	if p.began.IsZero() {
@@ -101,13 +108,13 @@ func (p *Path) Send(now time.Time, octets int) []time.Time {
 
 func (p *Path) chance(share float64) bool { return share > 0 && p.rand.Float64() < share }
 
-// detour is how much longer it takes out of the way.
+// detour is the additional delay of a reordered datagram.
 func (p *Path) detour() time.Duration {
 	return time.Duration(p.rand.Int64N(int64(max(p.profile.RTT/2, 10*time.Millisecond)))) + 1
 }
 
-// loses decides by chance. With bursts it is the chain of two states of Gilbert: in one nothing is lost, in the other everything, Burst datagrams long in the mean, so that the share
-// is the profile's.
+// loses decides by chance. With bursts it is Gilbert's chain of two states: in one nothing is lost,
+// in the other everything, for Burst datagrams in the mean, so that the share is the profile's.
 func (p *Path) loses() bool {
 	share, burst := p.profile.Loss, p.profile.Burst
 	if burst <= 1 || share == 0 || share == 1 {
@@ -121,7 +128,7 @@ func (p *Path) loses() bool {
 	return p.bad
 }
 
-// out tells whether the line is out at that moment.
+// out reports whether the line is in an outage at that time.
 func (p *Path) out(at time.Time) bool {
 	return p.profile.Outage > 0 && (at.Sub(p.began)+p.offset)%p.profile.OutageEvery < p.profile.Outage
 }

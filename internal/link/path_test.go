@@ -22,13 +22,13 @@ func path(t testing.TB, profile string, way int) *link.Path {
 	return pa
 }
 
-// sent is a datagram on its way: how long it takes, and when it was sent.
+// sent is a datagram in transit: its delay, and the time at which it was sent.
 type sent struct {
 	at, took time.Duration
 	copies   int
 }
 
-// offer sends n datagrams of 100 octets, so far apart that the queue stays empty.
+// offer sends n datagrams of 100 bytes, so far apart that the queue stays empty.
 func offer(t testing.TB, profile string, way, n int) (all []sent, stats link.PathStats) {
 	t.Helper()
 	p := path(t, profile, way)
@@ -50,7 +50,7 @@ func TestPathTakesTheTimeOfItsOctets(t *testing.T) {
 		p, err := link.ParseProfile(name)
 		require.NoError(t, err)
 		pa := path(t, name, 0)
-		for i := 1; i <= 3; i++ { // one behind the other
+		for i := 1; i <= 3; i++ { // one after the other
 			got := pa.Send(start, 1000)
 			require.Len(t, got, 1, name)
 			within(t, wire(p, int64(i)*1028)+p.RTT/2, got[0].Sub(start))
@@ -150,7 +150,7 @@ func TestPathOutages(t *testing.T) {
 	assert.InDelta(t, 10, runs, 1)
 }
 
-// The seed decides, and each way has chances of its own.
+// The seed decides, and each direction has random numbers of its own.
 func TestPathIsRepeatable(t *testing.T) {
 	const profile = "gprs,loss=10%,burst=2,jitter=80ms,reorder=5%,dup=5%,outage=1s/30s"
 	first, _ := offer(t, profile+",seed=5", 0, 500)
@@ -169,10 +169,13 @@ func TestPathIsRepeatable(t *testing.T) {
 func TestParseImpairments(t *testing.T) {
 	p, err := link.ParseProfile("geo,loss=5%,burst=4,jitter=30ms,reorder=1%,dup=0.5%,mtu=576,outage=5s/60s,seed=9")
 	require.NoError(t, err)
-	assert.Equal(t, link.Impairment{Burst: 4, Jitter: 30 * time.Millisecond, Reorder: 0.01, Duplicate: 0.005, MTU: 576, Outage: 5 * time.Second, OutageEvery: time.Minute}, p.Impairment)
+	assert.Equal(t, link.Impairment{Burst: 4, Jitter: 30 * time.Millisecond, Reorder: 0.01, Duplicate: 0.005, MTU: 576,
+		Outage: 5 * time.Second, OutageEvery: time.Minute}, p.Impairment)
 	for _, bad := range []string{
-		"geo,burst=-1", "geo,burst=NaN", "geo,loss=90%,burst=2", "geo,jitter=-1s", "geo,jitter=2m", "geo,reorder=101%", "geo,dup=-1", "geo,dup=NaN", "geo,mtu=0", "geo,mtu=67", "geo,mtu=65536",
-		"geo,outage=5s", "geo,outage=5s/5s", "geo,outage=6s/5s", "geo,outage=-1s/5s", "geo,outage=1s/25h", "geo,outage=/", "geo,burst=", "geo,other=1",
+		"geo,burst=-1", "geo,burst=NaN", "geo,loss=90%,burst=2", "geo,jitter=-1s", "geo,jitter=2m", "geo,reorder=101%",
+		"geo,dup=-1", "geo,dup=NaN", "geo,mtu=0", "geo,mtu=67", "geo,mtu=65536",
+		"geo,outage=5s", "geo,outage=5s/5s", "geo,outage=6s/5s", "geo,outage=-1s/5s", "geo,outage=1s/25h",
+		"geo,outage=/", "geo,burst=", "geo,other=1",
 	} {
 		_, err := link.ParseProfile(bad)
 		assert.ErrorIs(t, err, &link.Error{Code: link.BadProfile}, bad)
@@ -187,7 +190,7 @@ func TestParseImpairments(t *testing.T) {
 	assert.ErrorIs(t, err, &link.Error{Code: link.BadProfile})
 }
 
-// Whatever the profile, what arrives was sent, not before its time, and at most twice.
+// For any profile, what arrives was sent, not before its time, and at most twice.
 func FuzzPath(f *testing.F) {
 	f.Add("14k4,loss=5%,seed=1", uint16(1472))
 	f.Add("lte,loss=30%,burst=10,jitter=1s,reorder=100%,dup=100%,outage=1ms/1s", uint16(1))

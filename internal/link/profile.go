@@ -9,17 +9,19 @@ import (
 	"time"
 )
 
-// Profile is what a link is like. Both directions are alike.
+// Profile describes a link. Both directions are alike.
 type Profile struct {
-	// Name of the profile it was made of.
+	// Name of the profile it was made from.
 	Name string
 	// Bandwidth is that of each direction, in bits per second; required.
 	Bandwidth int64
 	// RTT is the round trip of an empty line.
 	RTT time.Duration
-	// Queue is what waits to be sent in each direction at most, in octets with headers; 0 means the bandwidth-delay product or 6000, whichever is more.
+	// Queue is the maximum that waits to be sent in each direction, in bytes with headers; 0 means
+	// the bandwidth-delay product or 6000, whichever is more.
 	Queue int
-	// Loss is the share of datagrams that are lost, 0 to 1, and Seed what decides which. A relay of octets loses none: see [Unsupported].
+	// Loss is the share of datagrams that are lost, 0 to 1, and Seed determines which. A relay of
+	// bytes loses none: see [Unsupported].
 	Loss float64
 	Seed uint64
 	// Impairment is what else happens to datagrams; the same holds for it.
@@ -29,10 +31,10 @@ type Profile struct {
 const (
 	kbit = 1000
 	mbit = 1000 * kbit
-	// maxBandwidth keeps products of octets and seconds within 63 bits.
+	// maxBandwidth keeps products of bytes and seconds within 63 bits.
 	maxBandwidth int64 = 8_000 * mbit
 	maxRTT             = time.Minute
-	// maxQueue is the longest queue, in octets; two of them still fit 31 bits.
+	// maxQueue is the longest queue, in bytes; two of them still fit 31 bits.
 	maxQueue = 1 << 29
 )
 
@@ -56,13 +58,15 @@ func Names() []string {
 	return names
 }
 
-// ParseProfile reads the name of a profile and what is to be different of it: `edge`, `gprs,rtt=1s,queue=12000`, `edge,loss=2%,reorder=1%,seed=7`, `geo,loss=5%,burst=4,jitter=30ms,dup=1%,mtu=576,outage=5s/60s`. rate is in bits per second, with k or M behind it for
-// thousands or millions. Errors: BadProfile.
+// ParseProfile parses the name of a profile and changes to it: `edge`, `gprs,rtt=1s,queue=12000`,
+// `edge,loss=2%,reorder=1%,seed=7`, `geo,loss=5%,burst=4,jitter=30ms,dup=1%,mtu=576,outage=5s/60s`.
+// rate is in bits per second, with the suffix k or M for thousands or millions. Errors: BadProfile.
 func ParseProfile(s string) (Profile, error) {
 	name, rest, more := strings.Cut(s, ",")
 	i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == name })
 	if i < 0 {
-		return Profile{}, &Error{Code: BadProfile, Err: fmt.Errorf("%q is not one of %s", name, strings.Join(Names(), ", "))}
+		return Profile{}, &Error{Code: BadProfile,
+			Err: fmt.Errorf("%q is not one of %s", name, strings.Join(Names(), ", "))}
 	}
 	p := profiles[i]
 	seen := map[string]bool{}
@@ -81,8 +85,9 @@ func ParseProfile(s string) (Profile, error) {
 	return p.withDefaults()
 }
 
-// Speed is how many times faster than the link a clock can run, at most 20, so that what computing and late timers take of the machine's time, some half a
-// millisecond a round trip, stays below 2 % of the link's; below 1 for links that are as fast.
+// Speed is how many times faster than the link a clock can run, at most 20. The real time of
+// computing and late timers, some half a millisecond per round trip, then stays below 2 % of the
+// link's time. It is below 1 for links that are fast themselves.
 func (p Profile) Speed() float64 {
 	const roundTrip, most, least = 40 * time.Millisecond, 20, 0.125
 	return min(max(float64(p.RTT)/float64(roundTrip), least), most)
@@ -145,7 +150,7 @@ func (p Profile) withDefaults() (Profile, error) {
 	return p, nil
 }
 
-// carried is how many octets the line sends in a time, up to maxQueue.
+// carried is the number of bytes that the line sends in a time, up to maxQueue.
 func (p *Profile) carried(d time.Duration) int {
 	return int(min(p.Bandwidth/8*int64(d/time.Microsecond)/1_000_000, maxQueue))
 }

@@ -28,16 +28,16 @@ func (l *Link) splice(far *linkConn, beyond net.Conn) bool {
 	return true
 }
 
-// outward carries what comes over the link beyond it.
+// outward copies what arrives over the link beyond it.
 func outward(far *linkConn, beyond net.Conn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{beyond}, struct{ io.Reader }{far}, make([]byte, receiveBuffer))
-	// The near end is closed as a whole, or what is beyond cannot be closed by half.
+	// The near end is closed as a whole, or the connection beyond cannot be half-closed.
 	if err != nil || far.out.abandoned() || errors.Is(netconn.CloseWrite(beyond), errors.ErrUnsupported) {
 		_ = beyond.Close()
 	}
 }
 
-// inward carries what comes from beyond over the link.
+// inward copies what arrives from beyond over the link.
 func inward(far *linkConn, beyond net.Conn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{far}, struct{ io.Reader }{beyond}, make([]byte, receiveBuffer))
 	if err == nil {

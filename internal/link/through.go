@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Datagrams is a socket that speaks to one other end through an emulated link: what it sends arrives at the real network when the link says so, and what comes from there likewise.
+// Datagrams is a socket that communicates with one peer through an emulated link: what it sends
+// enters the real network when the link says so, and what arrives from there likewise.
 type Datagrams struct {
 	net.PacketConn // the near end of the link
 	far            *socket
@@ -18,7 +19,9 @@ type Datagrams struct {
 	wait           sync.WaitGroup
 }
 
-// Through puts a link between a socket, which is the link's from then on, and the other end at remote. It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is left as it is then.
+// Through puts a link between a socket, which is the link's from then on, and the peer at remote.
+// It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is then left as it
+// is.
 func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*Datagrams, error) {
 	near, far, err := Packets(c, p)
 	if err != nil {
@@ -30,7 +33,8 @@ func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*D
 	return d, nil
 }
 
-// maxRefused is how many reads of a socket may fail one after the other: some systems report there that a datagram was refused.
+// maxRefused is how many consecutive reads of a socket may fail: some systems report there that a
+// datagram was refused.
 const maxRefused = 1000
 
 func (d *Datagrams) pump(from, to net.PacketConn, addr net.Addr) {
@@ -42,7 +46,7 @@ func (d *Datagrams) pump(from, to net.PacketConn, addr net.Addr) {
 		}
 		if err == nil {
 			broken = -1
-			_, _ = to.WriteTo(buf[:n], addr) // what is not sent is as good as lost
+			_, _ = to.WriteTo(buf[:n], addr) // a datagram that is not sent counts as lost
 		}
 	}
 }
@@ -56,10 +60,10 @@ func (d *Datagrams) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, d.remote, nil
 }
 
-// LocalAddr implements [net.PacketConn]: that of the real socket.
+// LocalAddr implements [net.PacketConn]: it is that of the real socket.
 func (d *Datagrams) LocalAddr() net.Addr { return d.real.LocalAddr() }
 
-// Close implements [net.PacketConn], and waits for what the link runs. What is under way is lost.
+// Close implements [net.PacketConn], and waits for what the link runs. What is in progress is lost.
 func (d *Datagrams) Close() error {
 	err := d.PacketConn.Close()
 	_ = d.far.Close()
@@ -70,7 +74,8 @@ func (d *Datagrams) Close() error {
 	return err
 }
 
-// Stats tells what became of datagrams: up is what this end sent, down what was sent to it.
+// Stats returns the counters of datagrams: up for those that this side sent, down for those sent to
+// it.
 func (d *Datagrams) Stats() (up, down PathStats) {
 	return d.PacketConn.(*socket).stats(), d.far.stats()
 }
@@ -81,10 +86,11 @@ func (s *socket) stats() PathStats {
 	return s.path.Stats()
 }
 
-// Busy is how long the line took for what it sent.
+// Busy is the time that the line took for what it sent.
 func (p Profile) Busy(s PathStats) time.Duration { return p.sending(s.Wire) }
 
-// Reliable is the profile without what only datagrams live through: loss, and the rest of [Impairment].
+// Reliable is the profile without the impairments for datagrams only: loss, and the rest of
+// [Impairment].
 func (p Profile) Reliable() Profile {
 	p.Loss, p.Impairment = 0, Impairment{}
 	return p

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 )
 
-// A real socket behind an emulated link: what it says takes its time there and back, and some of it is lost.
+// A real socket on an emulated link: its datagrams take their time in both directions, and some of
+// them are lost.
 func TestThrough(t *testing.T) {
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	// mss is what a packet carries, in octets; headers is what IP and TCP add to it. Together they are the MTU of 1500.
+	// mss is the payload of a packet, in bytes; headers is the size of IP and TCP headers. Together
+	// they are the MTU of 1500.
 	mss     = 1460
 	headers = 40
-	// minQueue is the smallest queue, in octets: four packets.
+	// minQueue is the smallest queue, in bytes: four packets.
 	minQueue = 4 * (mss + headers)
-	// receiveBuffer is what the receiving end of a connection holds unread, in octets.
+	// receiveBuffer is the size of the unread data at the receiving end of a connection, in bytes.
 	receiveBuffer = 8 << 10
 )
 
@@ -21,10 +22,10 @@ const (
 type linkDirection struct {
 	clock   clock.Clock
 	profile Profile
-	turn    chan struct{} // held by the writer that is next
+	turn    chan struct{} // owned by the writer that is next
 
 	mu    sync.Mutex
-	free  time.Time // when the line has sent all that is queued
+	free  time.Time // time at which the line has sent all that is queued
 	count Direction
 }
 
@@ -32,19 +33,20 @@ func newWay(c clock.Clock, p Profile) *linkDirection {
 	return &linkDirection{clock: c, profile: p, turn: make(chan struct{}, 1)}
 }
 
-// sending is how long the line takes for so many octets.
+// sending is the time that the line takes for that many bytes.
 func (p *Profile) sending(octets int64) time.Duration {
-	// Whole seconds apart, so that no product overflows.
+	// Whole seconds separately, so that no product overflows.
 	bits := octets * 8
 	return time.Duration(bits/p.Bandwidth)*time.Second + time.Duration(bits%p.Bandwidth*int64(time.Second)/p.Bandwidth)
 }
 
-// FullPackets is how long the line takes for the full packets that so many octets need.
+// FullPackets is the time that the line takes for the full packets that that many bytes need.
 func (p Profile) FullPackets(octets int64) time.Duration {
 	return p.sending((octets + mss - 1) / mss * (mss + headers))
 }
 
-// room is how long it takes until a packet of so many octets has room in the queue; what is being sent just now counts to it.
+// room is the time until a packet of that many bytes fits into the queue; the packet that is being
+// sent counts.
 func (w *linkDirection) room(octets int64) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +54,7 @@ func (w *linkDirection) room(octets int64) time.Duration {
 	return backlog - max(w.profile.sending(int64(w.profile.Queue)-octets), 0)
 }
 
-// send queues a packet with so many octets of content, and says when it arrives.
+// send queues a packet with that many bytes of content, and returns when it arrives.
 func (w *linkDirection) send(content int) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +69,8 @@ func (w *linkDirection) send(content int) time.Time {
 	return w.free.Add(w.profile.RTT / 2)
 }
 
-// end is when something that takes no octets, sent now, arrives: behind all that is queued.
+// end is the time at which something that takes no bytes arrives if sent now: after all that is
+// queued.
 func (w *linkDirection) end() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,14 +30,14 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// process is a server of the binary that runs.
+// process is a running server of the binary.
 type process struct {
 	addr string
 	mu   sync.Mutex
 	errs bytes.Buffer
 }
 
-// Write takes what it says on stderr.
+// Write collects its stderr.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *process) said() string {
 	return p.errs.String()
 }
 
-// start starts hhfr serve or hhfr proxy, and waits until it has said where it listens.
+// start starts hhfr serve or hhfr proxy, and waits until it has printed where it listens.
 func start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
 	p := new(process)
@@ -79,17 +79,18 @@ func start(t *testing.T, program string, args ...string) *process {
 	return p
 }
 
-// stream runs hhfr stream, and gives what it says of its session and of anything else.
+// stream runs hhfr stream, and returns what it prints about its session and anything else.
 func stream(t *testing.T, program, url string, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), program, append([]string{"stream", url, shared.Testdata(t, "soap", "cwmp-inform.xml"), "--repeat", "5"}, args...)...)
+	c := exec.CommandContext(t.Context(), program,
+		append([]string{"stream", url, shared.Testdata(t, "soap", "cwmp-inform.xml"), "--repeat", "5"}, args...)...)
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	require.NoError(t, c.Run(), &errs)
 	return errs.String()
 }
 
-// explicit are the arguments that have hhfr stream make offers.
+// explicit are the arguments that make hhfr stream negotiate by offers.
 func explicit(t *testing.T, program string) []string {
 	t.Helper()
 	help, err := exec.CommandContext(t.Context(), program, "stream", "--help").CombinedOutput()
@@ -100,7 +101,8 @@ func explicit(t *testing.T, program string) []string {
 	return nil
 }
 
-// binaryBehindNginx: the command's server behind nginx, where its port is reached, and where that of --tcp is not.
+// binaryBehindNginx: the command's server behind nginx, with its port reachable, and with that of
+// --tcp not reachable.
 func binaryBehindNginx(t *testing.T) {
 	program := binary(t)
 	open := start(t, program, "serve", "--listen", "127.0.0.1:0")
@@ -115,13 +117,15 @@ func binaryBehindNginx(t *testing.T) {
 	}
 }
 
-// pairBehindNginx: the far proxy of a pair behind nginx. Clients get what they get without.
+// pairBehindNginx: the far proxy of a pair behind nginx. Clients get what they get without it.
 func pairBehindNginx(t *testing.T) {
 	program := binary(t)
 	service := start(t, program, "serve", "--listen", "127.0.0.1:0")
-	far := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://"+service.addr+"/echo", "--no-offer")
+	far := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://"+service.addr+"/echo",
+		"--no-offer")
 	for name, location := range map[string]string{"as it comes": "", "passes upgrades": passes} {
-		near := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://"+nginxOf(t, far.addr, location)+"/echo", "-v")
+		near := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream",
+			"http://"+nginxOf(t, far.addr, location)+"/echo", "-v")
 		post := func() {
 			const text = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`
 			resp, err := http.Post("http://"+near.addr+"/echo", "text/xml", strings.NewReader(text))
@@ -133,7 +137,9 @@ func pairBehindNginx(t *testing.T) {
 			assert.Equal(t, text, got.String())
 		}
 		post()
-		require.Eventually(t, func() bool { return strings.Contains(near.said(), "msg=session ") }, patience, tick, "%s: %s", name, near.said())
+		require.Eventually(t, func() bool {
+			return strings.Contains(near.said(), "msg=session ")
+		}, patience, tick, "%s: %s", name, near.said())
 		for range 3 {
 			post()
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// dialer opens streams' connections as an HTTP transport opens its own.
+// dialer opens streams' connections like an HTTP transport.
 type dialer struct{ by *http.Transport }
 
 func dialling(t *http.Transport) map[string]streamer.Transport {
@@ -34,34 +34,37 @@ func (d dialer) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
 }
 
-// refuser is a reverse proxy that answers requests with the field Upgrade by itself: by a status, or 0: by the end of the
-// connection.
+// refuser is a reverse proxy that itself answers requests with the field Upgrade: by a status, or
+// 0: by closing the connection.
 func refuser(t *testing.T, o *origin, status int) (front string, refused *atomic.Int32) {
 	t.Helper()
 	refused = new(atomic.Int32)
 	to := &url.URL{Scheme: "http", Host: o.addr}
-	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: &http.Transport{DisableKeepAlives: true}}
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+	}, Transport: &http.Transport{DisableKeepAlives: true}}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") == "" {
-			forward.ServeHTTP(w, r)
-			return
-		}
-		refused.Add(1)
-		if status == 0 {
-			panic(http.ErrAbortHandler)
-		}
-		w.WriteHeader(status)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Upgrade") == "" {
+				forward.ServeHTTP(w, r)
+				return
+			}
+			refused.Add(1)
+			if status == 0 {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(status)
+		})}
 	done := make(chan struct{})
 	go func() { _ = server.Serve(l); close(done) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })
 	return "http://" + l.Addr().String() + "/soap", refused
 }
 
-// refusals: 426 says that nothing else is wrong, and the call is repeated; any other answer is the call's, and no answer leaves
-// its fate unknown. None is asked again.
+// refusals: 426 says that nothing else is wrong, and the call is repeated. Any other answer is the
+// call's; without an answer its fate is unknown. No upgrade is requested again.
 func refusals(t *testing.T) {
 	for _, status := range []int{0, http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusNotImplemented} {
 		o := startOrigin(t, "127.0.0.2", nil, nil)
@@ -96,7 +99,7 @@ func refusals(t *testing.T) {
 	}
 }
 
-// safeCalls are repeated, whatever the answer.
+// safeCalls are repeated, after any answer.
 func safeCalls(t *testing.T) {
 	for _, status := range []int{0, http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusNotImplemented} {
 		o := startOrigin(t, "127.0.0.2", nil, nil)
@@ -111,7 +114,8 @@ func safeCalls(t *testing.T) {
 	}
 }
 
-// oneOpenPort is a firewall that lets nothing through but the port of HTTP, which the server takes all at.
+// oneOpenPort is a firewall that passes only the port of HTTP, at which the server accepts
+// everything.
 func oneOpenPort(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1", nil, nil)
 	for _, mode := range []negotiate.Mode{negotiate.Explicit, negotiate.FirstCall, negotiate.Auto} {

@@ -14,7 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// haproxyTo runs HAProxy in front of an origin, with these lines in its section, and gives the URL of the service.
+// haproxyTo runs HAProxy in front of an origin, with these lines in its section, and returns the
+// URL of the service.
 func haproxyTo(t *testing.T, o *origin, lines string) string {
 	t.Helper()
 	addr := shared.Addr(t)
@@ -52,7 +53,8 @@ func haproxyTCP(t *testing.T) {
 	c.log.silent(t)
 }
 
-// haproxyEndsQuietStreams: a tunnel that is silent for longer than its time-out ends, and the session goes on.
+// haproxyEndsQuietStreams: a tunnel that is silent for longer than its time-out ends, and the
+// session continues.
 func haproxyEndsQuietStreams(t *testing.T) {
 	for mode, timeouts := range map[string]string{
 		"http": "timeout tunnel 1s", "tcp": "timeout client 1s\n\ttimeout server 1s",
@@ -69,7 +71,8 @@ func haproxyEndsQuietStreams(t *testing.T) {
 	}
 }
 
-// quiet waits three times until a stream that nothing goes over has ended, and holds that the session goes on over another one.
+// quiet waits three times until an idle stream has ended, and checks that the session continues
+// over another one.
 func (c *client) quiet(t *testing.T, s *session.Session) {
 	t.Helper()
 	for range 3 {

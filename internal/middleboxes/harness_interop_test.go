@@ -38,12 +38,12 @@ type origin struct {
 	addr, port string
 
 	mu    sync.Mutex
-	calls map[string]int // how often each body came
+	calls map[string]int // number of arrivals of each body
 	asked int            // requests with the field that asks for a stream
 }
 
-// startOrigin starts one at a host of the loopback, in TLS if that is given. Where a client asks at 127.0.0.1, one at 127.0.0.2
-// has a port that is reached through nothing but what stands between.
+// startOrigin starts one at a host of the loopback, in TLS if secure is given. If a client asks at
+// 127.0.0.1, the port of an origin at 127.0.0.2 is reachable only through what is between them.
 func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*responder.Config)) *origin {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
@@ -63,7 +63,8 @@ func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*respon
 		transport = "tls"
 	}
 	cfg := responder.Config{
-		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet, Sequenced: sequenced{o},
+		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet,
+		Sequenced: sequenced{o},
 	}
 	if change != nil {
 		change(&cfg)
@@ -84,7 +85,7 @@ func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*respon
 	return o
 }
 
-// greet sends a message that nobody asked for to each stream.
+// greet sends a server-initiated message to each stream.
 func greet(_ negotiate.Facts, stream *streamer.Stream) {
 	go func() {
 		_ = stream.Lane(1).Send(context.Background(), streamer.NewMessage(nil, []byte("<greeting/>")))
@@ -102,7 +103,8 @@ func (o *origin) count(h http.Handler) http.Handler {
 	})
 }
 
-// services are an echo at /soap, and at /lines one that answers each line before the next one comes.
+// services are an echo at /soap, and at /lines one that answers each line before the next one is
+// sent.
 func (o *origin) services() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/soap", func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +133,7 @@ func (o *origin) note(body []byte) {
 	o.calls[string(body)]++
 }
 
-// once holds that each of n calls came, and came once.
+// once checks that each of n calls arrived exactly once.
 func (o *origin) once(t *testing.T, n int) {
 	t.Helper()
 	o.mu.Lock()
@@ -142,7 +144,7 @@ func (o *origin) once(t *testing.T, n int) {
 	}
 }
 
-// client is what a client has of its own.
+// client is a client's own state.
 type client struct {
 	cfg session.Config
 	log *journal
@@ -152,14 +154,17 @@ type client struct {
 	next   int // number of the next call
 }
 
-// newClient makes one that speaks through an HTTP transport.
+// newClient creates one that uses an HTTP transport.
 func newClient(t *testing.T, mode negotiate.Mode, transport *http.Transport) *client {
 	t.Helper()
 	c := &client{log: newJournal()}
 	t.Cleanup(transport.CloseIdleConnections)
 	c.cfg = session.Config{
-		Mode: mode, Store: memory.New(memory.Config{}), Timeout: 5 * time.Second, Reconnect: patience, Log: c.log.logger(),
-		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Mode: mode, Store: memory.New(memory.Config{}), Timeout: 5 * time.Second, Reconnect: patience,
+		Log: c.log.logger(),
+		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		Handler: func(_ context.Context, x *streamer.Exchange) {
 			if _, err := x.Message().ReadAll(1 << 10); err == nil {
 				c.mu.Lock()
@@ -179,7 +184,7 @@ func (c *client) dial(t *testing.T, url string) *session.Session {
 	return s
 }
 
-// say sends a call that no other one is equal to, and holds that it comes back.
+// say sends a unique call, and checks its echo.
 func (c *client) say(t *testing.T, s *session.Session) {
 	t.Helper()
 	text := c.text()
@@ -192,7 +197,8 @@ func (c *client) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
-	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><call>%d</call></s:Body></s:Envelope>`, c.next)
+	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><call>%d</call>`+
+		`</s:Body></s:Envelope>`, c.next)
 }
 
 func exchange(t *testing.T, s *session.Session, head []byte, text string) (string, error) {
@@ -208,7 +214,7 @@ func exchange(t *testing.T, s *session.Session, head []byte, text string) (strin
 	return string(got), err
 }
 
-// streams waits until there is a stream by such a transport.
+// streams waits until there is a stream over that transport.
 func streams(t *testing.T, s *session.Session, transport string) {
 	t.Helper()
 	var last negotiate.Agreed
@@ -220,7 +226,7 @@ func streams(t *testing.T, s *session.Session, transport string) {
 	}
 }
 
-// plain waits until it is clear that there is none, and holds why.
+// plain waits until it is clear that there is no stream, and checks why.
 func plain(t *testing.T, s *session.Session, why string) {
 	t.Helper()
 	if !assert.Eventually(t, func() bool { return strings.Contains(s.Agreed().Why, why) }, patience, tick) {
@@ -229,7 +235,8 @@ func plain(t *testing.T, s *session.Session, why string) {
 	assert.False(t, s.Agreed().HHFR)
 }
 
-// bothWays holds that each line of a request is answered before the next one is written, and that what the peer begins comes.
+// bothWays checks that each line of a request is answered before the next one is written, and that
+// messages that the peer begins arrive.
 func (c *client) bothWays(t *testing.T, s *session.Session) {
 	t.Helper()
 	r, w := io.Pipe()
@@ -295,7 +302,7 @@ func (c *client) upgradesOnce(t *testing.T, o *origin, url string) {
 	c.log.silent(t)
 }
 
-// through is a transport for clients that go straight to a URL.
+// through is a transport that connects directly to a URL.
 func through() *http.Transport { return &http.Transport{} }
 
 // trusting is one that trusts a test's authority, with HTTP/2 or without.
@@ -303,7 +310,8 @@ func trusting(cfg *tls.Config, h2 bool) *http.Transport {
 	return &http.Transport{TLSClientConfig: cfg, ForceAttemptHTTP2: h2}
 }
 
-// plainAlways holds that calls go as plain SOAP, each once, and that a session after it knows that.
+// plainAlways checks that calls go as plain SOAP, each once, and that a later session remembers
+// that.
 func plainAlways(t *testing.T, o *origin, c *client, url, why string) {
 	t.Helper()
 	s := c.dial(t, url)

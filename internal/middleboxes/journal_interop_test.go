@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// journal is what a client logs.
+// journal is the log of a client.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -24,7 +24,7 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Write takes a line.
+// Write appends a line.
 func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -37,7 +37,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// warned holds that there was one warning, and that it says so.
+// warned checks that there was one warning, with this text.
 func (j *journal) warned(t *testing.T, says ...string) {
 	t.Helper()
 	all := j.String()
@@ -52,7 +52,7 @@ func (j *journal) warned(t *testing.T, says ...string) {
 	}
 }
 
-// silent holds that there was no warning.
+// silent checks that there was no warning.
 func (j *journal) silent(t *testing.T) {
 	t.Helper()
 	assert.NotContains(t, j.String(), "level=WARN")

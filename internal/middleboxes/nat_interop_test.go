@@ -26,7 +26,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// network is a client's and a server's network namespace, with a router between that hides the client's address.
+// network is a client's and a server's network namespace, with a router between them that hides the
+// client's address.
 type network struct{ client, router, server string }
 
 const (
@@ -34,8 +35,8 @@ const (
 	userTime = 18 // TCP_USER_TIMEOUT of linux/tcp.h
 )
 
-// newNetwork makes one whose router does this with packets of connections that it does not know. Where the machine does not
-// allow it, the test is skipped.
+// newNetwork creates one whose router does this with packets of unknown connections. If the machine
+// does not allow it, the test is skipped.
 func newNetwork(t *testing.T, unknown string) *network {
 	t.Helper()
 	ip := shared.Program(t, "ip")
@@ -51,7 +52,8 @@ func newNetwork(t *testing.T, unknown string) *network {
 	n.do(t, "ip", "link", "add", "c0", "netns", n.client, "type", "veth", "peer", "name", "rc", "netns", n.router)
 	n.do(t, "ip", "link", "add", "s0", "netns", n.server, "type", "veth", "peer", "name", "rs", "netns", n.router)
 	for _, l := range []struct{ ns, link, address string }{
-		{n.client, "c0", "10.77.1.2/24"}, {n.router, "rc", "10.77.1.1/24"}, {n.router, "rs", "10.77.2.1/24"}, {n.server, "s0", serverIP + "/24"},
+		{n.client, "c0", "10.77.1.2/24"}, {n.router, "rc", "10.77.1.1/24"}, {n.router, "rs", "10.77.2.1/24"},
+		{n.server, "s0", serverIP + "/24"},
 	} {
 		n.do(t, "ip", "-n", l.ns, "address", "add", l.address, "dev", l.link)
 		n.do(t, "ip", "-n", l.ns, "link", "set", l.link, "up")
@@ -78,13 +80,13 @@ func (n *network) route(t *testing.T, args ...string) {
 	n.do(t, "ip", append([]string{"netns", "exec", n.router}, args...)...)
 }
 
-// forget has the router know none of the connections that there are.
+// forget makes the router forget all connections.
 func (n *network) forget(t *testing.T) {
 	t.Helper()
 	n.route(t, "conntrack", "-F")
 }
 
-// within has sockets opened in a namespace.
+// within opens sockets in a namespace.
 func within(ns string, open func() error) error {
 	errs := make(chan error, 1)
 	go func() {
@@ -102,7 +104,7 @@ func within(ns string, open func() error) error {
 	return <-errs
 }
 
-// inside opens connections in a namespace, which end when nothing that was sent is acknowledged for a second.
+// inside opens connections in a namespace, which end if nothing is acknowledged for a second.
 type inside struct{ ns string }
 
 func (i inside) Dial(ctx context.Context, addr string) (conn net.Conn, err error) {
@@ -128,7 +130,9 @@ func (i inside) Listen(ctx context.Context, addr string) (l net.Listener, err er
 func (n *network) newClient(t *testing.T, mode negotiate.Mode) *client {
 	t.Helper()
 	own := inside{n.client}
-	c := newClient(t, mode, &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return own.Dial(ctx, addr) }})
+	c := newClient(t, mode, &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+		return own.Dial(ctx, addr)
+	}})
 	c.cfg.Transports = map[string]streamer.Transport{"tcp": own}
 	return c
 }
@@ -141,8 +145,8 @@ func (n *network) start(t *testing.T, change func(*responder.Config)) *origin {
 	return serve(t, l, nil, change)
 }
 
-// natForgets: a router that no longer knows the connection drops what comes of it, or resets it. The session goes on; the call
-// that found it out has an unknown fate where the router was silent.
+// natForgets: a router that has forgotten the connection drops its packets, or resets it. The
+// session continues; if the router was silent, the call that detected it has an unknown fate.
 func natForgets(t *testing.T) {
 	for name, unknown := range map[string]string{"silent": "drop", "reset": "reject with tcp reset"} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +185,8 @@ func natForgetsUnderAGuarantee(t *testing.T) {
 	o.once(t, 6)
 }
 
-// closedPort: a firewall that drops all but the port of HTTP, and a server with streams at another one.
+// closedPort: a firewall that drops everything except the port of HTTP, and a server with streams
+// at another one.
 func closedPort(t *testing.T) {
 	n := newNetwork(t, "drop")
 	l, err := inside{n.server}.Listen(t.Context(), serverIP+":0")
@@ -202,7 +207,7 @@ func closedPort(t *testing.T) {
 	c.log.silent(t)
 }
 
-// neverTwice holds that no call came more than once.
+// neverTwice checks that no call arrived more than once.
 func (o *origin) neverTwice(t *testing.T) {
 	t.Helper()
 	o.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// passing is what has nginx pass upgrades.
+// passing makes nginx pass upgrades.
 const passing = `
 	map $http_upgrade $connection_upgrade { default upgrade; "" close; }
 `
@@ -27,13 +27,14 @@ const passes = `
 			proxy_set_header Connection $connection_upgrade;
 `
 
-// nginxTo runs nginx in front of an origin, with these lines in its location, and gives the URL of the service.
+// nginxTo runs nginx in front of an origin, with these lines in its location, and returns the URL
+// of the service.
 func nginxTo(t *testing.T, o *origin, location string) string {
 	t.Helper()
 	return "http://" + nginxOf(t, o.addr, location) + "/soap"
 }
 
-// nginxOf runs nginx in front of an address, and gives its own.
+// nginxOf runs nginx in front of an address, and returns its own.
 func nginxOf(t *testing.T, of, location string) (addr string) {
 	t.Helper()
 	addr = shared.Addr(t)
@@ -105,7 +106,8 @@ func nginxPassesUpgrade(t *testing.T) {
 	c.upgrades(t, o, nginxTo(t, o, passes), 3)
 }
 
-// A stream that is silent for longer than proxy_read_timeout ends, and the session goes on over the next one.
+// A stream that is silent for longer than proxy_read_timeout ends, and the session continues over
+// the next one.
 func nginxEndsQuietStreams(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	c := newClient(t, negotiate.Auto, through())
@@ -116,8 +118,10 @@ func nginxEndsQuietStreams(t *testing.T) {
 	o.once(t, 7)
 }
 
-// secureNginx runs nginx in front of an origin with TLS and this option of listen; the client is to trust what it gives.
-func secureNginx(t *testing.T, authority *shared.Authority, option, scheme string, o *origin, location string) (url string, trust *tls.Config) {
+// secureNginx runs nginx in front of an origin with TLS and this option of listen; the client must
+// trust its certificate.
+func secureNginx(t *testing.T, authority *shared.Authority, option, scheme string, o *origin,
+	location string) (url string, trust *tls.Config) {
 	t.Helper()
 	dir, addr := t.TempDir(), shared.Addr(t)
 	shared.WriteCertificate(t, dir, "server", authority.Issue(time.Hour, "127.0.0.1"))
@@ -154,10 +158,11 @@ func nginxH2(t *testing.T) {
 	c.upgradesOnce(t, o, url)
 }
 
-// nginxH2TLSInside: what stands behind nginx takes TLS, at a port that is reached.
+// nginxH2TLSInside: the server behind nginx takes TLS, at a reachable port.
 func nginxH2TLSInside(t *testing.T) {
 	authority := shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}}, nil)
+	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour,
+		"127.0.0.1")}}, nil)
 	url, trust := secureNginx(t, authority, "http2", "https", o, "")
 	c := newClient(t, negotiate.Auto, trusting(trust, true))
 	s := c.dial(t, url)
@@ -172,7 +177,8 @@ func nginxH2TLSInside(t *testing.T) {
 	c.log.silent(t)
 }
 
-// nginxGuardsOneRequest: what nginx denies by path it denies to plain SOAP; of a stream it sees the first request and no other.
+// nginxGuardsOneRequest: a path that nginx denies is denied to plain SOAP; of a stream nginx sees
+// only the first request.
 func nginxGuardsOneRequest(t *testing.T) {
 	o, addr := startOrigin(t, "127.0.0.2", nil, nil), shared.Addr(t)
 	nginx(t, addr, passing+`

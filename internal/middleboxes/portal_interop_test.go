@@ -21,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// portal answers every request in the place of servers, until somebody logs in.
+// portal answers every request in place of servers, until somebody logs in.
 type portal struct {
 	addr  string
 	login atomic.Bool
@@ -29,7 +29,7 @@ type portal struct {
 
 const page = "<html>please log in</html>"
 
-// startPortal starts one, in TLS if that is given, and has a transport's connections go to it.
+// startPortal starts one, in TLS if that is given, and redirects a transport's connections to it.
 func startPortal(t *testing.T, status int, secure *tls.Config, transport *http.Transport) *portal {
 	t.Helper()
 	p := new(portal)
@@ -39,15 +39,16 @@ func startPortal(t *testing.T, status int, secure *tls.Config, transport *http.T
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Connection", "close")
-		w.Header().Set("Content-Type", "text/html")
-		if status == http.StatusFound {
-			w.Header().Set("Location", "http://login.invalid/")
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, page)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Content-Type", "text/html")
+			if status == http.StatusFound {
+				w.Header().Set("Location", "http://login.invalid/")
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, page)
+		})}
 	done := make(chan struct{})
 	go func() { _ = server.Serve(l); close(done) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })
@@ -87,12 +88,14 @@ func portalHTTP(t *testing.T) {
 	}
 }
 
-// portalHTTPS: a certificate of somebody else is an error of the call, and nothing is remembered.
+// portalHTTPS: a wrong certificate is an error of the call, and nothing is remembered.
 func portalHTTPS(t *testing.T) {
 	authority, another := shared.NewAuthority(t), shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}}, nil)
+	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour,
+		"127.0.0.1")}}, nil)
 	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, true)
-	p := startPortal(t, http.StatusOK, &tls.Config{Certificates: []tls.Certificate{another.Issue(time.Hour, "portal.invalid")}}, transport)
+	p := startPortal(t, http.StatusOK, &tls.Config{Certificates: []tls.Certificate{another.Issue(time.Hour,
+		"portal.invalid")}}, transport)
 	c := newClient(t, negotiate.Auto, transport)
 	s := c.dial(t, "https://"+o.addr+"/soap")
 	_, err := exchange(t, s, nil, c.text())
@@ -105,7 +108,8 @@ func portalHTTPS(t *testing.T) {
 	c.log.silent(t)
 }
 
-// portalMet: a session that was met before comes back through a portal. What it answers is no reply to any call.
+// portalMet: a session that was met before is opened again through a portal. The portal's answer is
+// no reply to any call.
 func portalMet(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1", nil, nil)
 	transport := through()

@@ -17,7 +17,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// run starts a program in the foreground, waits until something listens at an address, and ends it with the test.
+// run starts a program in the foreground, waits until something listens at an address, and ends it
+// with the test.
 func run(t *testing.T, addr, program string, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), shared.Program(t, program), args...)
@@ -52,7 +53,8 @@ func run(t *testing.T, addr, program string, args ...string) {
 	}
 }
 
-// write puts a text into a file of the test's own folder, which programs that change their user can read.
+// write writes a text to a file of the test's own folder, which programs that change their user can
+// read.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +66,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// nginx runs it with these directives in its http block; the first address is one that they listen on.
+// nginx runs it with these directives in its http block; they listen on the first address.
 func nginx(t *testing.T, addr, directives string) {
 	t.Helper()
 	conf := write(t, "nginx.conf", `
@@ -89,7 +91,7 @@ http {
 	run(t, addr, "nginx", args...)
 }
 
-// haproxy runs it with these sections behind its defaults.
+// haproxy runs it with these sections after its defaults.
 func haproxy(t *testing.T, addr, sections string) {
 	t.Helper()
 	run(t, addr, "haproxy", "-db", "-f", write(t, "haproxy.cfg", `

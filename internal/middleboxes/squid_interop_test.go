@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// by has a transport go through a forward proxy, loopback or not.
+// by makes a transport use a forward proxy, for loopback too.
 func by(t *testing.T, transport *http.Transport, proxy string) *http.Transport {
 	t.Helper()
 	u, err := url.Parse("http://" + proxy)
@@ -36,11 +36,12 @@ func squidHTTP(t *testing.T) {
 	c.log.silent(t)
 }
 
-// squidHTTPHides: nobody but squid reaches the server, whose name only squid knows.
+// squidHTTPHides: only squid reaches the server, whose name only squid knows.
 func squidHTTPHides(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nacl tunnels method CONNECT\nhttp_access deny tunnels")))
+	c := newClient(t, negotiate.Auto, by(t, through(),
+		squid(t, "hosts_file "+hosts+"\nacl tunnels method CONNECT\nhttp_access deny tunnels")))
 	plainAlways(t, o, c, "http://service.invalid:"+o.port+"/soap", "no stream to service.invalid")
 	c.log.warned(t, "service.invalid", "open that port")
 }
@@ -69,7 +70,7 @@ func squidCONNECT(t *testing.T) {
 	c.upgradesOnce(t, o, "https://service.invalid:"+o.port+"/soap")
 }
 
-// squidCONNECTMet: the direct stream of a session that was met before, too.
+// squidCONNECTMet: also the direct stream of a session that was met before.
 func squidCONNECTMet(t *testing.T) {
 	c, o := hiddenInTLS(t)
 	for range 2 {
@@ -85,7 +86,7 @@ func squidCONNECTMet(t *testing.T) {
 	}
 }
 
-// squidHTTPTunnels: nobody but squid reaches the server, and CONNECT to it is allowed.
+// squidHTTPTunnels: only squid reaches the server, and CONNECT to it is allowed.
 func squidHTTPTunnels(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")

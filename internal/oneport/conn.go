@@ -10,13 +10,13 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// Peeked is a connection whose first bytes were read already: who reads it gets them first.
+// Peeked is a connection whose first bytes were read already: Read returns them first.
 type Peeked struct {
 	net.Conn
 
 	mu    sync.Mutex
 	ahead []byte
-	err   error // behind ahead
+	err   error // after ahead
 }
 
 // secureConn is a [Peeked] inside TLS; net/http asks it for its state.
@@ -25,16 +25,16 @@ type secureConn struct {
 	secure *tls.Conn
 }
 
-// ConnectionState is that of the TLS below.
+// ConnectionState is the state of the TLS below.
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }
 
-// NetConn is the connection below, as that of a *tls.Conn is.
+// NetConn is the connection below, as for a *tls.Conn.
 func (c *Peeked) NetConn() net.Conn { return c.Conn }
 
-// GiveBack makes what a source has read readable again by its connection.
+// GiveBack returns a connection from which what a source has read can be read again.
 func GiveBack(in *sock.Source) net.Conn { return giveBack(in, nil) }
 
-// giveBack is GiveBack behind which the connection may have ended.
+// giveBack is GiveBack for a connection that may have ended with err after that.
 func giveBack(in *sock.Source, err error) net.Conn {
 	c := &Peeked{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
 	if errors.Is(err, io.EOF) {
@@ -46,7 +46,7 @@ func giveBack(in *sock.Source, err error) net.Conn {
 	return c
 }
 
-// Silent reports whether a connection had not said a word when it was handed out, and could still have.
+// Silent reports whether a connection had sent nothing when it was handed out, and still could.
 func Silent(conn net.Conn) bool {
 	c, ok := conn.(interface{ silent() bool })
 	return ok && c.silent()
@@ -77,10 +77,10 @@ func (c *Peeked) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// CloseWrite ends this end's direction, or all of the connection where that is not possible.
+// CloseWrite ends the outgoing direction, or the whole connection if that is not possible.
 func (c *Peeked) CloseWrite() error { return sock.CloseWrite(c.Conn) }
 
-// Abort ends the connection so that the peer does not take it for an end in order.
+// Abort ends the connection so that the peer does not take it for an orderly end.
 func (c *Peeked) Abort() error {
 	sock.Reset(c.Conn)
 	return nil

@@ -1,15 +1,16 @@
-// Package oneport has one listener serve HTTP and streams: it tells connections apart by how they
-// begin, gives back what it read of them, and hands them out by two listeners of its own.
+// Package oneport lets one listener serve HTTP and streams: it distinguishes connections by their
+// first bytes, makes these bytes readable again, and hands the connections out by two listeners of
+// its own.
 //
-// Without a certificate a connection that begins with hello's mark (docs/wire-format.md, section 3) is
-// a stream, any other one is HTTP's. With one ([Config].TLS) the port takes TLS only: a client that
-// selects [Protocol] by ALPN has a stream, one that selects something else speaks HTTP, and of one
-// without ALPN the first bytes inside TLS tell, as they do in cleartext. Who speaks HTTP without TLS there is told to
-// use https; other cleartext is closed.
+// Without a certificate a connection that begins with hello's mark (docs/wire-format.md, section 3)
+// is a stream, any other one is HTTP's. With one ([Config].TLS) the port takes TLS only: a client
+// that selects [Protocol] by ALPN has a stream, one that selects something else speaks HTTP. For a
+// client without ALPN the first bytes inside TLS decide, as in cleartext. A client that speaks HTTP
+// without TLS is told to use https; other cleartext is closed.
 //
-// A connection that says nothing is HTTP's after [Config].Silence, since net/http bounds silent clients
-// by itself, and since a server behind a proxy may be the one to speak first. Connections that nobody
-// can tell yet are bounded in number, in all and for each peer, and in time.
+// A silent connection is HTTP's after [Config].Silence, since net/http bounds silent clients by
+// itself, and since a server behind a proxy may be the one to speak first. Connections of a kind
+// not yet known are bounded in number, in all and for each peer, and in time.
 package oneport
 
 import (
@@ -29,37 +30,38 @@ import (
 // Protocol is the ALPN name of streams in TLS.
 const Protocol = "hhfr/1"
 
-// Config is how a [Port] tells connections apart. The zero value takes cleartext.
+// Config configures a [Port]. The zero value takes cleartext.
 type Config struct {
-	// TLS, if given, has the port take TLS only; it is copied. Its NextProtos are what HTTP clients may
-	// select, without [Protocol]; empty means http/1.1 alone. HTTP/2 is theirs who add h2: net/http speaks it
-	// only over a bare *tls.Conn, so that a server whose connections are wrapped above this package, by a
-	// recorder say, would select it and then not understand it. Streams have TLS 1.3 whatever MinVersion says.
+	// TLS, if given, makes the port take TLS only; it is copied. Its NextProtos are what HTTP
+	// clients may select, without [Protocol]; empty means http/1.1 alone. A caller that adds h2 is
+	// responsible for HTTP/2: net/http speaks it only over a bare *tls.Conn. A server whose
+	// connections are wrapped above this package, for example by a recorder, would select it and
+	// then not understand it. Streams have TLS 1.3 regardless of MinVersion.
 	TLS *tls.Config
-	// NoStreams: there are none here. Every connection is HTTP's, in TLS or not, and nobody can select [Protocol].
+	// NoStreams: every connection is HTTP's, in TLS or not, and clients cannot select [Protocol].
 	NoStreams bool
-	// Own, if given, decides about connections that begin with hello's mark: by all that came so far it
-	// reports whether the stream is this server's, or that more is needed to know. What is not its own is
-	// HTTP's, which forwards it, say. ctx ends with the time there is. nil: all are.
+	// Own, if given, decides about connections that begin with hello's mark: by the bytes so far it
+	// reports whether the stream is this server's, or that more bytes are needed. A stream that is
+	// not its own is HTTP's, which may forward it. ctx ends with the available time. nil: all are.
 	Own func(ctx context.Context, start []byte) (own, more bool)
-	// Silence is how long a connection may say nothing before it is HTTP's; 0 means [DefaultSilence].
+	// Silence is how long a connection may be silent before it is HTTP's; 0 means [DefaultSilence].
 	Silence time.Duration
-	// Timeout is how long a connection may take to tell what it is, TLS handshake included; 0 means
-	// [DefaultTimeout]. In a handshake it is closed then, else HTTP's.
+	// Timeout is how long a connection may take to show its kind, TLS handshake included; 0 means
+	// [DefaultTimeout]. After that a connection in a handshake is closed; any other one is HTTP's.
 	Timeout time.Duration
-	// MaxSniffed is how many connections are looked at at once; 0 means [DefaultMaxSniffed]. Further ones
-	// are closed.
+	// MaxSniffed is how many connections are inspected at once; 0 means [DefaultMaxSniffed].
+	// Further ones are closed.
 	MaxSniffed int
-	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0 means
-	// half of MaxSniffed.
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of MaxSniffed.
 	MaxPerPeer int
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
-	// Log hears of handshakes that failed and of connections without room; nil: nobody.
+	// Log receives failed handshakes and connections beyond the limits; nil: nothing is logged.
 	Log *slog.Logger
 }
 
-// Port is a listener that takes everything. All methods are safe for concurrent use.
+// Port is a listener for everything. All methods are safe for concurrent use.
 type Port struct {
 	cfg      Config
 	secure   *tls.Config // nil: cleartext
@@ -77,8 +79,8 @@ type Port struct {
 	err    error
 }
 
-// New has a port accept the connections of l, which it closes in the end. Both [Port.HTTP] and
-// [Port.Streams] are to be accepted from, or closed. The caller closes the port, or both.
+// New makes a port accept the connections of l, which it closes in the end. Both [Port.HTTP] and
+// [Port.Streams] must be accepted from, or closed. The caller closes the port, or both.
 func New(l net.Listener, cfg Config) *Port {
 	cfg.Silence, cfg.Timeout = cmp.Or(cfg.Silence, DefaultSilence), cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.MaxSniffed = cmp.Or(cfg.MaxSniffed, DefaultMaxSniffed)
@@ -101,18 +103,18 @@ func New(l net.Listener, cfg Config) *Port {
 	return p
 }
 
-// HTTP gives the connections that are no streams: each a [*Peeked], or a *tls.Conn whose client selected a
-// protocol of HTTP. net/http sees the TLS of both.
+// HTTP returns the listener of connections that are no streams: each is a [*Peeked], or a *tls.Conn
+// whose client selected a protocol of HTTP. net/http sees the TLS of both.
 func (p *Port) HTTP() net.Listener { return p.http }
 
-// Streams gives the connections that begin with hello's mark, or selected [Protocol].
+// Streams returns the listener of connections that begin with hello's mark, or selected [Protocol].
 func (p *Port) Streams() net.Listener { return p.streams }
 
 // Addr is the address of the listener.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Close accepts nothing more, closes the connections that nobody has been given yet, and waits for all
-// that the port started. It is idempotent.
+// Close accepts nothing more, closes the connections that were not handed out yet, and waits for
+// all that the port started. It is idempotent.
 func (p *Port) Close() error {
 	var err error
 	p.close.Do(func() {
@@ -123,12 +125,12 @@ func (p *Port) Close() error {
 		p.wait.Wait()
 	})
 	if errors.Is(err, net.ErrClosed) {
-		return nil // by whoever made it
+		return nil // by its creator
 	}
 	return err
 }
 
-// run accepts connections, each of which is looked at by itself: none waits for another.
+// run accepts connections, each of which is inspected on its own: none waits for another.
 func (p *Port) run() {
 	for {
 		conn, err := p.listener.Accept()
@@ -152,7 +154,7 @@ func (p *Port) run() {
 // half is one of the two listeners of a port.
 type half struct {
 	port   *Port
-	conns  chan net.Conn // without a buffer: what is in it has an owner
+	conns  chan net.Conn // unbuffered: every connection in it has an owner
 	once   sync.Once
 	closed chan struct{}
 }
@@ -183,10 +185,11 @@ func (h *half) error(err error) error {
 	return &net.OpError{Op: "accept", Net: h.Addr().Network(), Addr: h.Addr(), Err: err}
 }
 
-// Addr is that of the port.
+// Addr is the port's address.
 func (h *half) Addr() net.Addr { return h.port.Addr() }
 
-// Close has connections of this kind closed from now on. When the other half is closed too, the port is.
+// Close makes connections of this kind be closed from now on. When the other half is closed too,
+// the port is.
 func (h *half) Close() error {
 	h.shut()
 	if h.port.http.isClosed() && h.port.streams.isClosed() {
@@ -206,7 +209,7 @@ func (h *half) isClosed() bool {
 	}
 }
 
-// give hands a connection to who accepts; it is closed where nobody does any more.
+// give hands a connection to an Accept; it is closed if nothing accepts any more.
 func (h *half) give(conn net.Conn) {
 	select {
 	case h.conns <- conn:

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var hello = frame.Hello{Token: make([]byte, frame.TokenLen), Limits: frame.EarlyLimits}.AppendTo(nil)
 
-// world is a port of the test on loopback, before an HTTP server and one that gives streams back what they say.
+// world is a test's port on loopback, before an HTTP server and one that echoes streams.
 type world struct {
 	t    *testing.T
 	port *oneport.Port
@@ -42,13 +42,14 @@ func start(t *testing.T, cfg oneport.Config) *world {
 	require.NoError(t, err)
 	w := &world{t, oneport.New(l, cfg), l.Addr().String()}
 	var wait sync.WaitGroup
-	server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		_, _ = fmt.Fprintf(rw, "%s %s tls=%t ", r.Proto, body, r.TLS != nil)
-		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-			_, _ = io.WriteString(rw, "peer="+r.TLS.PeerCertificates[0].Subject.CommonName)
-		}
-	})}
+	server := &http.Server{ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(rw, "%s %s tls=%t ", r.Proto, body, r.TLS != nil)
+			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+				_, _ = io.WriteString(rw, "peer="+r.TLS.PeerCertificates[0].Subject.CommonName)
+			}
+		})}
 	wait.Go(func() { _ = server.Serve(w.port.HTTP()) })
 	wait.Go(func() { echo(w.port.Streams()) })
 	t.Cleanup(func() {
@@ -59,7 +60,7 @@ func start(t *testing.T, cfg oneport.Config) *world {
 	return w
 }
 
-// echo gives back what streams say, behind a word that tells they are.
+// echo echoes what streams send, after a word that marks them as streams.
 func echo(l net.Listener) {
 	var wait sync.WaitGroup
 	defer wait.Wait()
@@ -84,7 +85,7 @@ func (w *world) dial() net.Conn {
 	return conn
 }
 
-// says gives what comes back for bytes, once this end has said all.
+// says returns the response to bytes, once this side has sent all.
 func says(t *testing.T, conn net.Conn, pieces ...[]byte) string {
 	t.Helper()
 	for _, p := range pieces {
@@ -106,7 +107,7 @@ func bytewise(b []byte) (pieces [][]byte) {
 	return pieces
 }
 
-// Streams and HTTP are told apart by their first bytes, in whatever pieces they come, and lose none.
+// Streams and HTTP are distinguished by their first bytes, in any fragmentation, and lose none.
 func TestCleartext(t *testing.T) {
 	w := start(t, oneport.Config{})
 	stream := string(hello) + "and what follows"
@@ -141,7 +142,8 @@ func (l *lines) String() string {
 	return l.Builder.String()
 }
 
-// Close ends all that is under way: silent connections, handshakes, those that nobody accepts.
+// Close ends everything in progress: silent connections, handshakes, connections that nobody
+// accepts.
 func TestClose(t *testing.T) {
 	a := shared.NewAuthority(t)
 	for _, secure := range []bool{false, true} {
@@ -184,7 +186,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// One half goes on when the other is closed.
+// One half continues when the other is closed.
 func TestHalfClosed(t *testing.T) {
 	w := start(t, oneport.Config{})
 	require.NoError(t, w.port.Streams().Close())
@@ -211,7 +213,7 @@ func (l *poor) Accept() (net.Conn, error) {
 	return l.pipes.Accept()
 }
 
-// Errors that pass are waited out; one that does not is that of both halves.
+// Temporary errors are waited out; a permanent one is that of both halves.
 func TestAcceptErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &poor{listenPipes(), []error{syscall.EMFILE, syscall.ECONNABORTED}}
@@ -233,7 +235,7 @@ func TestAcceptErrors(t *testing.T) {
 	})
 }
 
-// A connection that is reset says so behind what it gave back, in TLS and without.
+// A connection that is reset reports so after what was made readable again, in TLS and without.
 func TestAbort(t *testing.T) {
 	a := shared.NewAuthority(t)
 	for _, secure := range []bool{false, true} {

@@ -59,7 +59,7 @@ func (l *pipes) dial(ip string) net.Conn {
 	return here
 }
 
-// accepted has the connections of a listener in the order in which they come.
+// accepted delivers the connections of a listener in the order of their arrival.
 func accepted(l net.Listener) <-chan net.Conn {
 	conns := make(chan net.Conn, 100)
 	go func() {
@@ -75,8 +75,8 @@ func accepted(l net.Listener) <-chan net.Conn {
 	return conns
 }
 
-// A connection that says nothing, or stops in the middle of the mark, is HTTP's after its time, to the
-// second, and what it says then arrives; one in the middle of a handshake is closed.
+// A silent connection, or one that stops in the middle of the mark, is HTTP's after its time, to
+// the second, and what it sends then arrives; one in the middle of a handshake is closed.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()
@@ -116,7 +116,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// Handshakes have their time, too.
+// Handshakes have a time limit, too.
 func TestSlowHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()
@@ -136,13 +136,14 @@ func TestSlowHandshake(t *testing.T) {
 	})
 }
 
-// A flood of connections that nobody can tell yet takes no more than its room: others get through, and
+// A flood of connections of unknown kind takes no more than its slots: other peers get through, and
 // so does its own client when their time is over.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged lines
 		l := listenPipes()
-		p := oneport.New(l, oneport.Config{MaxSniffed: 8, Silence: time.Minute, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		p := oneport.New(l, oneport.Config{MaxSniffed: 8, Silence: time.Minute,
+			Log: slog.New(slog.NewTextHandler(&logged, nil))})
 		streams, conns := accepted(p.Streams()), accepted(p.HTTP())
 		var flood []net.Conn
 		for range 20 {
@@ -169,7 +170,7 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// A server can say which streams are its own; all else is HTTP's, as it came.
+// A server can decide which streams are its own; all else is HTTP's, unchanged.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()
@@ -179,7 +180,8 @@ func TestOwn(t *testing.T) {
 				return ok && h.Session[0] == 1, !ok && frame.Incomplete(start)
 			}})
 		streams, conns := accepted(p.Streams()), accepted(p.HTTP())
-		mine := frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen), Limits: frame.EarlyLimits}.AppendTo(nil)
+		mine := frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen),
+			Limits: frame.EarlyLimits}.AppendTo(nil)
 		broken := bytes.Clone(mine)
 		broken[len(broken)-1] ^= 1
 		for _, tc := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// sniff finds out what a connection is, and hands it out.
+// sniff determines the kind of a connection, and hands it out.
 func (p *Port) sniff(conn net.Conn) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
@@ -36,7 +36,7 @@ func (p *Port) sniff(conn net.Conn) {
 	}
 }
 
-// tell hands out a connection by what comes first on it.
+// tell hands out a connection by its first bytes.
 func (p *Port) tell(ctx context.Context, in *sock.Source) {
 	start, err := in.Wait(ctx, 0, p.cfg.Silence)
 	own, more := false, true
@@ -55,13 +55,13 @@ func (p *Port) tell(ctx context.Context, in *sock.Source) {
 	}
 }
 
-// isBroken reports whether a connection is of no use to anybody. One whose client only listens from now
-// on may be.
+// isBroken reports whether a connection is useless. A connection whose client only listens from now
+// on is not.
 func isBroken(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, sock.ErrPaused)
 }
 
-// own reports whether a connection is a stream of this server, or that nobody can know yet.
+// own reports whether a connection is a stream of this server, or that more bytes are needed.
 func (p *Port) own(ctx context.Context, start []byte) (own, more bool) {
 	switch {
 	case !frame.MayOpen(start) || len(start) > maxAhead:
@@ -74,11 +74,11 @@ func (p *Port) own(ctx context.Context, start []byte) (own, more bool) {
 	return p.cfg.Own(ctx, start)
 }
 
-// handshakeRecord is the first byte of TLS: the type of the record that a ClientHello stands in (RFC 8446,
+// handshakeRecord is the first byte of TLS: the type of the record of a ClientHello (RFC 8446,
 // section 5.1). No method of HTTP and no stream begins with it.
 const handshakeRecord = 0x16
 
-// handshake opens TLS, and hands out what is inside.
+// handshake opens TLS, and hands out the inner connection.
 func (p *Port) handshake(ctx context.Context, in *sock.Source) {
 	conn := tls.Server(giveBack(in, nil), p.secure)
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -96,7 +96,8 @@ func (p *Port) handshake(ctx context.Context, in *sock.Source) {
 	}
 }
 
-// serverConfig is a configuration by which clients that have TLS 1.3 can select further protocols, before all others.
+// serverConfig is a configuration in which clients with TLS 1.3 can select further protocols,
+// before all others.
 func serverConfig(cfg *tls.Config, further []string) *tls.Config {
 	old := cfg.Clone()
 	if old.NextProtos == nil {
@@ -124,12 +125,14 @@ func serverConfig(cfg *tls.Config, further []string) *tls.Config {
 	return all
 }
 
-// cleartextText is what clients read that should have used https; pkg/negotiate knows it by its last words.
+// cleartextText is for clients that should have used https; pkg/negotiate recognizes it by its last
+// words.
 const cleartextText = "hhfr: this address takes https only\n"
 
 var errCleartext = errors.New("cleartext where only TLS is taken")
 
-// refuse ends a connection without TLS where only TLS is taken; one that speaks HTTP is told so.
+// refuse ends a connection without TLS at a port that takes TLS only; a client that speaks HTTP is
+// told so.
 func (p *Port) refuse(ctx context.Context, in *sock.Source) {
 	defer func() { _ = in.Conn.Close() }()
 	p.cfg.Log.Info("handshake", "peer", in.Conn.RemoteAddr(), "err", errCleartext)

@@ -29,7 +29,7 @@ func (w *world) secure(cfg *tls.Config) *tls.Conn {
 	return conn.(*tls.Conn)
 }
 
-// In TLS the protocol that was selected tells, and without one the first bytes.
+// In TLS the selected protocol decides, and without one the first bytes.
 func TestTLS(t *testing.T) {
 	a := shared.NewAuthority(t)
 	cert := a.Issue(time.Hour, "127.0.0.1")
@@ -57,7 +57,8 @@ func TestTLS(t *testing.T) {
 	for _, protocols := range [][]string{nil, {"http/1.1"}} {
 		cfg := clientOf(a, protocols...)
 		cfg.Certificates = []tls.Certificate{cert}
-		assert.Contains(t, says(t, w.secure(cfg), []byte(request)), "peer=test", "net/http sees the client's certificate")
+		assert.Contains(t, says(t, w.secure(cfg), []byte(request)), "peer=test",
+			"net/http sees the client's certificate")
 	}
 	older := clientOf(a, "hhfr/1", "http/1.1")
 	older.MaxVersion = tls.VersionTLS12
@@ -66,7 +67,8 @@ func TestTLS(t *testing.T) {
 	require.ErrorContains(t, err, "no application protocol")
 }
 
-// HTTP/2 is spoken where the configuration has it, since net/http gets the connection as it wants it.
+// HTTP/2 is spoken if the configuration has it, since net/http gets the connection in the form it
+// needs.
 func TestHTTP2(t *testing.T) {
 	a := shared.NewAuthority(t)
 	w := start(t, oneport.Config{TLS: &tls.Config{
@@ -83,22 +85,26 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, "stream x", says(t, w.secure(clientOf(a, "hhfr/1", "h2")), []byte("x")))
 }
 
-// Where there are no streams, all is HTTP's.
+// Without streams, all is HTTP's.
 func TestNoStreams(t *testing.T) {
 	w := start(t, oneport.Config{NoStreams: true})
 	assert.Contains(t, says(t, w.dial(), hello), "400 Bad Request")
 	assert.Contains(t, says(t, w.dial(), []byte(request)), "HTTP/1.1 words")
 	a := shared.NewAuthority(t)
-	w = start(t, oneport.Config{NoStreams: true, TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}})
+	w = start(t, oneport.Config{NoStreams: true,
+		TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}})
 	assert.Contains(t, says(t, w.secure(clientOf(a, "hhfr/1", "http/1.1")), []byte(request)), "HTTP/1.1 words tls=true")
 	assert.Contains(t, says(t, w.secure(clientOf(a)), hello), "400 Bad Request")
 }
 
-// A configuration that is chosen for each client has streams, too, and tickets resume its sessions.
+// A configuration that is chosen for each client has streams, too, and session tickets resume its
+// sessions.
 func TestConfigForClient(t *testing.T) {
 	a := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
-	w := start(t, oneport.Config{TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return own, nil }}})
+	w := start(t, oneport.Config{TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return own, nil
+	}}})
 	cfg := clientOf(a, "hhfr/1")
 	cfg.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	for times := range 3 {
@@ -108,7 +114,7 @@ func TestConfigForClient(t *testing.T) {
 	}
 }
 
-// What is no TLS is not served where only TLS is taken: HTTP is told why, a stream is closed.
+// A port that takes TLS only serves nothing else: HTTP is told why, a stream is closed.
 func TestCleartextWhereTLSIsTaken(t *testing.T) {
 	a := shared.NewAuthority(t)
 	var logged lines
@@ -132,5 +138,7 @@ func TestCleartextWhereTLSIsTaken(t *testing.T) {
 	assert.Contains(t, logged.String(), "cleartext where only TLS is taken")
 	_, err = (&tls.Dialer{Config: &tls.Config{}}).DialContext(t.Context(), "tcp", w.addr)
 	require.Error(t, err)
-	require.Eventually(t, func() bool { return strings.Count(logged.String(), "msg=handshake") == 4 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Count(logged.String(), "msg=handshake") == 4
+	}, time.Minute, time.Millisecond)
 }

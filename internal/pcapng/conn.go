@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds,
-	// and far below what an IP packet can.
+	// maxSegment is the longest payload of one packet, in bytes: that of a frame of a stream, and
+	// far below that of an IP packet.
 	maxSegment = 16 << 10
-	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that
-	// readers can tell lost packets from late ones.
+	// ackEvery is the number of bytes after which the other side's bare acknowledgement is written,
+	// so that readers can distinguish lost packets from late ones.
 	ackEvery = 64 << 10
 	// windowShift with the window of 65,535 makes a window that no recording fills.
 	windowShift = 14
@@ -29,30 +29,30 @@ const (
 type RecordedConn struct {
 	net.Conn
 	rec    *Recorder
-	writes sync.Mutex // held over one Write
+	writes sync.Mutex // locked during one Write
 
 	// Guarded by rec.mu.
 	out, in  *packetSide // what this end writes, what it reads
 	comments []string
 	v6       bool
-	pending  []byte // of the Write that is under way
-	writing  bool   // one is
-	shown    bool   // and is recorded already
+	pending  []byte // of the Write in progress
+	writing  bool   // a Write is in progress
+	shown    bool   // and recorded already
 	ends     []func()
 }
 
 // packetSide is one direction of a connection.
 type packetSide struct {
 	from  netip.AddrPort
-	seq   uint32 // of the next octet
-	acked uint32 // what the other side has acknowledged
+	seq   uint32 // of the next byte
+	acked uint32 // last number that the other side has acknowledged
 	ended bool
 }
 
 // Conn records c, which this end opened.
 func (r *Recorder) Conn(c net.Conn) *RecordedConn { return r.record(c, true) }
 
-// Accepted records c, which the other end opened.
+// Accepted records c, which the peer opened.
 func (r *Recorder) Accepted(c net.Conn) *RecordedConn { return r.record(c, false) }
 
 func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
@@ -66,7 +66,7 @@ func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
 		local, remote = madeUp(n, opened)
 	}
 	// An odd factor: no two connections begin alike, so that a reused port is not taken for the
-	// connection before.
+	// earlier connection.
 	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
 	rc := &RecordedConn{Conn: c, rec: r, out: &packetSide{from: local, seq: isn, acked: isn},
 		in: &packetSide{from: remote, seq: ^isn, acked: ^isn}}
@@ -81,7 +81,7 @@ func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
 	return rc
 }
 
-// addrPort is the IP address behind a, if it is one that a packet can have.
+// addrPort is the IP address of a, if a packet can have it.
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	var ap netip.AddrPort
 	switch t := a.(type) {
@@ -99,7 +99,7 @@ func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	return ap, ap.Addr().IsValid() && !ap.Addr().IsUnspecified() && ap.Port() != 0
 }
 
-// madeUp gives connection n, which has no IP addresses, loopback addresses of its own.
+// madeUp assigns connection n, which has no IP addresses, loopback addresses of its own.
 func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 	n = n%(1<<23) + 1
 	addr := netip.AddrFrom4([4]byte{127, 1 + byte(n>>16), byte(n >> 8), byte(n)})
@@ -112,7 +112,7 @@ func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 
 type flags struct{ syn, ack, fin, rst bool }
 
-// send writes one packet from one side to the other and moves its sequence number on. The lock is
+// send writes one packet from one side to the other and advances its sequence number. The lock is
 // held.
 func (c *RecordedConn) send(from, to *packetSide, f flags, payload []byte) {
 	tcp := &layers.TCP{
@@ -125,8 +125,8 @@ func (c *RecordedConn) send(from, to *packetSide, f flags, payload []byte) {
 	}
 	if f.syn {
 		tcp.Options = []layers.TCPOption{
-			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4, OptionData: []byte{maxSegment >> 8,
-				maxSegment & 0xFF}},
+			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4,
+				OptionData: []byte{maxSegment >> 8, maxSegment & 0xFF}},
 			{OptionType: layers.TCPOptionKindNop, OptionLength: 1},
 			{OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{windowShift}},
 		}
@@ -167,7 +167,7 @@ func (c *RecordedConn) data(from, to *packetSide, p []byte) {
 	}
 }
 
-// end records that from sends no more, behind what is being written; a reset ends both directions.
+// end records that from sends no more, after what is being written; a reset ends both directions.
 func (c *RecordedConn) end(from, to *packetSide, reset bool) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -193,9 +193,9 @@ func (c *RecordedConn) endNow(from, to *packetSide, reset bool) {
 	from.ended = true
 }
 
-// Comment makes the next packet of this connection that has a payload, either way, carry json as
-// its comment; if none comes, the packet that ends the connection does. A comment above 65,535
-// octets is [CommentTooLong] and is not recorded.
+// Comment makes the next packet of this connection that has a payload, in either direction, carry
+// json as its comment; if none comes, the packet that ends the connection does. A comment above
+// 65,535 bytes is [CommentTooLong] and is not recorded.
 func (c *RecordedConn) Comment(json string) error {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -206,7 +206,7 @@ func (c *RecordedConn) Comment(json string) error {
 	return nil
 }
 
-// Read reads from the connection and records what came; the end of input as FIN, an error other
+// Read reads from the connection and records the bytes; the end of input as FIN, an error other
 // than a timeout as RST.
 func (c *RecordedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
@@ -216,14 +216,14 @@ func (c *RecordedConn) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		c.end(c.in, c.out, false)
-	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) && !errors.Is(err,
-		io.ErrClosedPipe):
+	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) &&
+		!errors.Is(err, io.ErrClosedPipe):
 		c.end(c.in, c.out, true)
 	}
 	return n, err
 }
 
-// came records what was read, and before it what is being written: it may be the answer.
+// came records what was read, after what is being written: it may be the answer to that.
 func (c *RecordedConn) came(p []byte) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -234,7 +234,7 @@ func (c *RecordedConn) came(p []byte) {
 	c.data(c.in, c.out, p)
 }
 
-// Write writes p to the connection and records what that took, before anything that answers it. If
+// Write writes p to the connection and records what was written, before anything that answers it. If
 // p is not written whole, this direction of the recording ends there with RST.
 func (c *RecordedConn) Write(p []byte) (int, error) {
 	c.writes.Lock()

@@ -1,6 +1,6 @@
 package pcapng
 
-// Writing tells that a write is under way.
+// Writing reports whether a write is in progress.
 func (c *RecordedConn) Writing() bool {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropTshark: tshark finds nothing odd in a recording.
+// TestInteropTshark: tshark finds no fault in a recording.
 func TestInteropTshark(t *testing.T) {
 	tshark := shared.Program(t, "tshark")
 	name := filepath.Join(t.TempDir(), "r.pcapng")

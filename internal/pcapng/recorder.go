@@ -1,7 +1,9 @@
-// Package pcapng writes recordings: what connections carry, as a capture that every capture tool reads. Each octet read and written
-// becomes part of a raw-IP packet with synthesized TCP, inside TLS as cleartext.
+// Package pcapng writes recordings: the content of connections, as a capture that every capture
+// tool reads. Each byte read and written becomes part of a raw-IP packet with synthesized TCP, for
+// TLS as cleartext.
 //
-// A recording never disturbs what it records: when it cannot be written (a full disk), the connections go on, and [Recorder.Err] tells.
+// A recording never disturbs what it records: when it cannot be written (a full disk), the
+// connections continue, and [Recorder.Err] returns the error.
 package pcapng
 
 import (
@@ -19,23 +21,24 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
 	// WriteFailed: the recording could not be written; it ends there.
 	WriteFailed Code = iota + 1
-	// CommentTooLong: a comment is longer than the format's 65,535 octets.
+	// CommentTooLong: a comment is longer than the format's 65,535 bytes.
 	CommentTooLong
 	// Closed: the recorder was closed.
 	Closed
 )
 
-var codeNames = map[Code]string{WriteFailed: "writing the recording", CommentTooLong: "comment too long", Closed: "recording is closed"}
+var codeNames = map[Code]string{WriteFailed: "writing the recording", CommentTooLong: "comment too long",
+	Closed: "recording is closed"}
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is the offset in the recording, in octets.
+// Error is the error of this package. At is the offset in the recording, in bytes.
 type Error struct {
 	Code Code
 	At   int64
@@ -52,21 +55,22 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// maxComment is what the 16-bit length of an option holds.
+// maxComment is the maximum of an option's 16-bit length.
 const maxComment = 1<<16 - 1
 
-// Recorder writes one recording. It is safe for concurrent use. Each packet goes to the writer in one Write, so a process that is killed
-// leaves a file that is good up to its last packet. Only one end of a connection is given to a recorder: both ends have the same addresses.
+// Recorder writes one recording. It is safe for concurrent use. Each packet is written in one
+// Write, so a process that is killed leaves a file that is valid up to its last packet. Pass only
+// one end of a connection to a recorder: both ends have the same addresses.
 type Recorder struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	w     io.Writer
 	ng    *pcapgo.NgWriter
-	buf   bytes.Buffer // what ng writes
+	buf   bytes.Buffer // output of ng
 	sbuf  gopacket.SerializeBuffer
 	at    int64
 	err   error
@@ -74,7 +78,8 @@ type Recorder struct {
 	ipID  uint16
 }
 
-// NewRecorder writes the beginning of a recording to w; now (nil: time.Now) gives packets their times. The caller closes w after [Recorder.Close].
+// NewRecorder writes the beginning of a recording to w; now (nil: time.Now) returns the times of
+// packets. The caller closes w after [Recorder.Close].
 func NewRecorder(w io.Writer, now func() time.Time) *Recorder {
 	if now == nil {
 		now = time.Now
@@ -94,7 +99,8 @@ func (r *Recorder) Err() error {
 	return r.failure()
 }
 
-// Close ends the recording and tells whether all of it was written. Connections go on unrecorded. It does not close the writer.
+// Close ends the recording and reports whether all of it was written. Connections continue
+// unrecorded. It does not close the writer.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +111,7 @@ func (r *Recorder) Close() error {
 	return err
 }
 
-// failure is err, but for a recording that was closed on purpose. The lock is held.
+// failure is err, unless the recording was closed on purpose. The lock is held.
 func (r *Recorder) failure() error {
 	if errors.Is(r.err, &Error{Code: Closed}) {
 		return nil
@@ -113,7 +119,7 @@ func (r *Recorder) failure() error {
 	return r.err
 }
 
-// flush hands what was serialized to the writer in one piece. The lock is held.
+// flush writes what was serialized in one Write. The lock is held.
 func (r *Recorder) flush() {
 	if r.err == nil {
 		r.err = r.ng.Flush()
@@ -167,7 +173,7 @@ func (l recordingListener) Accept() (net.Conn, error) {
 	return l.rec.Accepted(c), nil
 }
 
-// DialFunc is the shape of net.Dialer.DialContext.
+// DialFunc is the type of net.Dialer.DialContext.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
 // DialContext records every connection that dial opens.

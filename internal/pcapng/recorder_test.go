@@ -46,7 +46,7 @@ func pair(t *testing.T, network string) (dialed, accepted net.Conn) {
 	return dialed, accepted
 }
 
-// talk says a long thing and hears a short one.
+// talk sends a long text and receives a short one.
 func talk(t *testing.T, c, other net.Conn) {
 	t.Helper()
 	said := bytes.Repeat([]byte("0123456789abcdef"), 20000)
@@ -95,11 +95,13 @@ func packets(t *testing.T, b []byte) []packet {
 		require.NoError(t, cerr)
 		require.True(t, sum.Valid)
 		flow := p.NetworkLayer().NetworkFlow()
-		ps = append(ps, packet{tcp: *tcp, src: net.JoinHostPort(flow.Src().String(), tcp.SrcPort.String()), dst: flow.Dst().String(), comments: opts.Comments})
+		ps = append(ps, packet{tcp: *tcp, src: net.JoinHostPort(flow.Src().String(), tcp.SrcPort.String()),
+			dst: flow.Dst().String(), comments: opts.Comments})
 	}
 }
 
-// follow checks that sequence and acknowledgement numbers of one connection go on as they must, and gives the octets each end sent.
+// follow checks that sequence and acknowledgement numbers of one connection are consistent, and
+// returns the bytes each end sent.
 func follow(t *testing.T, ps []packet) map[layers.TCPPort][]byte {
 	t.Helper()
 	next := map[layers.TCPPort]uint32{}
@@ -221,11 +223,13 @@ func TestListenerAndDialerRecordEveryConnection(t *testing.T) {
 		}
 		assert.Equal(t, []int{16, 16, 8 * 8}, []int{syn, fin, payload})
 	}
-	_, err = crec.DialContext(func(context.Context, string, string) (net.Conn, error) { return nil, io.EOF })(context.Background(), "tcp", "x")
+	_, err = crec.DialContext(func(context.Context, string, string) (net.Conn, error) {
+		return nil, io.EOF
+	})(context.Background(), "tcp", "x")
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// fullDisk takes some octets and no more.
+// fullDisk accepts a number of bytes and no more.
 type fullDisk struct{ room int }
 
 func (d *fullDisk) Write(p []byte) (int, error) {
@@ -298,7 +302,7 @@ func TestFailedWriteEndsItsDirection(t *testing.T) {
 	assert.True(t, ps[3].tcp.RST)
 }
 
-// half is a connection that answers in the middle of a write, of which it then takes half.
+// half is a connection that answers in the middle of a write, and then writes half of it.
 type half struct {
 	net.Conn
 	answered chan struct{}
@@ -312,7 +316,8 @@ func (h half) Write(p []byte) (int, error) {
 
 func (h half) Read(p []byte) (int, error) { return h.answer.Read(p) }
 
-// TestAnswersComeBehindWhatIsWritten: what is read while a write is under way stands behind it, and the end of the direction behind both.
+// TestAnswersComeBehindWhatIsWritten: what is read while a write is in progress comes after it in
+// the recording, and the end of the direction after both.
 func TestAnswersComeBehindWhatIsWritten(t *testing.T) {
 	c, other := net.Pipe()
 	var file bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkCall is one call after another through a pair; scripts/figures.sh counts in its trace how often
-// one goroutine wakes another for it.
+// BenchmarkCall makes one call after another through a pair; scripts/figures.sh counts in its trace
+// how often one goroutine wakes another for it.
 func BenchmarkCall(b *testing.B) {
 	o := startOrigin(b, "127.0.0.1:0", server(echoReply))
 	near, _ := pair(b, o.url(), nil)

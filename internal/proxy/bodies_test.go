@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// echoing is a server that replies while it reads: with a length as the request has one, else in chunks.
+// echoing is a server that replies while it reads: with a length if the request has one, otherwise
+// in chunks.
 func echoing(t testing.TB) *url.URL {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +41,7 @@ func echoing(t testing.TB) *url.URL {
 	return u
 }
 
-// text is some of it; no two lines are the same.
+// text is a sample of text; no two lines are the same.
 var text = sync.OnceValue(func() (b []byte) {
 	for n := 0; len(b) < 4<<20; n++ {
 		b = fmt.Appendf(b, "line %d says that all is well, and that %x is a number\n", n, n*n*7919)
@@ -48,7 +49,7 @@ var text = sync.OnceValue(func() (b []byte) {
 	return b
 })
 
-// lines are that text from somewhere on, for ever.
+// lines are that text from an offset on, without end.
 type lines struct{ at int }
 
 func (l *lines) Read(p []byte) (n int, _ error) {
@@ -59,7 +60,7 @@ func (l *lines) Read(p []byte) (n int, _ error) {
 	return n, nil
 }
 
-// echo sends so much text and takes back the same while it does.
+// echo sends that much text and reads the same back meanwhile.
 func echo(to *url.URL, seed int, size int64, chunks bool) error {
 	conn, err := net.Dial("tcp", to.Host)
 	if err != nil {
@@ -109,7 +110,7 @@ func echo(to *url.URL, seed int, size int64, chunks bool) error {
 	return <-sent
 }
 
-// echoes are so many at once; it takes the time.
+// echoes runs n of them concurrently, and measures the time.
 func echoes(t testing.TB, to *url.URL, n int, size int64, chunks bool) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -121,7 +122,7 @@ func echoes(t testing.TB, to *url.URL, n int, size int64, chunks bool) time.Dura
 	return time.Since(began)
 }
 
-// TestEchoesWhileTheyAreRead: bodies beyond what anybody holds, which the server gives back while it reads
+// TestEchoesWhileTheyAreRead: bodies too long to be held, which the server echoes while it reads
 // them, go through the pair, many at once, with a length and in chunks.
 func TestEchoesWhileTheyAreRead(t *testing.T) {
 	near, _ := pair(t, echoing(t), nil)
@@ -130,7 +131,7 @@ func TestEchoesWhileTheyAreRead(t *testing.T) {
 	}
 }
 
-// inUse is what the heap has in use, in bytes.
+// inUse is the size of the heap in use, in bytes.
 func inUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -138,11 +139,11 @@ func inUse() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-// unreadFor is how long a server of unread tries to get rid of a reply.
+// unreadFor is how long a server of unread tries to write a reply.
 const unreadFor = 500 * time.Millisecond
 
-// unread has clients ask for long replies that they never read, and gives what a pair holds for them then;
-// others are served meanwhile.
+// unread makes clients request long replies that they never read, and returns the memory that a
+// pair uses for them; other clients are served meanwhile.
 func unread(t *testing.T, clients int, size int, media string) int64 {
 	t.Helper()
 	piece := []byte(strings.Repeat("<line>of what nobody reads</line>\n", 1000))
@@ -189,13 +190,14 @@ func unread(t *testing.T, clients int, size int, media string) int64 {
 	return inUse() - before
 }
 
-// TestClientsThatReadNothing: what a pair holds of replies that nobody reads is bounded, and little of each.
+// TestClientsThatReadNothing: the memory of a pair for replies that nobody reads is bounded, and
+// small for each.
 func TestClientsThatReadNothing(t *testing.T) {
 	assert.Less(t, unread(t, 10, 20<<20, "text/plain"), int64(2*32<<20), "of both ends")
 }
 
-// TestRequestsCutShort: a client that is reset in the middle of a body does not look to the server like one
-// that has ended, whatever frames the body.
+// TestRequestsCutShort: a client that is reset in the middle of a body does not look to the server
+// like one that has ended, for any framing.
 func TestRequestsCutShort(t *testing.T) {
 	for _, framing := range []string{"Content-Length: 1000000", "Transfer-Encoding: chunked"} {
 		began, ended := make(chan struct{}), make(chan error, 1)
@@ -221,7 +223,7 @@ func TestRequestsCutShort(t *testing.T) {
 	}
 }
 
-// TestTunnelWhoseServerEndsFirst: the end of one direction is not that of the other.
+// TestTunnelWhoseServerEndsFirst: the end of one direction does not end the other.
 func TestTunnelWhoseServerEndsFirst(t *testing.T) {
 	heard := make(chan string, 1)
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {

@@ -14,8 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// caller is one client connection at the near end of a lane. One goroutine reads requests and begins
-// exchanges, another writes the replies in the order of the requests.
+// caller is one client connection at the near end of a lane. One goroutine reads requests and
+// begins exchanges, another writes the replies in the order of the requests.
 type caller struct {
 	p      *Proxy
 	l      *link
@@ -28,32 +28,33 @@ type caller struct {
 	reading context.Context
 	halt    context.CancelFunc
 	calls   chan *pendingCall
-	over    chan upstreamEnd // holds one: what came last
+	over    chan upstreamEnd // holds one: the latest
 
 	mu       sync.Mutex
-	begun    uint64 // calls begun on the lane
-	finished uint64 // calls whose replies are through
+	begun    uint64 // number of calls begun on the lane
+	finished uint64 // number of calls whose replies are complete
 	closing  bool   // no further call is begun
 }
 
-// pendingCall is a request that waits for its reply, or what begins a tunnel.
+// pendingCall is a request that waits for its reply, or the begin of a tunnel.
 type pendingCall struct {
 	method  string // empty: a tunnel
-	raw     []byte // all that was taken of the client for it, where that is kept
+	raw     []byte // all that was read from the client for it, where that is retained
 	pending *streamer.Pending
-	err     error // it was not begun: what was to be sent lies in the source still
+	err     error // it was not begun: what was to be sent is in the source still
 
-	// decide ends undecided: the reply that counts is there, so it is known whether the connection is a tunnel.
+	// decide ends undecided: the final reply is there, so it is known whether the connection is a
+	// tunnel.
 	undecided context.Context
 	decide    context.CancelFunc
-	becomes   bool // it is; good once undecided has ended
-	interim   bool // an interim reply went to the client; the writer's only
+	becomes   bool // whether it is; valid once undecided has ended
+	interim   bool // an interim reply went to the client; used by the writer alone
 }
 
-// upstreamEnd is why the connection is to end once no call is under way.
+// upstreamEnd is why the connection must end once no call is in progress.
 type upstreamEnd struct {
 	broken bool
-	idle   bool // it was this end that waited too long, so only if that is so by now
+	idle   bool // an idle time-out here; it applies only if no call began meanwhile
 	calls  uint64
 	octets []byte
 }
@@ -78,11 +79,11 @@ func (c *caller) run() {
 	})
 	inOrder := c.write()
 	c.cancel()
-	for x := range c.calls { // the reader ends now, and must not wait for a place
+	for x := range c.calls { // the reader ends now, and must not wait for a slot
 		_ = c.giveUp(x)
 	}
 	reader.Wait()
-	c.p.calls.Add(-int64(c.begun - c.finished)) // nobody changes them any more
+	c.p.calls.Add(-int64(c.begun - c.finished)) // no goroutine changes them any more
 	if inOrder {
 		sock.Finish(c.p.ctx, c.in)
 	} else {
@@ -92,15 +93,15 @@ func (c *caller) run() {
 	c.p.wait.Go(c.leave)
 }
 
-// hasCalled reports whether the far end knows of this client: it has an upstream connection for one
-// that has called, and for no other.
+// hasCalled reports whether the far end knows this client: it has an upstream connection only for
+// clients that have called.
 func (c *caller) hasCalled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.begun > 0
 }
 
-// leave tells the far end, so that it closes the upstream, and gives the lane back.
+// leave notifies the far end, so that it closes the upstream, and releases the lane.
 func (c *caller) leave() {
 	ctx, cancel := context.WithTimeout(c.p.ctx, farewell)
 	defer cancel()
@@ -109,7 +110,7 @@ func (c *caller) leave() {
 	}
 }
 
-// tell says what has no bytes, and waits until the far end has taken that.
+// tell sends a control message without a body, and waits until the far end has accepted it.
 func (c *caller) tell(ctx context.Context, k kind) bool {
 	m, err := c.lane.Call(ctx, &streamer.Message{Head: line(k)})
 	if err == nil {
@@ -124,7 +125,8 @@ func closeBody(r io.Reader) {
 	}
 }
 
-// upstreamEnded notes that the upstream has closed; the writer sees to it when nothing is under way.
+// upstreamEnded notes that the upstream has closed; the writer handles it when no call is in
+// progress.
 func (c *caller) upstreamEnded(what controlMessage, octets []byte) {
 	c.noteEnd(upstreamEnd{broken: what.kind == broken, calls: what.number, octets: octets})
 }
@@ -137,13 +139,13 @@ func (c *caller) noteEnd(e upstreamEnd) {
 		default:
 		}
 		select {
-		case <-c.over: // an older word
+		case <-c.over: // an older notice
 		default:
 		}
 	}
 }
 
-// read takes one request after another from the client.
+// read reads one request after another from the client.
 func (c *caller) read() {
 	for {
 		h, n, st, err := readHead(c.reading, c.in, c.p.cfg.Idle, c.p.cfg.Pause, false)
@@ -176,7 +178,8 @@ func (c *caller) clientEnded(err error) {
 	}
 }
 
-// request begins the exchange of one request whose head lies in the source; false: there is no next one.
+// request begins the exchange of one request whose head is in the source; false: there is no next
+// one.
 func (c *caller) request(h *http1.Head, n int) bool {
 	f, err := http1.RequestFraming(h)
 	if err != nil {
@@ -205,7 +208,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	return c.open(x, h, n, f, upgrade, expects)
 }
 
-// newCall makes a call; waits: what comes behind it depends on its reply.
+// newCall creates a call; waits: what comes after it depends on its reply.
 func (c *caller) newCall(method string, waits bool) *pendingCall {
 	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
 	if waits {
@@ -214,7 +217,7 @@ func (c *caller) newCall(method string, waits bool) *pendingCall {
 	return x
 }
 
-// whole begins a call whose body of so many raw bytes is there.
+// whole begins a call whose body of n raw bytes is complete.
 func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity []byte, octets int) bool {
 	head := withHead(h.Octets, line)
 	if len(entity) <= inlineBody {
@@ -238,7 +241,7 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 	return c.sent(err)
 }
 
-// open begins a call whose body goes out as it comes.
+// open begins a call whose body is sent as it arrives.
 func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upgrade, expects bool) bool {
 	line := "\n"
 	if upgrade || f.Kind == http1.Chunked {
@@ -261,15 +264,15 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upg
 	return c.sent(err)
 }
 
-// continues waits for the first of a body whose client waits for a word before it sends that. It is false
-// if the reply came without that word: what the client sends now may be the body all the same, or the next
+// continues waits for the beginning of a body whose client waits for 100 Continue. It is false if
+// the final reply came instead: what the client sends now may be the body nevertheless, or the next
 // request.
 func (c *caller) continues(x *pendingCall) bool {
 	_, _ = c.in.Wait(x.undecided, 0, 0)
 	return x.undecided.Err() == nil || c.reading.Err() != nil || x.interim
 }
 
-// behind passes on what comes where nobody can tell what it is.
+// behind passes on bytes whose meaning is unknown: a body or a request.
 func (c *caller) behind() bool {
 	if data, err := c.in.Wait(c.reading, 0, 0); len(data) == 0 {
 		c.clientEnded(err)
@@ -279,8 +282,8 @@ func (c *caller) behind() bool {
 	return false
 }
 
-// decided waits, where a request may turn the connection into a tunnel, for what becomes of it. A client
-// that does not wait may speak HTTP or something else: what it says goes on as it is.
+// decided waits, where a request may turn the connection into a tunnel, for the outcome. A client
+// that does not wait may speak HTTP or something else: what it sends is passed on unchanged.
 func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 	if err := w.Flush(); err != nil {
 		return c.sent(errors.Join(errUntaken, err))
@@ -302,7 +305,7 @@ func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 	return c.behind()
 }
 
-// sent goes on behind a body, by what became of it; false: there is no next request.
+// sent continues after a body, according to its outcome; false: there is no next request.
 func (c *caller) sent(err error) bool {
 	switch {
 	case err == nil:
@@ -313,15 +316,15 @@ func (c *caller) sent(err error) bool {
 		c.p.cfg.Log.Debug("body not taken", "lane", c.number, "err", err)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.noteEnd(upstreamEnd{calls: c.begun}) // behind the reply, if there is one
+		c.noteEnd(upstreamEnd{calls: c.begun}) // after the reply, if there is one
 	case c.reading.Err() == nil:
 		c.clientEnded(err)
 	}
 	return false
 }
 
-// start begins a call whose body is written, maybe with its first bytes, and says so to the far end at
-// once. It is nil if that could not be; what was to be sent lies in the source still.
+// start begins a call whose body is written, possibly with its first bytes, and sends these to the
+// far end at once. It is nil if that failed; what was to be sent is in the source still.
 func (c *caller) start(x *pendingCall, head, first []byte) (w *streamer.Writer) {
 	c.begin(x, func() (err error) {
 		if x.pending, w, err = c.lane.Start(c.ctx, head, -1); err != nil {
@@ -338,7 +341,7 @@ func (c *caller) start(x *pendingCall, head, first []byte) (w *streamer.Writer) 
 	return w
 }
 
-// begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
+// begin begins a call. Its err, and errors of the writer, show whether that failed.
 func (c *caller) begin(x *pendingCall, send func() error) {
 	if x.err = c.enter(); x.err != nil {
 		return
@@ -351,7 +354,7 @@ func (c *caller) begin(x *pendingCall, send func() error) {
 	}
 }
 
-// enter counts a call, unless the connection is about to be closed for want of calls.
+// enter counts a call, unless the idle connection is about to be closed.
 func (c *caller) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -363,8 +366,8 @@ func (c *caller) enter() error {
 	return nil
 }
 
-// giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody gave
-// up. The error is that of its outcome.
+// giveUp abandons a call that nobody waits for any more: a stream that ends waits for calls that
+// were not abandoned. The error is that of its outcome.
 func (c *caller) giveUp(x *pendingCall) error {
 	if x.err != nil {
 		return x.err
@@ -376,7 +379,7 @@ func (c *caller) giveUp(x *pendingCall) error {
 	return err
 }
 
-// tunnel sends all further bytes as they are, and has all further replies taken so.
+// tunnel sends all further bytes unchanged, and makes all further replies so.
 func (c *caller) tunnel() {
 	x := c.newCall("", false)
 	w := c.start(x, line(tunnel), nil)

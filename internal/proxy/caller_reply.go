@@ -28,7 +28,7 @@ func (c *caller) write() (inOrder bool) {
 		}
 		select {
 		case x, more := <-calls:
-			if !more { // the client has ended its direction, and waits for what the upstream makes of it
+			if !more { // the client has ended its direction, and waits for the upstream's reaction
 				if !c.hasCalled() {
 					return c.idle() // there is none
 				}
@@ -52,7 +52,7 @@ func (c *caller) write() (inOrder bool) {
 			if calls == nil {
 				return false
 			}
-			over = nil // the next call finds out
+			over = nil // the next call detects it
 		case <-late:
 			return c.idle()
 		case <-c.ctx.Done():
@@ -61,8 +61,9 @@ func (c *caller) write() (inOrder bool) {
 	}
 }
 
-// mayEnd reports whether the connection is to end since the upstream has: not while a call is under way,
-// nor if one was on its way when the far end said so, which has opened another connection for it.
+// mayEnd reports whether the connection must end because the upstream has: not while a call is in
+// progress, nor if one was in transit when the far end reported it. The far end has then opened
+// another connection for that call.
 func (c *caller) mayEnd(e *upstreamEnd) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +71,8 @@ func (c *caller) mayEnd(e *upstreamEnd) bool {
 	return c.closing
 }
 
-// idle reports whether no call is under way, and lets none begin: a connection that the proxy closes then
-// ends in order.
+// idle reports whether no call is in progress, and lets none begin: a connection that the proxy
+// then closes ends in order.
 func (c *caller) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +80,7 @@ func (c *caller) idle() bool {
 	return c.finished == c.begun
 }
 
-// fate is what becomes of the connection after a call.
+// fate is the outcome for the connection after a call.
 type fate uint8
 
 const (
@@ -88,7 +89,7 @@ const (
 	endBroken
 )
 
-// serve sees one call through.
+// serve completes one call.
 func (c *caller) serve(x *pendingCall) fate {
 	if x.err != nil {
 		return c.failed(x, x.err)
@@ -137,8 +138,8 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 	return c.reply(m, &what, f)
 }
 
-// reply writes the reply that counts. One that is not whole in the end, or has no other end, ended with
-// the connection of the upstream, and so does that of the client.
+// reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
+// it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(m *streamer.Message, what *controlMessage, f http1.Framing) fate {
 	client := c.p.patient(c.in.Conn)
 	if what.framing != nil {
@@ -167,7 +168,7 @@ func (c *caller) reply(m *streamer.Message, what *controlMessage, f http1.Framin
 	return endInOrder
 }
 
-// outlive ends a tunnel whose server sends no more: what the client still sends may go on for a while.
+// outlive ends a tunnel whose server sends no more: the client may still send for a while.
 func (c *caller) outlive() fate {
 	_ = sock.CloseWrite(c.in.Conn)
 	defer c.p.cfg.Clock.AfterFunc(halfOpen, c.halt).Stop()
@@ -177,8 +178,8 @@ func (c *caller) outlive() fate {
 	return endInOrder
 }
 
-// failed ends the connection for a call that the stream did not see through, or goes on plainly if nothing
-// of it was sent.
+// failed ends the connection after a call that failed on the stream, or continues plainly if
+// nothing of it was sent.
 func (c *caller) failed(x *pendingCall, err error) fate {
 	if c.ctx.Err() != nil {
 		return endBroken
@@ -189,19 +190,20 @@ func (c *caller) failed(x *pendingCall, err error) fate {
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		c.l.retire()
 		return c.plainly(x)
-	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
+	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}),
+		errors.Is(err, &streamer.Error{Code: streamer.Busy}):
 		return c.excuse(http.StatusServiceUnavailable, noRoomText)
 	}
 	return c.excuse(http.StatusBadGateway, unknownText)
 }
 
-// plainly has the upstream get, as plain HTTP, what nothing was sent of, and all that the client sends from
-// now on.
+// plainly sends to the upstream, as plain HTTP, everything of which nothing was sent, and all that
+// the client sends from now on.
 func (c *caller) plainly(x *pendingCall) fate {
 	c.halt()
 	var raw []byte
 	calls := []*pendingCall{x}
-	for x := range c.calls { // requests on its heels were not sent either: the stream was over before them
+	for x := range c.calls { // pipelined requests were not sent either: the stream ended before them
 		calls = append(calls, x)
 	}
 	for i, x := range calls {

@@ -18,15 +18,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded. One that was
-// silent for long may turn out to be a stream.
+// serveClient serves one connection of a client to its end: offers are answered, all else is
+// forwarded. A connection that was silent for long may still become a stream.
 func (p *Proxy) serveClient(conn net.Conn) {
 	if stream := p.serveHTTP(conn); stream != nil {
 		p.serveStream(stream)
 	}
 }
 
-// serveHTTP serves a connection of a client to its end, nil, or until it is a stream.
+// serveHTTP serves a connection of a client to its end, nil, or until it becomes a stream.
 func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 	in := p.newSource(conn)
 	defer func() {
@@ -34,8 +34,8 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 			_ = in.Conn.Close()
 		}
 	}()
-	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
-	// A stream ends in order.
+	// A client in the middle of a reply when the proxy closes must not see an orderly end: this
+	// ends the waiting, and the writer ends the connection. A stream ends in order.
 	undo := context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })
 	defer undo()
 	silence := p.cfg.Silence
@@ -59,7 +59,7 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 			return nil
 		}
 		if answered {
-			// An end that makes offers keeps its connection, and may have nothing more to say on it.
+			// A peer that makes offers keeps its connection open, and may send nothing more on it.
 			if data, _ := in.Wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
 				return nil
 			}
@@ -69,7 +69,7 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 	return nil
 }
 
-// forward has a connection's octets go upstream, over a lane if there is a partner.
+// forward sends a connection's bytes upstream, over a lane if there is a partner.
 func (p *Proxy) forward(in *sock.Source) {
 	l, err := p.links.Get()
 	if wrong := schemeError(err); wrong != nil {
@@ -91,9 +91,9 @@ func (p *Proxy) forward(in *sock.Source) {
 	newCaller(p, l, number, in).run()
 }
 
-// answer answers an offer if that is what the client says next; last: the client wants the
-// connection closed behind it. An error ends the connection. upgraded is called
-// when that becomes a stream.
+// answer answers an offer if the client sends one next; last: the client wants the connection
+// closed after it. An error ends the connection. upgraded is called when the connection becomes a
+// stream.
 func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole {
@@ -114,7 +114,8 @@ func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 		return false, false, nil
 	}
 	f, err := http1.RequestFraming(&h)
-	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked || f.Length > negotiate.MaxOffer {
+	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked ||
+		f.Length > negotiate.MaxOffer {
 		return false, false, nil
 	}
 	g, isOffer := p.offer(in, n, f)
@@ -127,13 +128,15 @@ func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 	return true, last, err
 }
 
-// isLast reports whether the client wants the connection closed behind this request (RFC 9112, section 9.6).
+// isLast reports whether the client wants the connection closed after this request (RFC 9112,
+// section 9.6).
 func isLast(h *http1.Head) bool {
 	connection := h.Tokens("Connection")
-	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" && !slices.Contains(connection, "keep-alive")
+	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
+		!slices.Contains(connection, "keep-alive")
 }
 
-// offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
+// offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it.
 func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
 	const look = 4 << 10 // negotiation.md, section 2
 	for limit := 512; ; limit *= 2 {
@@ -144,7 +147,8 @@ func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _
 		}
 		got := soap.Recognize(start[:min(len(start), look)])
 		switch {
-		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull, st == stateWhole && !got.Complete, len(start) >= look && !got.Complete:
+		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull,
+			st == stateWhole && !got.Complete, len(start) >= look && !got.Complete:
 			return g, false
 		case st == stateWhole:
 			return g, true
@@ -154,7 +158,7 @@ func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _
 	}
 }
 
-// reply is the answer to an offer, as it goes to the client.
+// reply is the answer to an offer, as sent to the client.
 func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
 	r, err := p.request(conn, offer)
 	if err != nil {
@@ -165,7 +169,7 @@ func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
 	return w.octets(last)
 }
 
-// answerWriter takes what a responder answers.
+// answerWriter receives the answer of a responder.
 type answerWriter struct {
 	header http.Header
 	status int
@@ -189,7 +193,8 @@ func (w *answerWriter) Header() http.Header         { return w.header }
 func (w *answerWriter) WriteHeader(status int)      { w.status = status }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 
-// errorReply is what a proxy says in place of the upstream, to a client whose connection it then closes.
+// errorReply is a proxy's own reply to a client whose connection it then closes.
 func errorReply(status int, text string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, text)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"+
+		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, text)
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// ages is a wait that no other is as long as.
+// ages is a wait longer than any other.
 const ages = 61 * time.Minute
 
-// sudden is the machine's clock, until a test says that all waits of that length are over: so a busy machine is never too slow for what must happen before.
+// sudden is the machine's clock until a test ends all waits of that length: so a busy machine is
+// never too slow for what must happen before.
 type sudden struct {
 	clock.Clock
 	mu    sync.Mutex
@@ -42,7 +43,7 @@ func (s *sudden) wait(d time.Duration, begin func(time.Duration) clock.Timer) cl
 	return t
 }
 
-// end ends the waits there are, and those to come.
+// end ends all such waits, present and future.
 func (s *sudden) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

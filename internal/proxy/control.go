@@ -7,41 +7,44 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// A message between two proxies has a head part that says what it is (docs/proxy.md, section 3): an HTTP
-// head as received, then a line that says how its body was framed; or, where there is no HTTP head, a line
-// of its own. No HTTP head begins with '='.
+// kind is the kind of a message between two proxies. Its head part says what it is (docs/proxy.md,
+// section 3): an HTTP head as received, then a line that says how its body was framed; or, without
+// an HTTP head, a line of its own. No HTTP head begins with '='.
 type kind byte
 
 const (
-	// none: no message of a proxy, but one of an end that speaks for itself, its head as docs/negotiation.md has it.
+	// none: no message of a proxy, but one of an endpoint that speaks hhfr itself; its head is as
+	// in docs/negotiation.md.
 	none kind = 0
-	// whole: an HTTP message, its body the entity.
+	// whole: an HTTP message whose body is the entity.
 	whole kind = 'w'
-	// rest: an HTTP message, its body all that came behind its head, framing included.
+	// rest: an HTTP message whose body is everything after its head, framing included.
 	rest kind = 'r'
-	// tunnel: bytes as they came, and nothing is HTTP any more.
+	// tunnel: unchanged bytes; from here on nothing is HTTP.
 	tunnel kind = 't'
-	// shut: the client sends no more, as the end of a TCP direction says.
+	// shut: the client sends no more, like the end of a TCP direction.
 	shut kind = 'z'
 	// leave ends a lane; its number can be used for another client after the reply.
 	leave kind = 'x'
-	// ended: bytes, maybe none, after which the upstream has closed, as a reply to a call that it leaves
-	// unanswered. As a request of the far end: no call was under way; a number says how many calls it had seen.
+	// ended: bytes, possibly none, after which the upstream has closed, as a reply to a call that
+	// it leaves unanswered. As a request of the far end: no call was in progress; a number says how
+	// many calls it had seen.
 	ended kind = 'e'
 	// broken is the same for a connection that did not end in order.
 	broken kind = 'a'
 )
 
-// controlNames say what messages without an HTTP head are for.
+// controlNames are the purposes of messages without an HTTP head.
 var controlNames = map[kind]string{
 	tunnel: Tunnel, shut: "client ended", leave: "lane end", ended: "upstream ended", broken: "upstream broke",
 }
 
-// Tunnel is what [Control] says of the message that begins a tunnel, in which nothing is HTTP.
+// Tunnel is the result of [Control] for the message that begins a tunnel, in which nothing is HTTP.
 const Tunnel = "tunnel"
 
-// Control says what a message between two proxies is for that is no HTTP message, in a word or two,
-// by its head part: "tunnel" or "lane end", say. It is empty for all other messages.
+// Control returns the purpose of a message between two proxies that is no HTTP message, in a word
+// or two, by its head part: "tunnel" or "lane end", for example. It is empty for all other
+// messages.
 func Control(head []byte) string {
 	if len(head) < 2 || head[0] != '=' {
 		return ""
@@ -49,8 +52,8 @@ func Control(head []byte) string {
 	return controlNames[kind(head[1])]
 }
 
-// controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing how the body is put
-// back, nil if it goes on as it is.
+// controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing says how the
+// body is reframed, nil if it is passed on unchanged.
 type controlMessage struct {
 	kind    kind
 	head    http1.Head
@@ -58,7 +61,7 @@ type controlMessage struct {
 	number  uint64
 }
 
-// restLine is what stands behind an HTTP head whose body travels as it came.
+// restLine follows an HTTP head whose body travels unchanged.
 const restLine = "=r\n"
 
 // line is a head part without an HTTP head.
@@ -81,7 +84,7 @@ func parse(part []byte) (controlMessage, error) {
 	if part[0] != '=' {
 		h, n, err := http1.ParseHead(part, maxHeadPart)
 		if err != nil || n == len(part) {
-			return controlMessage{}, nil // not from a proxy; whoever gets it judges it
+			return controlMessage{}, nil // not from a proxy; its receiver judges it
 		}
 		c := controlMessage{kind: whole, head: h}
 		if string(part[n:]) == restLine {

@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// framings are raw chunked bodies, and the line that brings their framing over.
+// framings are raw chunked bodies, and the line that carries their framing.
 var framings = []struct{ raw, line string }{
 	{"0\r\n\r\n", "=c:\n"},
 	{"5\r\nhello\r\n0\r\n\r\n", "=c:\n"},
@@ -47,16 +47,22 @@ func TestFramingIsBroughtOver(t *testing.T) {
 
 // parts are hostile head parts.
 var parts = []string{
-	"=", "=p", "=p\n", "=q\n", "=e:1\n", "=e:x\n", "=e:99999999999999999999\n", "=b\n\n", "=b\n=c:1\n", "=b\n", "=b\nx", "=c:1\n",
-	"POST / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\n\r\n\n", "POST / HTTP/1.1\r\n\r\n=h\n", "POST / HTTP/1.1\r\n\r\n=h", "HTTP/1.1 200 OK\r\n\r\n=u\n",
-	"POST / HTTP/1.1\r\n\r\n=c:1*99999999999\n", "POST / HTTP/1.1\r\n\r\n=c:0\n", "POST / HTTP/1.1\r\n\r\n=c:-1\n", "POST / HTTP/1.1\r\n\r\n=c:1*1000000 1*1000000\n",
-	"POST / HTTP/1.1\r\n\r\n=f:AAAA\n", "POST / HTTP/1.1\r\n\r\n=f://///////8\n", "POST / HTTP/1.1\r\n\r\n=f:!\n", "POST / HTTP/1.1\r\n\r\n=g:1\n",
-	"=t\n", "=t", "=t:1\n", "=z\n", "=r\n", "POST / HTTP/1.1\r\n\r\n=r\n", "POST / HTTP/1.1\r\n\r\n=r", "HTTP/1.1 200 OK\r\n\r\n=r\n=r\n",
+	"=", "=p", "=p\n", "=q\n", "=e:1\n", "=e:x\n", "=e:99999999999999999999\n", "=b\n\n", "=b\n=c:1\n", "=b\n", "=b\nx",
+	"=c:1\n",
+	"POST / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\n\r\n\n", "POST / HTTP/1.1\r\n\r\n=h\n", "POST / HTTP/1.1\r\n\r\n=h",
+	"HTTP/1.1 200 OK\r\n\r\n=u\n",
+	"POST / HTTP/1.1\r\n\r\n=c:1*99999999999\n", "POST / HTTP/1.1\r\n\r\n=c:0\n", "POST / HTTP/1.1\r\n\r\n=c:-1\n",
+	"POST / HTTP/1.1\r\n\r\n=c:1*1000000 1*1000000\n",
+	"POST / HTTP/1.1\r\n\r\n=f:AAAA\n", "POST / HTTP/1.1\r\n\r\n=f://///////8\n", "POST / HTTP/1.1\r\n\r\n=f:!\n",
+	"POST / HTTP/1.1\r\n\r\n=g:1\n",
+	"=t\n", "=t", "=t:1\n", "=z\n", "=r\n", "POST / HTTP/1.1\r\n\r\n=r\n", "POST / HTTP/1.1\r\n\r\n=r",
+	"HTTP/1.1 200 OK\r\n\r\n=r\n=r\n",
 }
 
 func TestHostileHeadParts(t *testing.T) {
 	for _, part := range parts {
-		if strings.HasSuffix(part, "*99999999999\n") || strings.Contains(part, ":-1") || strings.HasSuffix(part, "=g:1\n") || strings.HasSuffix(part, "=h\n") ||
+		if strings.HasSuffix(part, "*99999999999\n") || strings.Contains(part, ":-1") ||
+			strings.HasSuffix(part, "=g:1\n") || strings.HasSuffix(part, "=h\n") ||
 			part == "=q\n" || part == "=" || part == "=p\n" || part == "=b\n" {
 			_, err := proxy.ReadHeadPart([]byte(part), []byte("entity"))
 			assert.ErrorIs(t, err, &proxy.Error{Code: proxy.Malformed}, "%q", part)
@@ -82,7 +88,8 @@ func FuzzHeadPart(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, part, entity []byte) {
 		n, err := proxy.ReadHeadPart(part, entity)
-		// A chunk adds what its size and line ends take, and has an octet at least; other framing is in the part itself.
+		// A chunk adds what its size and line ends take, and has at least one byte; other framing
+		// is in the part itself.
 		if limit := 12*len(entity) + len(part) + 16; err == nil && n > limit {
 			t.Fatalf("%d octets of %d and %d", n, len(part), len(entity))
 		}

@@ -2,13 +2,13 @@ package proxy
 
 import "fmt"
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
 	// BadConfig: a Config that cannot work.
 	BadConfig Code = iota + 1
-	// Malformed: a message of the other proxy that is none.
+	// Malformed: an invalid message of the other proxy.
 	Malformed
 	// Unreachable: no connection to the upstream.
 	Unreachable
@@ -16,18 +16,19 @@ const (
 	Failed
 	// Closed: the proxy was closed.
 	Closed
-	// NoRoom: there are as many connections to the upstream as there may be.
+	// NoRoom: the maximum number of connections to the upstream is reached.
 	NoRoom
 )
 
 var codeNames = map[Code]string{
-	BadConfig: "bad configuration", Malformed: "malformed message", Unreachable: "no connection to the upstream", Failed: "listener failed", Closed: "closed",
+	BadConfig: "bad configuration", Malformed: "malformed message", Unreachable: "no connection to the upstream",
+	Failed: "listener failed", Closed: "closed",
 	NoRoom: "too many connections to the upstream",
 }
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is an octet offset, -1 when there is none.
+// Error is what this package returns. At is a byte offset, -1 when there is none.
 type Error struct {
 	Code Code
 	At   int64
@@ -45,7 +46,7 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
 func badConfig(format string, args ...any) error {

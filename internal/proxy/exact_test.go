@@ -15,25 +15,29 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// script is a client, and the server it speaks to. What both got must be the same with the pair between them as without it.
+// script is a client and its server. Both must get the same with and without the pair between them.
 type script struct {
 	name   string
 	server func(net.Conn)
 	client func(c *client) string
 }
 
-const odd = "hTTp-X: 1\r\nX-Repeat: a\r\nx-repeat:b\r\nX-Repeat:   c  \r\nHOST: somewhere.example:99\r\nSOAPAction: \"urn:x\"\r\n"
+const odd = "hTTp-X: 1\r\nX-Repeat: a\r\nx-repeat:b\r\nX-Repeat:   c  \r\nHOST: somewhere.example:99\r\n" +
+	"SOAPAction: \"urn:x\"\r\n"
 
 func echoReply(h *http1.Head, entity []byte) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 200 Fine Thanks\r\nsErver: x\r\nContent-type:text/xml\r\nSet-Cookie: a\r\nset-cookie: b\r\nCONTENT-LENGTH: %d\r\n\r\n%s", len(entity), entity)
+	return fmt.Appendf(nil, "HTTP/1.1 200 Fine Thanks\r\nsErver: x\r\nContent-type:text/xml\r\nSet-Cookie: a\r\n"+
+		"set-cookie: b\r\nCONTENT-LENGTH: %d\r\n\r\n%s", len(entity), entity)
 }
 
 func chunkedReply(_ *http1.Head, entity []byte) []byte {
 	half := len(entity) / 2
-	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding:  chunked\r\n\r\n%X;ext=\"1\"\r\n%s\r\n0%x\r\n%s\r\n0\r\nTrailer-A: 1\r\n\r\n", half, entity[:half], len(entity)-half, entity[half:])
+	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding:  chunked\r\n\r\n%X;ext=\"1\"\r\n%s\r\n0%x\r\n"+
+		"%s\r\n0\r\nTrailer-A: 1\r\n\r\n", half, entity[:half], len(entity)-half, entity[half:])
 }
 
-const envelope = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a xmlns="urn:x">1</a></s:Body></s:Envelope>`
+const envelope = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a xmlns="urn:x">1</a>` +
+	`</s:Body></s:Envelope>`
 
 func post(extra, body string) string {
 	return fmt.Sprintf("POST /service?x=1 HTTP/1.1\r\n%s%sContent-Length: %d\r\n\r\n%s", odd, extra, len(body), body)
@@ -62,37 +66,44 @@ var scripts = []script{
 		return c.hear("<z/>")
 	}},
 	{"chunks, upper case, extensions, trailers", server(chunkedReply), func(c *client) string {
-		c.say(chunked("1A;a=b\r\n", envelope[:26], "\r\n00", fmt.Sprintf("%x", len(envelope)-26), "\r\n", envelope[26:], "\r\n000\r\nT: 1\r\nt: 2\r\n\r\n"))
+		c.say(chunked("1A;a=b\r\n", envelope[:26], "\r\n00", fmt.Sprintf("%x", len(envelope)-26), "\r\n", envelope[26:],
+			"\r\n000\r\nT: 1\r\nt: 2\r\n\r\n"))
 		return c.hear("Trailer-A: 1\r\n\r\n")
 	}},
 	{"regular chunks", server(func(_ *http1.Head, entity []byte) []byte {
-		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%X\r\n%s\r\n0\r\n\r\n", len(entity), entity)
+		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%X\r\n%s\r\n0\r\n\r\n",
+			len(entity), entity)
 	}), func(c *client) string {
-		c.say(chunked("a\r\n", envelope[:10], "\r\na\r\n", envelope[10:20], "\r\n", fmt.Sprintf("%x", len(envelope)-20), "\r\n", envelope[20:], "\r\n0\r\n\r\n"))
+		c.say(chunked("a\r\n", envelope[:10], "\r\na\r\n", envelope[10:20], "\r\n", fmt.Sprintf("%x", len(envelope)-20),
+			"\r\n", envelope[20:], "\r\n0\r\n\r\n"))
 		return c.hear("\r\n0\r\n\r\n")
 	}},
 	{"100-continue", expecting("HTTP/1.1 100 Continue\r\nX-hint: 1\r\n\r\n", true), func(c *client) string {
 		var all string
 		for range 2 {
-			c.say(fmt.Sprintf("POST / HTTP/1.1\r\nexpect: 100-Continue\r\n%sContent-Length: %d\r\n\r\n", odd, len(envelope)))
+			c.say(fmt.Sprintf("POST / HTTP/1.1\r\nexpect: 100-Continue\r\n%sContent-Length: %d\r\n\r\n", odd,
+				len(envelope)))
 			all += c.hear("\r\n\r\n")
 			c.say(envelope)
 			all += c.hear(envelope)
 		}
 		return all
 	}},
-	{"100-continue, refused, body withheld", expecting("HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", false), func(c *client) string {
-		c.say(fmt.Sprintf("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(envelope)))
-		all := c.hear("\r\n\r\nno")
-		c.say(fmt.Sprintf("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(envelope)))
-		return all + c.hear("\r\n\r\nno")
-	}},
+	{"100-continue, refused, body withheld", expecting("HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", false),
+		func(c *client) string {
+			c.say(fmt.Sprintf("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(envelope)))
+			all := c.hear("\r\n\r\nno")
+			c.say(fmt.Sprintf("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(envelope)))
+			return all + c.hear("\r\n\r\nno")
+		}},
 	{"100-continue, not waited for", expecting("", true), func(c *client) string {
 		c.say(fmt.Sprintf("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(envelope)))
 		c.say(envelope)
 		return c.hear(envelope)
 	}},
-	{"HTTP/1.0, body until close", server(func(h *http1.Head, entity []byte) []byte { return nil }), func(c *client) string {
+	{"HTTP/1.0, body until close", server(func(h *http1.Head, entity []byte) []byte {
+		return nil
+	}), func(c *client) string {
 		c.say("POST /old HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi")
 		return c.rest()
 	}},
@@ -250,7 +261,8 @@ var scripts = []script{
 		return c.rest()
 	}},
 	{"interim replies", server(func(h *http1.Head, entity []byte) []byte {
-		return append([]byte("HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"), echoReply(h, entity)...)
+		return append([]byte("HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"),
+			echoReply(h, entity)...)
 	}), func(c *client) string {
 		c.say(post("", envelope))
 		all := c.hear(envelope)
@@ -296,7 +308,8 @@ func expecting(word string, wants bool) func(net.Conn) {
 	}
 }
 
-// play runs a script against a server, with or without a pair between, and gives what client and server got.
+// play runs a script against a server, with or without a pair between, and returns what client and
+// server got.
 func play(t *testing.T, s script, between func(upstream *url.URL) *url.URL) (got string, received []string) {
 	t.Helper()
 	o := startOrigin(t, "127.0.0.1:0", s.server)
@@ -333,7 +346,8 @@ func TestPairLosesNoOctet(t *testing.T) {
 	}
 }
 
-// TestLongBodies: what is too long to be held, or to be one message of a stream, arrives as well.
+// TestLongBodies: bodies that are too long to be held, or to be one message of a stream, arrive as
+// well.
 func TestLongBodies(t *testing.T) {
 	body := func(octets int) string {
 		return "<a>" + strings.Repeat("<b>0123456789</b>", octets/17) + "</a>"
@@ -371,15 +385,19 @@ func TestLongBodies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, received := play(t, tt.script, func(u *url.URL) *url.URL { return u })
-			gotHere, receivedHere := play(t, tt.script, func(u *url.URL) *url.URL { near, _ := pair(t, u, tt.change); return near.url() })
+			gotHere, receivedHere := play(t, tt.script, func(u *url.URL) *url.URL {
+				near, _ := pair(t, u, tt.change)
+				return near.url()
+			})
 			assert.True(t, got == gotHere, "the client got something else: %d octets, not %d", len(gotHere), len(got))
 			require.Len(t, receivedHere, len(received))
-			assert.True(t, received[0] == receivedHere[0], "the server received something else: %d octets, not %d", len(receivedHere[0]), len(received[0]))
+			assert.True(t, received[0] == receivedHere[0], "the server received something else: %d octets, not %d",
+				len(receivedHere[0]), len(received[0]))
 		})
 	}
 }
 
-// small makes long messages of those that tests have the time for.
+// small makes messages count as long that a test can afford.
 func small(c *proxy.Config) { c.MaxBuffer = 64 << 10 }
 
 func TestPairOverCorpus(t *testing.T) {

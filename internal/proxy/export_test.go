@@ -7,7 +7,8 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// Reframe takes a raw chunked body apart as one end does, and puts it together as the other does, from nothing but the entity and the line that travels.
+// Reframe takes a raw chunked body apart as one proxy does, and reassembles it as the other does,
+// from the entity and the line that travels alone.
 func Reframe(raw []byte) (back, line []byte, ok bool) {
 	f := http1.Framing{Kind: http1.Chunked}
 	g := gathered{body: http1.NewBody(f), chunks: true}
@@ -28,7 +29,7 @@ func Reframe(raw []byte) (back, line []byte, ok bool) {
 	return append(c.framing.AppendTo(nil, g.entity), raw[g.octets:]...), line, true
 }
 
-// ReadHeadPart parses a hostile head part and puts a body together by it.
+// ReadHeadPart parses a hostile head part and reassembles a body by it.
 func ReadHeadPart(part, entity []byte) (octets int, err error) {
 	c, err := parse(part)
 	if err != nil {
@@ -37,12 +38,12 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 	return len(c.framing.AppendTo(nil, entity)), nil
 }
 
-// OpensNoMore tells that no further session is opened.
+// OpensNoMore reports whether no further session is opened.
 func (p *Proxy) OpensNoMore() bool {
 	return p.links.IsClosed()
 }
 
-// LanesInUse is how many lanes of the live stream, as its near end, belong to a client.
+// LanesInUse is the number of lanes of the live stream, at its near end, that belong to a client.
 func (p *Proxy) LanesInUse() int {
 	l, _ := p.links.Get()
 	if l == nil {
@@ -53,7 +54,7 @@ func (p *Proxy) LanesInUse() int {
 	return int(l.highest) - len(l.free)
 }
 
-// Dial has a proxy open connections to its upstream by this.
+// Dial sets how a proxy opens connections to its upstream.
 func (c *Config) Dial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
 	c.dial = dial
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// counting counts sessions and dialled connections of a proxy.
+// counting counts sessions and dialed connections of a proxy.
 type counting struct{ sessions, dialled atomic.Int32 }
 
 func (n *counting) change(c *proxy.Config) {
@@ -58,7 +58,8 @@ func TestMessagesTravelOnOneStream(t *testing.T) {
 		}
 		assert.EqualValues(t, 1, n.sessions.Load())
 		dialled := map[negotiate.Mode]int32{negotiate.Auto: 1, negotiate.Explicit: 2}[mode]
-		assert.Equal(t, dialled, n.dialled.Load(), "the offer, whose connection may be the stream's, and no plain connection")
+		assert.Equal(t, dialled, n.dialled.Load(),
+			"the offer, whose connection may be the stream's, and no plain connection")
 		assert.Len(t, o.received(), 5, "a connection for each client")
 	})
 }
@@ -86,7 +87,7 @@ func TestUpstreamDown(t *testing.T) {
 	}
 }
 
-// held is a server whose replies wait for a word.
+// held is a server whose replies wait for release.
 func held(arrived chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	return server(func(h *http1.Head, entity []byte) []byte {
 		if isOffer(h) {
@@ -113,7 +114,8 @@ func TestFarEndKilledDuringACall(t *testing.T) {
 	assert.Len(t, o.received(), 1, "sent once")
 }
 
-// TestDrain: an end that drains takes no connection any more, sees the calls under way through, and waits for no other.
+// TestDrain: a proxy that drains accepts no connection any more, completes the calls in progress,
+// and waits for no other.
 func TestDrain(t *testing.T) {
 	for _, which := range []string{"near", "far"} {
 		t.Run(which, func(t *testing.T) {
@@ -130,7 +132,7 @@ func TestDrain(t *testing.T) {
 
 			late, giveUp := context.WithCancel(t.Context())
 			giveUp()
-			ending.Drain(late) // the call is under way still
+			ending.Drain(late) // the call is in progress still
 			drained := make(chan struct{})
 			go func() {
 				defer close(drained)
@@ -155,7 +157,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainAfterAnyEnd: calls that ended in any way are not waited for.
+// TestDrainAfterAnyEnd: calls that ended in any way do not delay it.
 func TestDrainAfterAnyEnd(t *testing.T) {
 	for _, s := range scripts {
 		o := startOrigin(t, "127.0.0.1:0", s.server)
@@ -207,7 +209,7 @@ func farEndReplacedAndRestarted(t *testing.T, mode negotiate.Mode) {
 
 	plain.close()
 	startProxy(t, addr, o.url(), second.change)
-	require.Eventually(t, func() bool { // a call has it ask again, and waits for nothing
+	require.Eventually(t, func() bool { // a call makes it ask again, and does not wait
 		last := connect(t, near.url())
 		last.say(post("", "<four/>"))
 		last.hear("<four/>")
@@ -235,11 +237,13 @@ func TestRepliesAreNeverMixedUp(t *testing.T) {
 			for k := range calls {
 				if conn == nil {
 					var err error
-					if conn, err = new(net.Dialer).DialContext(t.Context(), "tcp", near.Addrs()["http"].String()); !assert.NoError(t, err) {
+					if conn, err = new(net.Dialer).DialContext(t.Context(), "tcp",
+						near.Addrs()["http"].String()); !assert.NoError(t, err) {
 						return
 					}
 				}
-				body := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a xmlns="urn:x">%d-%d</a></s:Body></s:Envelope>`, i, k)
+				body := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a `+
+					`xmlns="urn:x">%d-%d</a></s:Body></s:Envelope>`, i, k)
 				_, _ = io.WriteString(conn, post("", body))
 				r := &requests{conn: conn}
 				h, err := r.head()
@@ -300,7 +304,8 @@ func TestStreamedReplyArrivesInTime(t *testing.T) {
 	c := connect(t, near.url())
 	c.say(post("", envelope))
 	c.hear("\r\n\r\n")
-	for _, s := range []string{"<notification>1</notification>", "<notification>2</notification>", strings.Repeat("<n/>", 50000)} {
+	for _, s := range []string{"<notification>1</notification>", "<notification>2</notification>",
+		strings.Repeat("<n/>", 50000)} {
 		next <- s
 		c.hear(s + "\r\n")
 	}
@@ -360,7 +365,8 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	s, err := session.Dial(t.Context(), far.url().String(), session.Config{
-		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store,
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
 	})
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
@@ -376,7 +382,7 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	assert.Contains(t, o.received()[0], "Host: "+o.l.Addr().String()+"\r\n")
 }
 
-// The upstream gets what was sent, also where an end and a proxy before it, near or far, have
+// The upstream gets what was sent, also where an endpoint and a proxy before it, near or far, have
 // agreed on unchanging headers.
 func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 	const block = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
@@ -410,7 +416,7 @@ func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 	}
 }
 
-// atSession is a log that calls a function when it hears of a session.
+// atSession is a log that calls a function when a session is logged.
 type atSession struct {
 	slog.Handler
 	f func()
@@ -425,10 +431,13 @@ func (h atSession) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestCloseWhileASessionIsOpened: a session that is there just when the proxy is closed is closed as well.
+// TestCloseWhileASessionIsOpened: a session that is opened just as the proxy is closed is closed as
+// well.
 func TestCloseWhileASessionIsOpened(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		c.Transports = map[string]streamer.Transport{}
+	})
 	opened, closed := make(chan struct{}), make(chan struct{})
 	near := startOffering(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		c.Log = slog.New(atSession{slog.DiscardHandler, func() {

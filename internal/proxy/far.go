@@ -14,8 +14,8 @@ import (
 type far struct {
 	p     *Proxy
 	facts negotiate.Facts
-	open  chan struct{} // closed when stream is there
-	// Once open is closed:
+	open  chan struct{} // closed when stream is set
+	// Valid once open is closed:
 	stream *streamer.Stream
 
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ func newFar(p *Proxy) *far {
 	return &far{p: p, open: make(chan struct{}), lanes: map[uint64]*lane{}}
 }
 
-// opens takes the session of the stream, and then the stream.
+// opens receives the session of the stream, and then the stream.
 func (f *far) opens(facts negotiate.Facts) responder.Opened {
 	f.facts = facts
 	return responder.Opened{Handler: f.serve, Stream: func(s *streamer.Stream) {
@@ -61,7 +61,7 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 	switch {
 	case err != nil:
 		f.p.cfg.Log.Warn("message of the near proxy", "session", f.facts.Session.String(), "lane", x.Lane(), "err", err)
-		return // the stream says that it failed
+		return // the stream reports that it failed
 	case c.kind == none:
 		f.p.calls.Add(1)
 		defer f.p.calls.Add(-1)
@@ -91,7 +91,7 @@ func (f *far) opened(ctx context.Context) *streamer.Stream {
 	}
 }
 
-// lane gives the lane of a number; nil beyond their limit, and when the stream is over.
+// lane returns the lane of a number; nil beyond their limit, and when the stream is over.
 func (f *far) lane(number uint64) *lane {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +103,8 @@ func (f *far) lane(number uint64) *lane {
 	return l
 }
 
-// leave ends the lane of a client whose last exchange this is, and makes it ready for another.
+// leave ends the lane of a client whose last exchange this is, and makes it ready for another
+// client.
 func (f *far) leave(x *streamer.Exchange) {
 	f.mu.Lock()
 	l := f.lanes[x.Lane()]

@@ -12,26 +12,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// said is what the client and the server of one fuzz run say, and what the server was told.
+// said is what the client and the server of one fuzz run send, and what the server received.
 type said struct {
 	mu     sync.Mutex
 	server []byte
 	got    chan []byte
 }
 
-// FuzzPair lets a client say anything to a server that says anything: both get what the other one said, octet for octet.
+// FuzzPair lets a client send anything to a server that sends anything: both get what the other one
+// sent, byte for byte.
 func FuzzPair(f *testing.F) {
 	for _, seed := range []struct{ client, server string }{
 		{post("", envelope), string(echoReply(nil, []byte(envelope)))},
-		{post("", envelope) + post("", "<b/>"), string(echoReply(nil, []byte(envelope))) + string(chunkedReply(nil, []byte("<b/>")))},
+		{post("", envelope) + post("", "<b/>"), string(echoReply(nil, []byte(envelope))) +
+			string(chunkedReply(nil, []byte("<b/>")))},
 		{chunked("5;a\r\nhello\r\n0\r\nT: 1\r\n\r\n"), "HTTP/1.1 102 x\r\n\r\nHTTP/1.1 200 OK\r\n\r\nuntil close"},
-		{"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No\r\n\r\nHTTP/1.0 404 No\r\n\r\nx"},
+		{"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\n",
+			"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No\r\n\r\nHTTP/1.0 404 No\r\n\r\nx"},
 		{"GET / HTTP/1.1\r\nUpgrade: x\r\n\r\nmore", "HTTP/1.1 101 Go\r\n\r\nraw"},
 		{"GET / HTTP/1.1\r\nUpgrade: x\r\n\r\nmore", "P/1.1 101 Go\r\n\r\nraw"},
 		{"CONNECT a:1 HTTP/1.1\r\n\r\nmore", "HTTP/1.1 200 Go\r\n\r\nraw"},
-		{"HEAD / HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		{"HEAD / HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
 		{"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\nshort", "HTTP/1.1 400 Short\r\nContent-Length: 99\r\n\r\nshort"},
-		{"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
+		{"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
 		{"\x16\x03\x01", "\x15\x03\x01"},
 		{"GET / HTTP/1.1\r\n", ""},
 		{"G", "H"},
@@ -54,8 +59,11 @@ func FuzzPair(f *testing.F) {
 	})
 	near, _ := pair(f, o.url(), small)
 	f.Fuzz(func(t *testing.T, client, server []byte) {
-		if len(client) == 0 || strings.Contains(string(client), "egotiation") || strings.Contains(strings.ToLower(string(client)), "hhfr") || len(server) > 32<<10 {
-			return // silence takes its time, what asks for a stream is not for the server, and more than this is not passed on when nobody asked for it
+		if len(client) == 0 || strings.Contains(string(client), "egotiation") ||
+			strings.Contains(strings.ToLower(string(client)), "hhfr") || len(server) > 32<<10 {
+			// silence takes its time, a request for a stream is not for the server, and more than
+			// this is not passed on without a request
+			return
 		}
 		s.mu.Lock()
 		s.server = server

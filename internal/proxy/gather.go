@@ -13,19 +13,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// waitResult is what became of waiting for a part of a message.
+// waitResult is the outcome of waiting for a part of a message.
 type waitResult uint8
 
 const (
 	stateWhole  waitResult = iota
-	stateFull              // more than is held
-	statePaused            // nothing came for too long
-	stateEnded             // the connection ended, or waiting was given up
-	stateOdd               // not as HTTP has it
+	stateFull              // longer than the limit
+	statePaused            // nothing arrived for too long
+	stateEnded             // the connection ended, or the wait was canceled
+	stateOdd               // not valid HTTP
 )
 
-// readHead waits for a whole HTTP head and leaves it in the source; n bytes belong to it. idle > 0 bounds
-// the waiting for its first byte, pause that for each further one.
+// readHead waits for a whole HTTP head and leaves it in the source; its length is n. idle > 0
+// bounds the wait for its first byte, pause the wait for each further one.
 func readHead(
 	ctx context.Context, in *sock.Source, idle, pause time.Duration, reply bool,
 ) (h http1.Head, n int, st waitResult, err error) {
@@ -54,19 +54,20 @@ func readHead(
 	}
 }
 
-// gathered is as much of a body as was waited for; its bytes lie in the source still.
+// gathered is as much of a body as gather waited for; its bytes are in the source still.
 type gathered struct {
 	body   *http1.Body
 	octets int // raw bytes seen
 	chunks bool
 	entity []byte // of them
-	raw    []byte // all of them; good as long as what the source gave
+	raw    []byte // all of them; valid as long as what the source returned
 	parts  []http1.FramingPart
 }
 
-// gather waits for a whole chunked body behind the head of skip bytes, if its shape is worth it: one that
-// is no XML, or pauses, goes on as it comes. One beyond MaxBuffer is waited for, too, while few others are.
-// The caller has release called when it is done with what was gathered.
+// gather waits for a whole chunked body after a head of skip bytes, if its shape is worth it. A
+// body that is no XML, or pauses, is passed on as it arrives. A body longer than MaxBuffer is
+// gathered, too, while few others are. The caller calls release when it no longer uses what was
+// gathered.
 func (p *Proxy) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st waitResult, release func()) {
@@ -85,7 +86,7 @@ func (p *Proxy) gather(
 	return g, st, sync.OnceFunc(p.long.leave)
 }
 
-// isXML reports whether a body is XML, or may be, by its head and what there is of it.
+// isXML reports whether a body is XML, or may be, by its head and its beginning.
 func isXML(h *http1.Head, entity []byte) bool {
 	if media, ok := h.Get("Content-Type"); ok {
 		media = bytes.ToLower(media)
@@ -94,8 +95,8 @@ func isXML(h *http1.Head, entity []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(entity, "\xEF\xBB\xBF \t\r\n"), []byte{'<'})
 }
 
-// gather waits for a whole body behind the head of skip bytes, but for no more than limit bytes, and not
-// longer than pause from one byte to the next.
+// gather waits for a whole body after a head of skip bytes, but for no more than limit bytes, and
+// not longer than pause from one byte to the next.
 func gather(
 	ctx context.Context, in *sock.Source, skip int, f http1.Framing, limit int, pause time.Duration,
 ) (g gathered, st waitResult) {
@@ -128,7 +129,7 @@ func gather(
 	return g, stateWhole
 }
 
-// feed shows the body what of data it has not seen.
+// feed passes to the body what of data it has not seen.
 func (g *gathered) feed(data []byte) error {
 	for len(data) > g.octets && !g.body.Done() {
 		entity, n, err := g.body.Write(data[g.octets:])
@@ -142,10 +143,10 @@ func (g *gathered) feed(data []byte) error {
 	return nil
 }
 
-// line is how a body that was gathered whole was framed.
+// line is the framing of a body that was gathered whole.
 func (g *gathered) line() string { return http1.ChunkingLine(g.raw, g.entity, g.parts) }
 
-// pass shows a body bytes that are passed on as they are and says how many of them are its own.
+// pass tracks a body whose bytes are passed on unchanged and returns how many of data belong to it.
 func pass(b *http1.Body, data []byte) (n int, err error) {
 	for n < len(data) && !b.Done() {
 		_, k, err := b.Write(data[n:])
@@ -157,16 +158,16 @@ func pass(b *http1.Body, data []byte) (n int, err error) {
 }
 
 var (
-	// errOdd is what [stream] returns at what is no HTTP.
+	// errOdd is what [stream] returns for bytes that are no HTTP.
 	errOdd = errors.New("no HTTP any more")
-	// errUntaken is what it returns when whoever is written to takes no more.
+	// errUntaken is what it returns when the receiver accepts no more.
 	errUntaken = errors.New("not taken")
 )
 
-// stream has what comes go out as the body of a message, until b says that this is all; nil: until the
-// connection ends. What is no XML goes out at once, for somebody may wait for it: XML may wait a moment
-// for its rest, since it travels best in one piece. The error is nil when b is done, errOdd, errUntaken,
-// or that of the connection.
+// stream sends incoming bytes as the body of a message, until b is complete; nil: until the
+// connection ends. What is no XML is sent at once, since somebody may wait for it. XML may wait a
+// moment for its rest, since it travels best in one part. The error is nil when b is complete,
+// errOdd, errUntaken, or that of the connection.
 func stream(ctx context.Context, in *sock.Source, w *streamer.Writer, b *http1.Body, xml bool) error {
 	for b == nil || !b.Done() {
 		data, err := in.Wait(ctx, 0, 0)
@@ -195,7 +196,8 @@ func stream(ctx context.Context, in *sock.Source, w *streamer.Writer, b *http1.B
 	return nil
 }
 
-// endWriter ends a message by what became of its body: only one that ended in order looks whole.
+// endWriter ends a message according to the outcome of its body: only an orderly end makes it
+// whole.
 func endWriter(w *streamer.Writer, err error) {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, errOdd) {
 		_ = w.Close()
@@ -206,8 +208,8 @@ func endWriter(w *streamer.Writer, err error) {
 
 var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
 
-// copyBody writes the body of a message as it comes, and shows it to b, if that is not nil. The error is that of
-// the message, or errUntaken.
+// copyBody writes the body of a message as it arrives, and passes it to b, if that is not nil. The
+// error is that of the message, or errUntaken.
 func copyBody(to io.Writer, from io.Reader, b *http1.Body) error {
 	if from == nil {
 		return nil

@@ -28,10 +28,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what a test waits for that must come; it is no measurement.
+// patience bounds a test's wait for what must come; it is no measurement.
 const patience = 2 * time.Minute
 
-// origin is a server on raw sockets: it notes what each connection sends and replies as a function says.
+// origin is a server on raw sockets: it records what each connection sends and replies by a
+// function.
 type origin struct {
 	l    net.Listener
 	wait sync.WaitGroup
@@ -98,25 +99,28 @@ func (o *origin) url() *url.URL {
 // question is how an offer of a proxy begins.
 const question = "OPTIONS /service HTTP/1.1\r\nHost: "
 
-// inEachWay runs a test for each way in which proxies agree.
+// inEachWay runs a test for each mode in which proxies agree.
 func inEachWay(t *testing.T, test func(t *testing.T, mode negotiate.Mode)) {
 	for _, mode := range []negotiate.Mode{negotiate.Auto, negotiate.Explicit} {
 		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
 	}
 }
 
-// isOffer reports whether a request is an offer of a proxy: a question, or, in the explicit mode, one in SOAP.
+// isOffer reports whether a request is an offer of a proxy: an OPTIONS request, or, in the explicit
+// mode, one in SOAP.
 func isOffer(h *http1.Head) bool {
 	return string(h.Method()) == http.MethodOptions || bytes.Contains(h.Octets, []byte(negotiate.OfferAction))
 }
 
-// received is what connections sent, but for offers and silence, in the order of their first octets as far as tests care.
+// received is what connections sent, except offers and silent ones, in the order of their first
+// bytes as far as tests need it.
 func (o *origin) received() (all []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.conns {
 		c.mu.Lock()
-		if s := c.got.String(); s != "" && !strings.Contains(s, "urn:hhfr:negotiation:1") && !strings.HasPrefix(s, question) {
+		if s := c.got.String(); s != "" && !strings.Contains(s, "urn:hhfr:negotiation:1") &&
+			!strings.HasPrefix(s, question) {
 			all = append(all, s)
 		}
 		c.mu.Unlock()
@@ -168,7 +172,7 @@ func (r *requests) head() (http1.Head, error) {
 	}
 }
 
-// body reads the body behind h; entity is without its framing.
+// body reads the body after h; entity is without its framing.
 func (r *requests) body(h *http1.Head) (raw, entity []byte, err error) {
 	f, err := http1.RequestFraming(h)
 	if err != nil {
@@ -215,7 +219,7 @@ func server(reply func(h *http1.Head, entity []byte) []byte) func(net.Conn) {
 	}
 }
 
-// proxies are ends of tests, closed in the end.
+// end is a proxy of a test, closed when that ends.
 type end struct {
 	*proxy.Proxy
 	store ctxstore.Store
@@ -225,8 +229,7 @@ func (e end) url() *url.URL {
 	return &url.URL{Scheme: "http", Host: e.Addrs()["http"].String(), Path: "/service"}
 }
 
-// startProxy starts one, and waits for its first offer to come to an end: calls would go plainly
-// meanwhile.
+// startProxy starts one, and waits for the end of its first offer: calls would be plain meanwhile.
 func startProxy(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
 	t.Helper()
 	p := startOffering(t, addr, upstream, change)
@@ -240,7 +243,7 @@ func (e end) linked(t testing.TB) {
 	require.Eventually(t, func() bool { return e.Linked(t.Context()) == nil }, patience, 10*time.Millisecond)
 }
 
-// startOffering starts one whose first offer may be under way still.
+// startOffering starts one whose first offer may be in progress still.
 func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
 	t.Helper()
 	store := memory.New(memory.Config{})
@@ -249,7 +252,8 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 		require.NoError(t, err)
 		return l
 	}
-	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store,
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	cfg.Silence, cfg.Timeout = patience, patience // a busy machine may be late
 	if os.Getenv("HHFR_TEST_LOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -295,7 +299,7 @@ func (c *client) say(s string) {
 	require.NoError(c.t, err)
 }
 
-// hear reads until all that was read since the last time ends with end.
+// hear reads until everything read since the last call ends with end.
 func (c *client) hear(end string) string {
 	c.t.Helper()
 	p := make([]byte, 4096)

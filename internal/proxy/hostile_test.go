@@ -19,7 +19,8 @@ import (
 	"github.com/hhfr/hhfr/internal/workload"
 )
 
-// TestClientThatTakesNothing: a client asks for much and reads none of it. Others are served meanwhile, and its connection is reset in the end.
+// TestClientThatTakesNothing: a client requests much and reads none of it. Others are served
+// meanwhile, and its connection is reset eventually.
 func TestClientThatTakesNothing(t *testing.T) {
 	long := workload.Blob(1, 9<<20)
 	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
@@ -45,8 +46,9 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}, patience, 10*time.Millisecond, "the connection is reset")
 }
 
-// TestCallsWithoutReplyStopNobody: calls whose server does not answer, or whose clients do not send on, would take all
-// the room that the far end has for those of everybody, as bodies held whole, bodies that come late, or heads.
+// TestCallsWithoutReplyStopNobody: calls whose server does not answer, or whose clients stop
+// sending, would take all the credit of the far end, as bodies held whole, bodies that come late,
+// or heads.
 func TestCallsWithoutReplyStopNobody(t *testing.T) {
 	release := make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -97,7 +99,8 @@ func TestCallsWithoutReplyStopNobody(t *testing.T) {
 	}
 }
 
-// TestServerThatTakesNothing: the server does not read a long request. It is given up after a while; others go on meanwhile.
+// TestServerThatTakesNothing: the server does not read a long request. It is abandoned after a
+// while; others continue meanwhile.
 func TestServerThatTakesNothing(t *testing.T) {
 	release := make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -120,8 +123,9 @@ func TestServerThatTakesNothing(t *testing.T) {
 	var stuck []*client
 	for range 3 {
 		c := connect(t, near.url())
-		go func() { // it is not taken whole
-			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20, strings.Repeat("x", 16<<20))
+		go func() { // it is not read whole
+			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20,
+				strings.Repeat("x", 16<<20))
 		}()
 		stuck = append(stuck, c)
 	}
@@ -151,7 +155,7 @@ func (l *reluctant) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestTooFewFileDescriptors: a listener that cannot accept for a while is not given up.
+// TestTooFewFileDescriptors: a listener that cannot accept for a while continues.
 func TestTooFewFileDescriptors(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
@@ -165,7 +169,8 @@ func TestTooFewFileDescriptors(t *testing.T) {
 	assert.Empty(t, p.Failed())
 }
 
-// TestMoreUpstreamConnectionsThanThereMayBe: whatever other proxies ask for, the upstream gets no more than so many.
+// TestMoreUpstreamConnectionsThanThereMayBe: whatever other proxies request, the upstream gets no
+// more than the maximum.
 func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.MaxConns = 5 })
@@ -194,7 +199,8 @@ func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 	}, patience, 10*time.Millisecond, "a place is given back")
 }
 
-// TestLongChunkedBodiesAreSplit: bodies of some megabytes that do not say how long they are go over the link as content of a shape, both ways.
+// TestLongChunkedBodiesAreSplit: bodies of some megabytes of unknown length go over the link as
+// content of a shape, in both directions.
 func TestLongChunkedBodiesAreSplit(t *testing.T) {
 	var body []byte
 	for m := range workload.Records(1, 60_000) {
@@ -223,7 +229,7 @@ func TestLongChunkedBodiesAreSplit(t *testing.T) {
 	assert.Less(t, back.Load(), int64(len(body)/2))
 }
 
-// metered counts the octets of a connection.
+// metered counts the bytes of a connection.
 type metered struct {
 	net.Conn
 	wrote, read *atomic.Int64

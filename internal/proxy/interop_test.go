@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// malformed are bodies that are no message, or none any more, beside what the corpus has of such; curl posts them from files.
+// malformed are bodies that are no message, or no longer one, beside those in the corpus; curl
+// posts them from files.
 func malformed(t *testing.T, messages []string) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +44,7 @@ func malformed(t *testing.T, messages []string) (paths []string) {
 			octets = octets[:at]
 		case 1: // not UTF-8
 			octets = append(octets[:at:at], append([]byte{0xff, 0xfe, 0x00}, octets[at:]...)...)
-		case 2: // twice, one in the other
+		case 2: // doubled, one inside the other
 			octets = append(octets[:at:at], append(octets, octets[at:]...)...)
 		}
 		write(fmt.Sprint("changed-", i), octets)
@@ -51,12 +52,15 @@ func malformed(t *testing.T, messages []string) (paths []string) {
 	return paths
 }
 
-// TestInteropCurlThroughPair: curl posts each message of the corpus, and malformed ones, to a server, with the pair between and without. Both get the same octets.
+// TestInteropCurlThroughPair: curl posts each message of the corpus, and malformed ones, to a
+// server, with and without the pair between. Both get the same bytes.
 func TestInteropCurlThroughPair(t *testing.T) {
 	curl := shared.Program(t, "curl")
 	post := func(to *url.URL, args ...string) string {
 		var out bytes.Buffer
-		c := exec.CommandContext(t.Context(), curl, append([]string{"-s", "-S", "-i", "--connect-to", "service.example:80:" + to.Host, "http://service.example/service?q=1"}, args...)...)
+		c := exec.CommandContext(t.Context(), curl,
+			append([]string{"-s", "-S", "-i", "--connect-to", "service.example:80:" + to.Host,
+				"http://service.example/service?q=1"}, args...)...)
 		c.Stdout = &out
 		require.NoError(t, c.Run())
 		return out.String()
@@ -66,7 +70,8 @@ func TestInteropCurlThroughPair(t *testing.T) {
 	near, _ := pair(t, o.url(), nil)
 	messages := shared.Messages(t)
 	for i, path := range append(messages, malformed(t, messages)...) {
-		args := []string{"--data-binary", "@" + path, "-H", "Content-Type: text/xml; charset=utf-8", "-H", `SOAPAction: "urn:x"`}
+		args := []string{"--data-binary", "@" + path, "-H", "Content-Type: text/xml; charset=utf-8", "-H",
+			`SOAPAction: "urn:x"`}
 		switch i % 4 {
 		case 1:
 			args = append(args, "-H", "Transfer-Encoding: chunked")
@@ -87,7 +92,8 @@ func TestInteropCurlThroughPair(t *testing.T) {
 	assert.True(t, strings.HasPrefix(a[0], "POST /service?q=1 HTTP/1.1\r\nHost: service.example\r\n"))
 }
 
-// TestInteropCurlOfAnEventStream: curl -N through a pair has each event before the server writes the next.
+// TestInteropCurlOfAnEventStream: curl -N through a pair receives each event before the server
+// writes the next.
 func TestInteropCurlOfAnEventStream(t *testing.T) {
 	curl := shared.Program(t, "curl")
 	next := make(chan struct{})

@@ -12,31 +12,32 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// ErrTrying is why a [Keeper] has no session while an offer is under way, or is to be made soon.
+// ErrTrying is why a [Keeper] has no session while an offer is in progress, or is about to be made.
 var ErrTrying = errors.New("there is no stream yet")
 
-// Keepable is a session that a [Keeper] keeps.
+// Keepable is a session that a [Keeper] maintains.
 type Keepable interface {
 	comparable
-	// Alive reports whether it takes calls.
+	// Alive reports whether it accepts calls.
 	Alive() bool
-	// Wait waits until it takes none any more, or ctx is done.
+	// Wait waits until it accepts no more calls, or ctx is done.
 	Wait(ctx context.Context)
 	// Used reports whether anything was sent over it.
 	Used() bool
 	Close() error
 }
 
-// Keeper keeps a session with a peer, where there is one. Its offers go beside the calls: those that come while
-// there is no session find none, and wait for nothing. The fields are set before Run.
+// Keeper maintains a session with a peer, if possible. Its offers run concurrently with the calls:
+// calls that arrive while there is no session find none, and do not wait. The fields are set before
+// Run.
 type Keeper[T Keepable] struct {
 	// Open makes one attempt; its error says why there is no session.
 	Open func(context.Context) (T, error)
-	// Quiet is for how long no offer is made after such an error.
+	// Quiet returns how long no offer is made after such an error.
 	Quiet func(error) time.Duration
-	// Told is told what came of each attempt.
+	// Told is called with the result of each attempt.
 	Told func(T, error)
-	// FirstBackOff is the pause before an offer that no call asks for, and MaxBackOff what it grows to.
+	// FirstBackOff is the pause before an offer that no call requests, and MaxBackOff its maximum.
 	FirstBackOff, MaxBackOff time.Duration
 	Clock                    clock.Clock
 
@@ -46,14 +47,14 @@ type Keeper[T Keepable] struct {
 	mu      sync.Mutex
 	current T
 	why     error         // there is none
-	trying  chan struct{} // closed when the attempt under way is over; nil: none is
+	trying  chan struct{} // closed when the attempt in progress ends; nil: none is
 	closed  bool
 }
 
-// Init makes it ready; why there is no session until the first attempt.
+// Init prepares it; why is the reason for having no session until the first attempt.
 func (k *Keeper[T]) Init(why error) { k.wanted, k.why = make(chan struct{}, 1), why }
 
-// Get gives the live session; none, and why, if there is no such. It does not wait.
+// Get returns the live session, or why there is none. It does not wait.
 func (k *Keeper[T]) Get() (none T, _ error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,7 +68,7 @@ func (k *Keeper[T]) Get() (none T, _ error) {
 	return none, cmp.Or(k.why, ErrTrying)
 }
 
-// Await waits for the attempt under way; nil: there is a session.
+// Await waits for the attempt in progress; nil: there is a session.
 func (k *Keeper[T]) Await(ctx context.Context) error {
 	var none T
 	for {
@@ -101,8 +102,9 @@ func (k *Keeper[T]) Begin() {
 	}
 }
 
-// Run makes offers until ctx is done: one at once, and others when a session has ended, when nobody was there,
-// and when calls come after the time of Quiet. It returns when all it began has ended.
+// Run makes offers until ctx is done: one at once, and others when a session has ended, when the
+// peer was unreachable, and when calls arrive after the time of Quiet. It returns when everything
+// it began has ended.
 func (k *Keeper[T]) Run(ctx context.Context) {
 	var none T
 	for backOff := k.FirstBackOff; ctx.Err() == nil; backOff = min(2*backOff, k.MaxBackOff) {
@@ -113,7 +115,7 @@ func (k *Keeper[T]) Run(ctx context.Context) {
 			sess.Wait(ctx)
 			k.closing.Go(func() { _ = sess.Close() })
 			if k.Clock.Since(began) > k.MaxBackOff || sess.Used() {
-				backOff = k.FirstBackOff // it was of use
+				backOff = k.FirstBackOff // it was used
 			}
 		}
 		if k.Clock.Sleep(ctx, k.Quiet(err)) == nil {
@@ -125,7 +127,7 @@ func (k *Keeper[T]) Run(ctx context.Context) {
 	k.closing.Wait()
 }
 
-// rest waits for the next offer to be worth it: until a call wants it; where a peer may come back, no longer
+// rest waits until the next offer is due: until a call wants it; if a peer may come back, no longer
 // than backOff.
 func (k *Keeper[T]) rest(ctx context.Context, mayComeBack bool, backOff time.Duration) {
 	var again <-chan time.Time
@@ -135,7 +137,7 @@ func (k *Keeper[T]) rest(ctx context.Context, mayComeBack bool, backOff time.Dur
 		again = timer.C()
 	}
 	select {
-	case <-k.wanted: // maybe long ago
+	case <-k.wanted: // possibly long ago
 	default:
 	}
 	select {
@@ -145,7 +147,7 @@ func (k *Keeper[T]) rest(ctx context.Context, mayComeBack bool, backOff time.Dur
 	}
 }
 
-// settle takes what came of an attempt.
+// settle handles the result of an attempt.
 func (k *Keeper[T]) settle(ctx context.Context, sess T, err error) {
 	var none T
 	k.mu.Lock()
@@ -170,7 +172,7 @@ func (k *Keeper[T]) IsClosed() bool {
 	return k.closed
 }
 
-// Close ends the session; no other is kept.
+// Close ends the session; no other is opened.
 func (k *Keeper[T]) Close() {
 	var none T
 	k.mu.Lock()

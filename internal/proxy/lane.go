@@ -10,8 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// lane is the far end of one client connection: it has the one upstream connection of it. What goes up does
-// so in the order of the exchanges; the upstream's relay gives the replies back in the order of the calls.
+// lane is the far end of one client connection: it owns that client's one upstream connection.
+// Requests go up in the order of the exchanges; the upstream's relay returns the replies in the
+// order of the calls.
 type lane struct {
 	f      *far
 	number uint64
@@ -19,11 +20,11 @@ type lane struct {
 
 	mu    sync.Mutex
 	up    *upstream
-	calls uint64 // seen of this client
-	lost  bool   // nothing more comes of this client's connection
+	calls uint64 // number seen of this client
+	lost  bool   // this client's connection carries nothing more
 }
 
-// newLane makes the lane of a client whose first exchange has this number.
+// newLane creates the lane of a client whose first exchange has this number.
 func newLane(f *far, number, first uint64) *lane {
 	return &lane{f: f, number: number, order: newOrder(first)}
 }
@@ -33,7 +34,7 @@ type served struct {
 	x      *streamer.Exchange
 	ctx    context.Context
 	method string        // empty: a tunnel
-	done   chan struct{} // closed when the reply is through, or will not come
+	done   chan struct{} // closed when the reply is complete, or will not come
 }
 
 // serve serves one exchange of the client.
@@ -46,7 +47,7 @@ func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	case whole, rest, tunnel:
 		l.f.p.calls.Add(1)
 		defer l.f.p.calls.Add(-1)
-		defer context.AfterFunc(ctx, l.drop)() // a near end that gives up one exchange gives up the client
+		defer context.AfterFunc(ctx, l.drop)() // a near end that abandons one exchange abandons the client
 		l.call(ctx, c, x)
 	case shut:
 		l.mu.Lock()
@@ -59,7 +60,7 @@ func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	}
 }
 
-// call forwards a request, or what begins a tunnel, and sees to its reply.
+// call forwards a request, or what begins a tunnel, and handles its reply.
 func (l *lane) call(ctx context.Context, c *controlMessage, x *streamer.Exchange) {
 	s := &served{x: x, ctx: ctx, done: make(chan struct{})}
 	if c.kind != tunnel {
@@ -74,7 +75,7 @@ func (l *lane) call(ctx context.Context, c *controlMessage, x *streamer.Exchange
 		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
 		return
 	}
-	// A body that may stay open for long must not keep the handler where the upstream is gone.
+	// A body that may stay open for long must not block the handler when the upstream is gone.
 	sent := make(chan struct{})
 	up.sending.Add(1)
 	send := func() {
@@ -96,7 +97,7 @@ func (l *lane) call(ctx context.Context, c *controlMessage, x *streamer.Exchange
 	}
 }
 
-// isLong reports whether a request has a body that is long, or comes when it comes.
+// isLong reports whether a request has a body that is long, or of unknown length.
 func (c *controlMessage) isLong() bool {
 	if c.kind != whole || c.framing != nil {
 		return c.kind != whole
@@ -105,8 +106,8 @@ func (c *controlMessage) isLong() bool {
 	return err != nil || f.Length > inlineBody
 }
 
-// join has a call wait for its reply on the upstream connection of the lane, opened if need be. It is nil if
-// the client's connection is over.
+// join makes a call wait for its reply on the upstream connection of the lane, which is opened if
+// need be. It is nil if the client's connection is over.
 func (l *lane) join(s *served) (*upstream, error) {
 	l.mu.Lock()
 	l.calls++
@@ -119,7 +120,7 @@ func (l *lane) join(s *served) (*upstream, error) {
 	case joined:
 		return up, nil
 	case up != nil:
-		up.close() // it ended between two calls; of this one nothing is written yet
+		up.close() // it ended between two calls; nothing of this one is written yet
 	}
 	up, err := l.f.p.openUpstream(s.ctx, s.method == "")
 	l.mu.Lock()
@@ -141,7 +142,7 @@ func (l *lane) join(s *served) (*upstream, error) {
 	return up, nil
 }
 
-// send writes what a message says to the upstream. A failure is seen by who reads the reply.
+// send writes a message to the upstream. The reader of the reply sees a failure.
 func (l *lane) send(up *upstream, c *controlMessage, m *streamer.Message) {
 	conn := l.f.p.patient(up.in.Conn)
 	if c.framing != nil {
@@ -161,7 +162,7 @@ func (l *lane) send(up *upstream, c *controlMessage, m *streamer.Message) {
 	}
 }
 
-// refuse tells the client that there is no upstream.
+// refuse reports to the client that there is no upstream.
 func (l *lane) refuse(c *controlMessage, s *served, err error) {
 	l.f.p.cfg.Log.Warn("upstream", "peer", l.f.p.cfg.Upstream.Host, "err", err)
 	var text []byte
@@ -179,7 +180,7 @@ func (l *lane) drop() {
 	}
 }
 
-// end closes the upstream connection and waits until nothing more is said of it.
+// end closes the upstream connection and waits until its last report is sent.
 func (l *lane) end() {
 	if up := l.lose(); up != nil {
 		if up.isBusy() {

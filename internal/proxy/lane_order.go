@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// order has the exchanges of a lane take their turns.
+// order puts the exchanges of a lane in order.
 type order struct {
 	mu      sync.Mutex
 	changed sync.Cond

@@ -10,8 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// isLateStream waits for what a client says first, and reports whether that is a stream of this proxy. Lost segments on
-// slow links come later than a server that speaks first can be kept from its client.
+// isLateStream waits for the client's first bytes, and reports whether they begin a stream of this
+// proxy. Segments lost on slow links arrive later than the time for which a server that speaks
+// first can be delayed.
 func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
 	start, err := in.Wait(ctx, 0, 0)
 	for err == nil {
@@ -27,7 +28,8 @@ func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
 	return false
 }
 
-// firstWord writes what a server says to its client, unless that has spoken first, and not to the server.
+// firstWord writes what a server sends to its client, unless the client has sent first, and not to
+// the server.
 type firstWord struct {
 	io.Writer
 	whose atomic.Int32
@@ -39,10 +41,10 @@ const (
 	clients
 )
 
-// take reports whether the server has said nothing, nor ended, and from now on is not heard.
+// take reports whether the server has sent nothing and not ended; from then on it is not read.
 func (w *firstWord) take() bool { return w.whose.CompareAndSwap(nobodys, clients) }
 
-// isServers reports whether what the server says or does is for the client.
+// isServers reports whether what the server sends or does is for the client.
 func (w *firstWord) isServers() bool {
 	return w.whose.CompareAndSwap(nobodys, servers) || w.whose.Load() == servers
 }

@@ -23,7 +23,7 @@ type link struct {
 	free    []uint64
 	highest uint64
 
-	over   chan struct{} // closed when its stream takes no further call
+	over   chan struct{} // closed when its stream accepts no further call
 	retire func()        // closes over
 }
 
@@ -32,13 +32,17 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	l := &link{p: p, callers: map[uint64]*caller{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
 	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false), DialTLSContext: p.dialOffer(true),
+		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false),
+		DialTLSContext: p.dialOffer(true),
 	}
 	d, err := session.NewDialer(session.Config{
 		Mode: p.cfg.Mode, RequireHHFR: true,
-		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
-		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor, Timeout: p.cfg.Timeout,
-		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream, Clock: p.cfg.Clock, Log: p.cfg.Log,
+		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store,
+		Coders:    p.cfg.Coders,
+		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor,
+		Timeout: p.cfg.Timeout,
+		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream,
+		Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -60,8 +64,8 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// meet opens a session that the upstream has taken: what is only remembered of one may not hold any
-// more, and no call is to go over a stream that is turned away. In its place another one is asked for.
+// meet opens a session that the upstream has confirmed: a remembered session may no longer be
+// valid, and no call must go over a stream that is rejected. Instead, another one is requested.
 func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
 	for {
 		sess, err := d.Dial(ctx, p.cfg.Upstream.String())
@@ -74,7 +78,8 @@ func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, 
 			return sess, nil
 		case <-stream.Done():
 			id := sess.Agreed().Facts.Session
-			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err", stream.Err())
+			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err",
+				stream.Err())
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -85,7 +90,7 @@ func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, 
 	}
 }
 
-// Alive reports whether the stream takes calls.
+// Alive reports whether the stream accepts calls.
 func (l *link) Alive() bool {
 	select {
 	case <-l.over:
@@ -97,7 +102,7 @@ func (l *link) Alive() bool {
 	}
 }
 
-// Wait waits until the stream takes no further call, or ctx is done.
+// Wait waits until the stream accepts no further call, or ctx is done.
 func (l *link) Wait(ctx context.Context) {
 	select {
 	case <-l.over:
@@ -112,7 +117,7 @@ func (l *link) Used() bool { return l.stream.Stats().Sent.Messages > 0 }
 // Close ends the session.
 func (l *link) Close() error { return l.session.Close() }
 
-// enter takes a lane that nobody uses.
+// enter takes an unused lane.
 func (l *link) enter() (number uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,11 +129,11 @@ func (l *link) enter() (number uint64, ok bool) {
 	if l.highest >= uint64(l.p.cfg.MaxConns) {
 		return 0, false
 	}
-	l.highest++ // lane 0 is for messages of ends that speak for themselves
+	l.highest++ // lane 0 is for messages of endpoints that speak hhfr themselves
 	return l.highest, true
 }
 
-// leave gives a lane back, once the far end knows that its client is gone.
+// leave releases a lane, once the far end knows that its client is gone.
 func (l *link) leave(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +141,7 @@ func (l *link) leave(number uint64) {
 	l.free = append(l.free, number)
 }
 
-// take has the far end's requests of a lane served by a caller, nil: by nobody any more.
+// take makes a caller serve the far end's requests of a lane; nil: no caller any more.
 func (l *link) take(number uint64, c *caller) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +152,8 @@ func (l *link) take(number uint64, c *caller) {
 	l.callers[number] = c
 }
 
-// serve takes what the far end begins: it tells that the upstream has closed while no call was
-// under way.
+// serve handles what the far end begins: the report that the upstream has closed while no call was
+// in progress.
 func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
 	c, err := parse(x.Message().Head)
 	if err != nil || c.kind != ended && c.kind != broken {

@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// TestLinkCut: the connection between the ends breaks without a word.
+// TestLinkCut: the connection between the proxies breaks without notice.
 func TestLinkCut(t *testing.T) { inEachWay(t, linkCut) }
 
 func linkCut(t *testing.T, mode negotiate.Mode) {
@@ -65,7 +65,8 @@ func linkCut(t *testing.T, mode negotiate.Mode) {
 	if mode == negotiate.Explicit {
 		assert.Len(t, dialled, 4, "two offers, two streams, and no plain connection")
 	} else {
-		assert.Len(t, dialled, 2, "the one that was upgraded, the one by which the session was met again, and no plain one")
+		assert.Len(t, dialled, 2, "the one that was upgraded, the one by which the session was met again, and "+
+			"no plain one")
 	}
 	assert.Len(t, o.received(), 2, "each sent once")
 }

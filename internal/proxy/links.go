@@ -9,7 +9,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// path is how calls go to the upstream, as far as the log has been told.
+// path is how calls go to the upstream, as last logged.
 type path uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	pathStream
 	// pathPlain: the upstream does not want a stream, as most servers do not.
 	pathPlain
-	// pathLost: there should be a stream, and is none.
+	// pathLost: there should be a stream, and there is none.
 	pathLost
 	// pathWrong: the upstream is of another scheme than its URL says, or a certificate is wrong.
 	pathWrong
@@ -29,18 +29,19 @@ type noSession struct{ agreed negotiate.Agreed }
 func (e *noSession) Error() string { return e.agreed.Why }
 
 var (
-	// errNoPartner is why all goes plain with an end that speaks hhfr but is no proxy.
+	// errNoPartner is why everything is plain with an upstream that speaks hhfr but is no proxy.
 	errNoPartner = errors.New("the upstream speaks hhfr, but is no proxy")
-	// errNever is why for a proxy that makes no offers.
+	// errNever is the reason for a proxy that makes no offers.
 	errNever = errors.New("no offers are made")
 )
 
-// quiet is for how long no offer is made in any case: the upstream has answered one, and wants no stream.
+// quiet is how long no offer is made in any case: the upstream has answered one, and wants no
+// stream.
 func (c *Config) quiet(err error) time.Duration {
 	var answered *noSession
 	switch {
 	case errors.As(err, &answered) && (answered.agreed.Remembered || answered.agreed.NoRoom()):
-		return min(c.RememberFor, busyPause) // how much of the time remembered is left is not known
+		return min(c.RememberFor, busyPause) // how much of the remembered time is left is unknown
 	case answered != nil, errors.Is(err, errNoPartner):
 		return c.RememberFor
 	case schemeError(err) != nil:

@@ -15,8 +15,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// forwardMessage forwards a request of an end that speaks for itself, whose head is as docs/negotiation.md has it: the proxy makes an HTTP request of it, on a connection of its own,
-// since exchanges of such ends may overtake one another.
+// forwardMessage forwards a request of an endpoint that speaks hhfr itself, whose head is as in
+// docs/negotiation.md. The proxy turns it into an HTTP request on a connection of its own, since
+// exchanges of such endpoints may overtake one another.
 func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *streamer.Exchange) {
 	reply, done, err := p.exchange(ctx, facts, x.Message())
 	if done != nil {
@@ -27,22 +28,25 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 	}
 	if err != nil {
 		p.cfg.Log.Info("message not through", "err", err)
-		status, text := http.StatusBadGateway, "hhfr: the upstream did not reply; whether the request was processed is unknown"
+		status, text := http.StatusBadGateway,
+			"hhfr: the upstream did not reply; whether the request was processed is unknown"
 		switch {
 		case errors.Is(err, &Error{Code: Malformed}):
-			status, text = http.StatusBadRequest, "hhfr: the message's head cannot be sent on over HTTP; it was not sent"
+			status, text = http.StatusBadRequest,
+				"hhfr: the message's head cannot be sent on over HTTP; it was not sent"
 		case errors.Is(err, &Error{Code: Unreachable}):
 			text = "hhfr: no connection to the upstream; the request was not sent"
 		case errors.Is(err, &Error{Code: NoRoom}):
 			status, text = http.StatusServiceUnavailable, noRoomText
 		}
-		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status, http.StatusText(status))
+		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status,
+			http.StatusText(status))
 		reply = streamer.NewMessage(head, []byte(text+"\n"))
 	}
 	_ = x.Reply(ctx, reply)
 }
 
-// exchange makes one HTTP exchange. done ends it, when the reply is read.
+// exchange makes one HTTP exchange. done ends it after the reply is read.
 func (p *Proxy) exchange(
 	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
 ) (reply *streamer.Message, done func(), err error) {
@@ -81,7 +85,7 @@ func (p *Proxy) exchange(
 	}
 }
 
-// send writes a request, whose head lacks what its body needs.
+// send writes a request whose head lacks the fields for its body.
 func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) (err error) {
 	conn := p.patient(to)
 	var start []byte
@@ -107,7 +111,7 @@ func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) (e
 	return err
 }
 
-// chunks makes one of each write.
+// chunks writes each write as one chunk.
 type chunks struct{ to io.Writer }
 
 func (c chunks) Write(p []byte) (int, error) { return c.to.Write(http1.AppendChunk(nil, p)) }
@@ -119,7 +123,7 @@ type entityReader struct {
 	body *http1.Body
 }
 
-// Read gives octets as they come; a body cut short is io.ErrUnexpectedEOF.
+// Read returns bytes as they arrive; a body cut short is io.ErrUnexpectedEOF.
 func (r *entityReader) Read(p []byte) (int, error) {
 	for !r.body.Done() {
 		data, err := r.in.Wait(r.ctx, 0, 0)

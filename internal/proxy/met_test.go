@@ -58,7 +58,7 @@ func (a *admitted) all() []negotiate.Facts {
 	return a.facts
 }
 
-// use has lanes used one behind the other and side by side, and leaves one in use.
+// use uses lanes one after the other and concurrently, and leaves one in use.
 func use(t *testing.T, near end) (kept *client) {
 	t.Helper()
 	for i := range 3 {
@@ -79,9 +79,9 @@ func use(t *testing.T, near end) (kept *client) {
 	return kept
 }
 
-// TestMetAgain: when one half of a pair has restarted, the session goes on without a question where
-// both have their stores still, and one question brings another where not. Either way calls go over
-// a stream again.
+// TestMetAgain: after one half of a pair has restarted, the session continues without an offer if
+// both still have their stores, and otherwise one offer opens another. Either way calls go over a
+// stream again.
 func TestMetAgain(t *testing.T) {
 	for _, which := range []string{"near", "far"} {
 		for _, stored := range []bool{true, false} {
@@ -112,7 +112,7 @@ func TestMetAgain(t *testing.T) {
 					near = startProxy(t, "127.0.0.1:0", far.url(), stores["near"])
 				} else {
 					require.NoError(t, far.Close())
-					require.Eventually(t, func() bool { // it is asked for meanwhile
+					require.Eventually(t, func() bool { // it is requested meanwhile
 						c := connect(t, near.url())
 						c.say(post("", envelope))
 						refused, why := c.rest(), near.Linked(t.Context())
@@ -120,10 +120,10 @@ func TestMetAgain(t *testing.T) {
 							errors.Is(why, &negotiate.Error{Code: negotiate.Unreachable})
 					}, patience, 10*time.Millisecond)
 					startFar()
-					kept.say(post("", "<on/>")) // a connection that is open goes on, plainly
+					kept.say(post("", "<on/>")) // an open connection continues, plainly
 					kept.hear("<on/>")
 				}
-				require.Eventually(t, func() bool { // calls have it ask at once
+				require.Eventually(t, func() bool { // calls make it ask at once
 					c := connect(t, near.url())
 					c.say(post("", envelope))
 					c.hear(envelope)
@@ -147,7 +147,7 @@ func TestMetAgain(t *testing.T) {
 }
 
 // TestFarEndForgetsWhileCallsCome: a far proxy that has forgotten the session takes its stream for
-// a client's. Calls that come before that is clear lose nothing, and the near one asks anew.
+// a client's. Calls that arrive before that is detected lose nothing, and the near one asks anew.
 func TestFarEndForgetsWhileCallsCome(t *testing.T) {
 	turned, release := make(chan struct{}), make(chan struct{})
 	answering := server(echoReply)
@@ -156,7 +156,7 @@ func TestFarEndForgetsWhileCallsCome(t *testing.T) {
 		if n, _ := c.Read(ahead.first); n == 0 {
 			return
 		}
-		if ahead.first[0] == 1 { // a server that makes nothing of it, and waits for more
+		if ahead.first[0] == 1 { // a server that does not understand it, and waits for more
 			turned <- struct{}{}
 			<-release
 			return
@@ -190,7 +190,7 @@ func TestFarEndForgetsWhileCallsCome(t *testing.T) {
 	}
 }
 
-// peekedConn is a connection of which some was read.
+// peekedConn is a connection whose first bytes were read.
 type peekedConn struct {
 	net.Conn
 	first []byte
@@ -205,7 +205,7 @@ func (c *peekedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// TestSessionsOfOthersInTheStore: a near proxy may share its store with ends that speak for
+// TestSessionsOfOthersInTheStore: a near proxy may share its store with endpoints that speak hhfr
 // themselves: each joins the session that the other one has left, and both are served.
 func TestSessionsOfOthersInTheStore(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -254,9 +254,9 @@ func TestSessionsOfOthersInTheStore(t *testing.T) {
 	}
 }
 
-// TestUpstreamThatIsNoProxy: a session with a peer that is no proxy is none for a near one, whether
-// it is remembered or new, and is left to whoever else has the store. A proxy that comes in its
-// place is found.
+// TestUpstreamThatIsNoProxy: a near proxy does not use a session with a peer that is no proxy,
+// whether it is remembered or new, and leaves it to other users of the store. A proxy that replaces
+// that peer is found.
 func TestUpstreamThatIsNoProxy(t *testing.T) {
 	addr := shared.Addr(t)
 	to := &url.URL{Scheme: "http", Host: addr, Path: "/service"}

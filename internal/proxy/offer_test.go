@@ -20,8 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// thinker is a server that thinks about each offer until it is told to answer, and echoes all else
-// at once.
+// thinker is a server that delays its answer to each offer until release, and echoes all else at
+// once.
 func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	return server(func(h *http1.Head, entity []byte) []byte {
 		if isOffer(h) {
@@ -33,8 +33,8 @@ func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	})
 }
 
-// TestOffersHoldUpNoCall: while a server thinks about an offer, the first and any later one, calls
-// go through; with one proxy, and with a pair.
+// TestOffersHoldUpNoCall: while a server delays its answer to an offer, the first and any later
+// one, calls go through; with one proxy, and with a pair.
 func TestOffersHoldUpNoCall(t *testing.T) {
 	offers, release := make(chan struct{}), make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", thinker(offers, release))
@@ -54,7 +54,7 @@ func TestOffersHoldUpNoCall(t *testing.T) {
 			}
 		}
 		release <- struct{}{}
-		require.Eventually(t, func() bool { // a call behind the time that is remembered brings the next offer
+		require.Eventually(t, func() bool { // a call after the remembered time triggers the next offer
 			c := connect(t, far.url())
 			c.say(post("", envelope))
 			c.hear(envelope)
@@ -63,7 +63,7 @@ func TestOffersHoldUpNoCall(t *testing.T) {
 	}
 	close(release)
 	go func() {
-		for range offers { // those that are made until the end
+		for range offers { // offers that are made until the end
 		}
 	}()
 	require.NoError(t, near.Close())
@@ -72,8 +72,7 @@ func TestOffersHoldUpNoCall(t *testing.T) {
 	close(offers)
 }
 
-// TestNoOffers: without transports no offer is ever made, and near proxies have a partner all the
-// same.
+// TestNoOffers: without transports no offer is ever made, and near proxies still have a partner.
 func TestNoOffers(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	never := func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} }
@@ -89,8 +88,7 @@ func TestNoOffers(t *testing.T) {
 	assert.Zero(t, o.offers())
 }
 
-// moved is a listener that names another port than its own, as a port forwarding does that leads
-// nowhere.
+// moved is a listener that names another port than its own, like a port forwarding to nowhere.
 type moved struct {
 	net.Listener
 	addr net.Addr
@@ -98,7 +96,7 @@ type moved struct {
 
 func (m moved) Addr() net.Addr { return m.addr }
 
-// warnings collects the lines of a log from warnings up.
+// warnings collects the lines of a log at level warning and above.
 type warnings struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -116,9 +114,9 @@ func (w *warnings) lines() []string {
 	return strings.Split(strings.TrimSuffix(w.all.String(), "\n"), "\n")
 }
 
-// TestFallBackIsToldOnce: a port of streams that is blocked is told once, with the reason and what
-// helps, however many calls and offers there are; so is the stream that comes in the end, and its
-// loss. The far end, whose server knows nothing of hhfr, has nothing to warn of.
+// TestFallBackIsToldOnce: a blocked port of streams is logged once, with the reason and the remedy,
+// for any number of calls and offers; so is the stream that is finally opened, and its loss. The
+// far end, whose server knows nothing of hhfr, has nothing to warn of.
 func TestFallBackIsToldOnce(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	addr := shared.Addr(t)

@@ -26,7 +26,7 @@ import (
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
-// wire is a listener that notes what goes over its connections, below everything.
+// wire is a listener that records what goes over its connections, below everything.
 type wire struct {
 	net.Listener
 	mu    sync.Mutex
@@ -78,11 +78,12 @@ func (w *wire) all() (all []string) {
 	return all
 }
 
-// secrets are pieces of messages, offers and streams that nobody on the link may read.
+// secrets are pieces of messages, offers and streams that must not be readable on the link.
 var secrets = []string{"POST", "Envelope", "urn:hhfr", "text/xml", "x.example", "HHFR/1", "HTTP/1."}
 
-// A pair has one address at each end, for clients, offers and streams. Where that takes TLS, clients and the
-// server behind it too, no byte of a message can be read on the link, and nobody need allow anything.
+// A pair has one address at each end, for clients, offers and streams. If that takes TLS, for
+// clients and the server too, no byte of a message can be read on the link, and no option has to
+// allow it.
 func TestPairOverOnePort(t *testing.T) { inEachWay(t, pairOverOnePort) }
 
 func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
@@ -108,7 +109,8 @@ func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 			})
 			require.NoError(t, near.Linked(t.Context()))
 			for range 3 {
-				conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext(t.Context(), "tcp", near.Addrs()["http"].String())
+				conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext(t.Context(), "tcp",
+					near.Addrs()["http"].String())
 				require.NoError(t, err)
 				_, err = io.WriteString(conn, post("Connection: close\r\n", envelope))
 				require.NoError(t, err)
@@ -143,7 +145,7 @@ func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 	}
 }
 
-// Streams may be accepted elsewhere, in TLS where the other address takes that.
+// Streams may be accepted elsewhere, in TLS if the other address takes TLS.
 func TestStreamsAtAnotherAddress(t *testing.T) {
 	a := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
@@ -176,8 +178,9 @@ func TestStreamsAtAnotherAddress(t *testing.T) {
 	}
 }
 
-// What begins like a stream and is of no session here is the client's: it arrives at the server as it came, in
-// any pieces, also when its token was good once, and at a proxy that is near only.
+// What begins like a stream and is of no session here is the client's: it arrives at the server
+// unchanged, in any fragmentation, also when its token was valid once, and at a proxy that is near
+// only.
 func TestStreamsOfClients(t *testing.T) {
 	const rest = "and what follows"
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -211,7 +214,8 @@ func TestStreamsOfClients(t *testing.T) {
 	for name, to := range map[string]*url.URL{"far": far.url(), "near only": only.url(), "over the pair": near.url()} {
 		t.Run(name, func(t *testing.T) {
 			for _, says := range []string{
-				string(unknown) + rest, string(spent) + rest, string(unknown[:12]), string(unknown[:3]), "\x01HHFR/1\n", "\x01HHFR/2\n" + rest,
+				string(unknown) + rest, string(spent) + rest, string(unknown[:12]), string(unknown[:3]), "\x01HHFR/1\n",
+				"\x01HHFR/2\n" + rest,
 			} {
 				for _, pieces := range []int{len(says), 1} {
 					c := connect(t, to)
@@ -229,7 +233,8 @@ func TestStreamsOfClients(t *testing.T) {
 	assert.Len(t, sessions, 1)
 }
 
-// A wrong certificate is told at both sides of the near proxy: to clients and in the log, with what helps.
+// A wrong certificate is reported on both sides of the near proxy: to clients and in the log, with
+// the remedy.
 func TestWrongCertificates(t *testing.T) {
 	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -238,10 +243,14 @@ func TestWrongCertificates(t *testing.T) {
 		far        *tls.Config
 		says, hint string
 	}{
-		"untrusted":  {&tls.Config{Certificates: []tls.Certificate{other.Issue(time.Hour, "127.0.0.1")}}, "nobody who is trusted", "--cacert"},
-		"expired":    {&tls.Config{Certificates: []tls.Certificate{a.Issue(-time.Hour, "127.0.0.1")}}, "expired", "another certificate"},
-		"other host": {&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "far.example")}}, "other hosts", "name a host"},
-		"wanted": {&tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(), ClientAuth: tls.RequireAndVerifyClientCert},
+		"untrusted": {&tls.Config{Certificates: []tls.Certificate{other.Issue(time.Hour, "127.0.0.1")}},
+			"nobody who is trusted", "--cacert"},
+		"expired": {&tls.Config{Certificates: []tls.Certificate{a.Issue(-time.Hour, "127.0.0.1")}}, "expired",
+			"another certificate"},
+		"other host": {&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "far.example")}}, "other hosts",
+			"name a host"},
+		"wanted": {&tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(),
+			ClientAuth: tls.RequireAndVerifyClientCert},
 			"wants a certificate", "--upstream-cert"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,7 +277,8 @@ func TestWrongCertificates(t *testing.T) {
 	assert.Empty(t, o.received())
 }
 
-// With mutual TLS the pair has its stream; who may have none is forwarded plainly, inside TLS.
+// With mutual TLS the pair has its stream; a client that may have none is forwarded plainly, inside
+// TLS.
 func TestAdmittedByCertificate(t *testing.T) { inEachWay(t, admittedByCertificate) }
 
 func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
@@ -276,7 +286,8 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
 		c.ListenTLS = &tls.Config{
-			Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
+			Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(),
+			ClientAuth: tls.VerifyClientCertIfGiven,
 		}
 		c.Admit = responder.AdmitCertificate
 	})
@@ -292,7 +303,7 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 			require.NoError(t, err)
 		case mode == negotiate.Explicit:
 			require.ErrorContains(t, err, "Admission: sessions are for clients with a certificate")
-		default: // the server answers, as if there was no proxy
+		default: // the server answers, as if there were no proxy
 			require.ErrorContains(t, err, "offers no stream")
 			assert.Equal(t, 2, o.offers(), "that of the far proxy, and that of the near one")
 		}
@@ -303,7 +314,8 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	assert.Len(t, o.received(), 2)
 }
 
-// Clients that say nothing, or too little, hold up nobody, and what a server says first reaches them.
+// Clients that send nothing, or too little, delay nobody, and what a server sends first reaches
+// them.
 func TestSilentAndSlowClients(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
 		_, _ = io.WriteString(c, "220 ready\r\n")
@@ -333,8 +345,8 @@ func TestSilentAndSlowClients(t *testing.T) {
 	}
 }
 
-// A hello that comes late, as where its segment was lost, is a stream all the same, unless the server spoke first;
-// what is no stream of ours arrives there.
+// A hello that arrives late, because its segment was lost, still begins a stream, unless the server
+// spoke first; what is no stream of this proxy arrives at the server.
 func TestLateHello(t *testing.T) {
 	for _, tc := range []struct {
 		name, greeting string
@@ -352,7 +364,8 @@ func TestLateHello(t *testing.T) {
 				c.Silence, c.Clock, c.Transports = ages, passes, map[string]streamer.Transport{}
 			})
 			answer := offered(t, connect(t, far.url()), "tcp")
-			hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary, Limits: frame.EarlyLimits}
+			hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary,
+				Limits: frame.EarlyLimits}
 			if !tc.known {
 				hello.Token[0] ^= 1
 			}
@@ -380,14 +393,14 @@ func TestLateHello(t *testing.T) {
 	}
 }
 
-// accepted is how many connections there were.
+// accepted is the number of connections.
 func (o *origin) accepted() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.conns)
 }
 
-// offered makes an offer on a connection, and gives the answer.
+// offered makes an offer on a connection, and returns the answer.
 func offered(t *testing.T, c net.Conn, transport string) *negotiate.Answer {
 	t.Helper()
 	offer, err := (&negotiate.Offer{
@@ -411,7 +424,7 @@ func dialFar(ctx context.Context, e end, cfg *tls.Config) (net.Conn, error) {
 	return (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", e.Addrs()["http"].String())
 }
 
-// A far proxy with a certificate takes no cleartext stream, whatever its token: not even a good one.
+// A far proxy with a certificate accepts no cleartext stream, not even with a valid token.
 func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -423,7 +436,8 @@ func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	conn, err := dialFar(t.Context(), far, &tls.Config{RootCAs: a.Pool()})
 	require.NoError(t, err)
 	answer := offered(t, conn, "tls")
-	hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary, Limits: frame.EarlyLimits}.AppendTo(nil)
+	hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary,
+		Limits: frame.EarlyLimits}.AppendTo(nil)
 	c := connect(t, far.url())
 	c.say(string(hello))
 	_, err = c.Read(make([]byte, 1))

@@ -17,11 +17,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
+// plain forwards a connection unchanged, beginning with the bytes of the client that were read
+// already. It returns when both directions have ended.
 func (p *Proxy) plain(in *sock.Source, first []byte) { _ = p.plainOrStream(in, first, false) }
 
-// plainOrStream is plain for a client that has said nothing: it returns before, with the connection, if the first word of all is a hello of
-// ours that was late.
+// plainOrStream is plain for a client that has sent nothing: it returns early, with the connection,
+// if the first bytes are a late hello of this proxy's.
 func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (stream net.Conn) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
@@ -44,7 +45,8 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 		if !word.isServers() {
 			return
 		}
-		if n == 0 && session.TroubleOf(err) != 0 { // a server says what it thinks of a client's certificate behind the handshake
+		// a server reports its verdict on a client's certificate after the handshake
+		if n == 0 && session.TroubleOf(err) != 0 {
 			p.warn(err)
 			_, _ = in.Conn.Write(unreachable(err))
 			err = nil
@@ -57,13 +59,13 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 		return oneport.GiveBack(in)
 	}
 	if _, err := up.Write(first); err == nil {
-		_ = copyUp(ctx, up, in) // the way back tells how the connection ended
+		_ = copyUp(ctx, up, in) // the direction back shows how the connection ended
 	}
 	back.Wait()
 	return nil
 }
 
-// warn logs why nothing can be forwarded, with what helps where that is known.
+// warn logs why nothing can be forwarded, with the remedy if one is known.
 func (p *Proxy) warn(err error) {
 	args := []any{"peer", p.cfg.Upstream.Host, "err", err}
 	if hint := hints[session.TroubleOf(err)]; hint != "" {
@@ -72,7 +74,7 @@ func (p *Proxy) warn(err error) {
 	p.cfg.Log.Warn("upstream", args...)
 }
 
-// hints say what helps in trouble with certificates, by the flags of the command.
+// hints are the remedies for trouble with certificates, by the flags of the command.
 var hints = map[session.Trouble]string{
 	session.Untrusted: "--cacert FILE trusts those who signed it",
 	session.OtherHost: "name a host of its certificate in --upstream, or give the upstream another certificate",
@@ -81,7 +83,8 @@ var hints = map[session.Trouble]string{
 	session.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
 }
 
-// endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
+// endBack ends the direction to the client as the upstream did. The other direction may continue
+// for a while: the end of one direction does not end the other.
 func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	if err != nil {
 		sock.Reset(in.Conn)
@@ -92,7 +95,7 @@ func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	p.cfg.Clock.AfterFunc(halfOpen, cancel)
 }
 
-// copyUp copies what a client sends until it ends; that end goes on, too.
+// copyUp copies what a client sends until it ends, and passes that end on.
 func copyUp(ctx context.Context, up net.Conn, in *sock.Source) error {
 	for {
 		data, err := in.Wait(ctx, 0, 0)
@@ -113,7 +116,7 @@ func copyUp(ctx context.Context, up net.Conn, in *sock.Source) error {
 	}
 }
 
-// refuse tells a client that speaks HTTP why nothing can be forwarded.
+// refuse reports to a client that speaks HTTP why nothing can be forwarded.
 func (p *Proxy) refuse(in *sock.Source, first []byte, err error) {
 	if len(first) == 0 {
 		first, _ = in.Wait(p.ctx, 0, p.cfg.Silence)
@@ -132,7 +135,8 @@ func unreachable(err error) []byte {
 		return errorReply(http.StatusServiceUnavailable, noRoomText)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return errorReply(http.StatusGatewayTimeout, "hhfr: the upstream did not accept a connection in time; the request was not sent")
+		return errorReply(http.StatusGatewayTimeout,
+			"hhfr: the upstream did not accept a connection in time; the request was not sent")
 	}
 	var wrong *session.SchemeError
 	if errors.As(err, &wrong) {
@@ -142,7 +146,7 @@ func unreachable(err error) []byte {
 	if trouble := session.TroubleOf(err); trouble != 0 {
 		fate := "sent"
 		if trouble == session.Wanted || trouble == session.Rejected {
-			fate = "processed" // it was on its way when the server said so
+			fate = "processed" // it was in transit when the server reported it
 		}
 		text := "hhfr: no connection to the upstream: " + trouble.String() + "; the request was not " + fate
 		return errorReply(http.StatusBadGateway, text)
@@ -217,7 +221,7 @@ func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error)
 }
 
 // schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;
-// nil for other errors, which leave plain forwarding.
+// nil for other errors, for which plain forwarding is left.
 func schemeError(err error) error {
 	var wrong *session.SchemeError
 	if errors.As(err, &wrong) {
@@ -226,8 +230,8 @@ func schemeError(err error) error {
 	return nil
 }
 
-// dialOffer opens the connection of an offer, with TLS or without. What a recorder sees of it is inside, as with
-// other connections.
+// dialOffer opens the connection of an offer, with TLS or without. A recorder sees the cleartext,
+// as with other connections.
 func (p *Proxy) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := p.cfg.dial(ctx, network, addr)

@@ -18,8 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestRepliesInPiecesOneBehindTheOther: while the last piece of a reply is under way, the near end has asked for more of it; what it asked for too much must not take
-// what belongs to the reply behind it.
+// TestRepliesInPiecesOneBehindTheOther: while the last part of a reply is in progress, the near end
+// has requested more of it; the surplus request must not take what belongs to the next reply.
 func TestRepliesInPiecesOneBehindTheOther(t *testing.T) {
 	const (
 		chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -63,12 +63,15 @@ func TestRepliesInPiecesOneBehindTheOther(t *testing.T) {
 	}
 }
 
-// TestLongRequestsKeepTheirPlace: requests on the heels of one that is too long to hold go up behind it.
+// TestLongRequestsKeepTheirPlace: requests pipelined after one that is too long to hold go up after
+// it.
 func TestLongRequestsKeepTheirPlace(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		c.Transports = map[string]streamer.Transport{}
+	})
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.MaxBuffer = 1 << 10 })
-	// The first is of a new kind each time, which takes long to look at.
+	// The first one is of a new kind each time, which takes long to analyze.
 	bodies := func(client, round int) []string {
 		var b strings.Builder
 		for i := range 200 {
@@ -90,7 +93,8 @@ func TestLongRequestsKeepTheirPlace(t *testing.T) {
 					if _, err := io.WriteString(c, part); !assert.NoError(t, err) {
 						return
 					}
-					time.Sleep(10 * time.Millisecond) // so that the beginning is found too long before the end is there
+					// so that the beginning is found too long before the end arrives
+					time.Sleep(10 * time.Millisecond)
 				}
 				for _, want := range bodies(client, round) {
 					_, got, err := r.reply()
@@ -103,11 +107,13 @@ func TestLongRequestsKeepTheirPlace(t *testing.T) {
 	}
 	clients.Wait()
 	for _, got := range o.received() {
-		assert.Equal(t, strings.Repeat("<a><b/><c/>", 5), strings.Join(regexp.MustCompile("<a>|<b/>|<c/>").FindAllString(got, -1), ""))
+		assert.Equal(t, strings.Repeat("<a><b/><c/>", 5),
+			strings.Join(regexp.MustCompile("<a>|<b/>|<c/>").FindAllString(got, -1), ""))
 	}
 }
 
-// TestRepliesKeepTheirOrderWhenTheFarEndCloses: what is replied until the far end has closed is the replies to the first requests, in their order.
+// TestRepliesKeepTheirOrderWhenTheFarEndCloses: the replies that arrive before the far end closes
+// are those to the first requests, in their order.
 func TestRepliesKeepTheirOrderWhenTheFarEndCloses(t *testing.T) {
 	bodies := []string{"<a/>", "<b/>", "<c/>", "<d/>"}
 	var all string
@@ -137,7 +143,9 @@ func TestRepliesKeepTheirOrderWhenTheFarEndCloses(t *testing.T) {
 		_, _ = c.Read(make([]byte, 1))
 	})
 	for range 20 {
-		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+			c.Transports = map[string]streamer.Transport{}
+		})
 		near := startProxy(t, "127.0.0.1:0", far.url(), nil)
 		c := connect(t, near.url())
 		c.say(all)

@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// descriptors counts the open files of this process; 0 where the system does not tell.
+// descriptors counts the open files of this process; 0 if the system does not report them.
 func descriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -23,7 +23,7 @@ func descriptors() int {
 }
 
 // TestProbesLeaveNothing: clients that leave without a byte, as health checks do, take nothing from
-// a pair whose lanes have been used: far more of them than there may be connections come and go,
+// a pair whose lanes have been used: far more of them than the maximum of connections come and go,
 // calls are served meanwhile and afterwards, and nothing of them stays.
 func TestProbesLeaveNothing(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -60,14 +60,14 @@ func TestProbesLeaveNothing(t *testing.T) {
 	}
 	call()
 	assert.Eventually(t, func() bool {
-		return runtime.NumGoroutine() <= goroutines+1 // one asks
+		return runtime.NumGoroutine() <= goroutines+1 // one makes offers
 	}, patience, 10*time.Millisecond, "goroutines")
 	assert.Eventually(t, func() bool { return descriptors() <= files }, patience, 10*time.Millisecond, "descriptors")
 	assert.Len(t, o.received(), 3+1+10+1, "the server has seen none of them")
 }
 
-// TestHalfClosedClientIsClosed: a client that has called, and left, is waited for no longer than
-// any other that is idle, even where the server does not close.
+// TestHalfClosedClientIsClosed: the proxy waits for a client that has called, and left, no longer
+// than for any other idle client, even if the server does not close.
 func TestHalfClosedClientIsClosed(t *testing.T) {
 	hold := make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {

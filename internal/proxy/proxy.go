@@ -1,8 +1,10 @@
-// Package proxy is the drop-in pair: two proxies with a thin link between them, in front of systems that nobody can touch (docs/proxy.md). The near one takes HTTP connections
-// of clients, agrees on a session with the far one behind its upstream URL, and splits; the far one joins and forwards to its own upstream. Heads, bodies
-// and what is no HTTP at all arrive as they left, octet for octet. Where nobody agrees, connections are forwarded plainly.
+// Package proxy is the drop-in pair: two proxies with a thin link between them, in front of systems
+// that nobody can change (docs/proxy.md). The near one takes HTTP connections of clients, agrees on
+// a session with the far one at its upstream URL, and splits; the far one joins and forwards to its
+// own upstream. Heads, bodies and what is no HTTP at all arrive as they left, byte for byte.
+// Without agreement, connections are forwarded plainly.
 //
-// Every [Proxy] is both: far for who asks it for a stream, near for what goes out.
+// Every [Proxy] is both: far for a peer that asks it for a stream, near for what it sends upstream.
 package proxy
 
 import (
@@ -34,53 +36,59 @@ import (
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
-// Config is what a [Proxy] is made of. It is copied; what it points to is shared and stays the caller's.
+// Config configures a [Proxy]. It is copied; what it points to is shared and stays the caller's.
 type Config struct {
-	// Listen accepts the connections of clients, questions and offers, and streams of near proxies and other ends. Required. The proxy closes it.
+	// Listen accepts the connections of clients, OPTIONS requests and offers, and streams of near
+	// proxies and other peers. Required. The proxy closes it.
 	Listen net.Listener
-	// ListenTLS, if given, has Listen take TLS only.
+	// ListenTLS, if given, makes Listen take TLS only.
 	ListenTLS *tls.Config
-	// Streams accepts streams at another address, which answers name then; with ListenTLS it is to take TLS as well. nil: that of Listen. The proxy closes it.
+	// Streams accepts streams at another address, which answers name then; with ListenTLS it must
+	// take TLS as well. nil: that of Listen. The proxy closes it.
 	Streams net.Listener
-	// NearOnly: what asks for a stream, and streams of others, are forwarded like everything else.
+	// NearOnly: requests for a stream, and streams of others, are forwarded like everything else.
 	NearOnly bool
 	// Admit is as in [responder.Config].
 	Admit func(*http.Request) error
-	// Advertise is the host that answers name for streams; empty: that of the URL, whatever the other end calls it.
+	// Advertise is the host that answers name for streams; empty: that of the URL, as the peer
+	// names it.
 	Advertise string
-	// Upstream is where everything goes: an http or https URL. Its path is where offers go; clients' targets stay as they are. Required.
+	// Upstream is where everything goes: an http or https URL. Offers go to its path; clients'
+	// targets stay as they are. Required.
 	Upstream *url.URL
-	// TLS is how https upstreams are spoken to; nil means the system's roots.
+	// TLS configures connections to https upstreams; nil means the system's roots.
 	TLS *tls.Config
 	// Store and Coders are as in [session.Config]. Required.
 	Store  ctxstore.Store
 	Coders coders.Func
-	// Transports are offered to the upstream; nil means tls, with TLS, and tcp, none at all (not nil) that the proxy
-	// is never near, and makes no offers.
+	// Transports are offered to the upstream; nil means tls, with TLS, and tcp. An empty map (not
+	// nil) means that the proxy is never near, and makes no offers.
 	Transports map[string]streamer.Transport
 	// AllowHost and AllowCleartext are as in [session.Config].
 	AllowHost      []string
 	AllowCleartext bool
-	// Mode is how sessions with the upstream come about; empty means [negotiate.Auto].
+	// Mode is how sessions with the upstream are opened; empty means [negotiate.Auto].
 	Mode negotiate.Mode
-	// RememberFor is how long an upstream that did not agree is not asked again; 0 means session.DefaultRememberFor.
+	// RememberFor is how long an upstream that did not agree gets no further offer; 0 means session.DefaultRememberFor.
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
-	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of these names; 0 means them.
+	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of
+	// these names; 0 means them.
 	MaxConns                            int
 	MaxBuffer                           int
 	Pause, Gather, Silence, Idle, Stall time.Duration
-	// Stream gives limits, sizes and hooks of streams. Messages are of any length whatever its MaxMessage: none
-	// is held.
+	// Stream has limits, sizes and hooks of streams. Messages may exceed its MaxMessage: none is
+	// held whole.
 	Stream streamer.Config
-	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder): those that carry messages over the link, each message once. nil: none.
+	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder):
+	// those that carry messages over the link, each message once. nil: none.
 	WrapDialed, WrapAccepted func(net.Conn) net.Conn
-	// OnSession is told of each session, as in [session.Config]; nil: nobody.
+	// OnSession is called for each session, as in [session.Config]; nil: not called.
 	OnSession func(negotiate.Facts, net.Conn)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
-	// Log hears of sessions, and of what went wrong; nil: nobody.
+	// Log receives sessions and problems; nil: nothing is logged.
 	Log *slog.Logger
 
 	// dial opens connections to the upstream; nil means those of TCP.
@@ -93,7 +101,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("Listen, Upstream, Store and Coders are required")
 	case (c.Upstream.Scheme != "http" && c.Upstream.Scheme != "https") || c.Upstream.Hostname() == "":
 		return c, badConfig("upstream %q is no http or https URL", c.Upstream.Redacted())
-	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 || c.Stall < 0 || c.Timeout < 0:
+	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
+		c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
 	u := *c.Upstream
@@ -101,7 +110,8 @@ func (c Config) withDefaults() (Config, error) {
 	c.Upstream = &u
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Pause, c.Gather = cmp.Or(c.Pause, DefaultPause), cmp.Or(c.Gather, DefaultGather)
-	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stall, DefaultStall)
+	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle),
+		cmp.Or(c.Stall, DefaultStall)
 	c.RememberFor = cmp.Or(c.RememberFor, session.DefaultRememberFor)
 	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
 	c.Stream.Limits.MaxExchanges = cmp.Or(c.Stream.Limits.MaxExchanges, maxFlight)
@@ -136,7 +146,7 @@ type Proxy struct {
 	calls atomic.Int64 // that have no whole reply yet
 
 	conns accept.Room
-	// long has those who hold a body beyond MaxBuffer.
+	// long has those that hold a body beyond MaxBuffer.
 	upstreams, long places
 }
 
@@ -176,7 +186,8 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if cfg.Streams != nil {
 		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
 	}
-	p := &Proxy{cfg: cfg, failed: make(chan error, 3), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
+	p := &Proxy{cfg: cfg, failed: make(chan error, 3), upstreams: make(places, cfg.MaxConns),
+		long: make(places, maxLong)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
 	p.links = Keeper[*link]{
 		Open: p.negotiate, Quiet: p.cfg.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
@@ -193,9 +204,11 @@ func newProxy(cfg Config) (*Proxy, error) {
 		return nil, &Error{Code: BadConfig, At: -1, Err: err}
 	}
 	p.responder, err = responder.New(responder.Config{
-		Store: cfg.Store, Coders: cfg.Coders, Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
+		Store: cfg.Store, Coders: cfg.Coders,
+		Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
 		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
-		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns, Clock: cfg.Clock, Log: cfg.Log,
+		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns,
+		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -204,10 +217,11 @@ func newProxy(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Failed gives the error of each listener that failed while the proxy ran.
+// Failed delivers the error of each listener that failed while the proxy ran.
 func (p *Proxy) Failed() <-chan error { return p.failed }
 
-// Addrs are the addresses that listeners are bound to: "http", and for streams "tcp", or "tls" with ListenTLS.
+// Addrs are the addresses that listeners are bound to: "http", and for streams "tcp", or "tls" with
+// ListenTLS.
 func (p *Proxy) Addrs() map[string]net.Addr {
 	addrs := map[string]net.Addr{"http": p.cfg.Listen.Addr()}
 	if p.responder != nil {
@@ -217,7 +231,7 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 	return addrs
 }
 
-// streamAddr is where streams are accepted, and over which transport.
+// streamAddr is the address at which streams are accepted, and their transport.
 func (p *Proxy) streamAddr() (transport string, addr net.Addr) {
 	transport, addr = "tcp", p.cfg.Listen.Addr()
 	if p.cfg.ListenTLS != nil {
@@ -229,8 +243,9 @@ func (p *Proxy) streamAddr() (transport string, addr net.Addr) {
 	return transport, addr
 }
 
-// own reports whether a connection that begins like a stream is one of a session that was negotiated here,
-// or that more must come to know. All else is the client's, who may speak hhfr with the upstream.
+// own reports whether a connection that begins like a stream is one of a session that was
+// negotiated here, or that more bytes are needed to know. All else is the client's, which may speak
+// hhfr with the upstream.
 func (p *Proxy) own(ctx context.Context, start []byte) (own, more bool) {
 	hello, ok := frame.Opening(start)
 	if !ok {
@@ -239,7 +254,7 @@ func (p *Proxy) own(ctx context.Context, start []byte) (own, more bool) {
 	return p.responder.Knows(ctx, hello.Session, hello.Token), false
 }
 
-// closeListeners has nothing more accepted.
+// closeListeners stops accepting.
 func (p *Proxy) closeListeners() {
 	_ = p.port.Close()
 	if p.cfg.Streams != nil {
@@ -247,19 +262,21 @@ func (p *Proxy) closeListeners() {
 	}
 }
 
-// Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a
-// stream, or else why they do not. No call waits for that.
+// Linked waits for the offer in progress, if any. Then it returns nil if calls go over a stream,
+// otherwise why they do not. No call waits for that.
 func (p *Proxy) Linked(ctx context.Context) error { return p.links.Await(ctx) }
 
-// Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
-// forwarded plainly is not waited for: it has no calls to this package.
+// Drain accepts no further connection and waits until no call is in progress on a stream, or ctx is
+// done. Open connections continue until [Proxy.Close]. Drain does not wait for what is forwarded
+// plainly: it has no calls to this package.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.closeListeners()
 	for p.calls.Load() > 0 && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
 	}
 }
 
-// Close accepts nothing more, ends all connections and streams, and waits for all that the proxy started. It is idempotent.
+// Close accepts nothing more, ends all connections and streams, and waits for all that the proxy
+// started. It is idempotent.
 func (p *Proxy) Close() error {
 	p.close.Do(func() {
 		p.stop()
@@ -273,7 +290,7 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// accept serves the connections of a listener, as many as there may be.
+// accept serves the connections of a listener, up to their maximum number.
 func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		conn, err := l.Accept()
@@ -295,10 +312,10 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	}
 }
 
-// places are so many as there may be at once of something.
+// places is a semaphore.
 type places chan struct{}
 
-// enter takes a place, if there is one.
+// enter takes a slot, if one is free.
 func (p places) enter() bool {
 	select {
 	case p <- struct{}{}:
@@ -312,7 +329,7 @@ func (p places) leave() { <-p }
 
 func (p *Proxy) newSource(conn net.Conn) *sock.Source { return sock.NewSource(conn, p.cfg.Clock) }
 
-// patient writes to an end that may be slow, but not stand still.
+// patient writes to an endpoint that may be slow, but not stand still.
 func (p *Proxy) patient(conn net.Conn) sock.StallWriter {
 	return sock.StallWriter{Conn: conn, Stall: p.cfg.Stall, Clock: p.cfg.Clock, Log: p.cfg.Log}
 }

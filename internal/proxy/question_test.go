@@ -22,17 +22,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr makes of a question,
-// it sees one, and no call fails.
+// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr answers to an OPTIONS
+// request, it sees one, and no call fails.
 func TestQuestionsThatAreDeclined(t *testing.T) {
 	for name, answer := range map[string]string{
-		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "204": "HTTP/1.1 204 No Content\r\nAllow: POST\r\n\r\n",
-		"301":         "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
-		"400":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		"401":         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
-		"404":         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-		"405":         "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
-		"426":         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n",
+		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"204": "HTTP/1.1 204 No Content\r\nAllow: POST\r\n\r\n",
+		"301": "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
+		"400": "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		"401": "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
+		"404": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+		"405": "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
+		"426": "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\n" +
+			"Content-Length: 0\r\n\r\n",
 		"500":         "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
 		"501":         "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n",
 		"503":         "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
@@ -52,7 +54,7 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 				return []byte(answer)
 			}))
 			store := keeping(t)
-			for range 2 { // what is remembered, is so in the store
+			for range 2 { // the store remembers it
 				near := startProxy(t, "127.0.0.1:0", o.url(), store)
 				require.Error(t, near.Linked(t.Context()))
 				for range 3 {
@@ -63,7 +65,7 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 				require.NoError(t, near.Close())
 			}
 			asked := 1
-			if name == "301" { // maybe of a captive portal: nobody remembers that
+			if name == "301" { // possibly of a captive portal, which is not remembered
 				asked = 2
 			}
 			assert.Equal(t, asked, o.offers())
@@ -72,8 +74,8 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 	}
 }
 
-// TestIntermediaryThatTakesTheUpgrade: behind an HTTP intermediary that forwards no upgrades, the
-// answer says where streams are opened, and the pair has one beside it.
+// TestIntermediaryThatTakesTheUpgrade: through an HTTP intermediary that forwards no upgrades, the
+// answer says where streams are opened, and the pair has one at another connection.
 func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var sessions admitted
@@ -98,9 +100,9 @@ func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
 	}())
 }
 
-// TestBlockedPortOfAnUpgradedLink: where streams cannot be opened, upgraded connections do without:
-// after a link that was lost, too. What forwards no upgrade either leaves plain HTTP, which is told
-// once.
+// TestBlockedPortOfAnUpgradedLink: if streams cannot be opened at their port, upgraded connections
+// replace them, also after a link was lost. If upgrades are not forwarded either, plain HTTP is
+// left, which is reported once.
 func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	blocked, err := net.ResolveTCPAddr("tcp", shared.Addr(t))
@@ -166,10 +168,12 @@ func withoutUpgrades(to *url.URL, seen func(method string)) http.Handler {
 }
 
 // TestQuestionOnAConnectionToBeClosed: an intermediary that speaks HTTP/1.0, or wants the
-// connection closed, has it closed behind the answer.
+// connection closed, gets it closed after the answer.
 func TestQuestionOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		c.Transports = map[string]streamer.Transport{}
+	})
 	for _, request := range []string{
 		"OPTIONS / HTTP/1.0\r\nHHFR: 1\r\n\r\n",
 		"OPTIONS / HTTP/1.1\r\nHost: x\r\nHHFR: 1\r\nConnection: close\r\n\r\n",

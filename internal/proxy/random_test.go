@@ -23,8 +23,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// storm is one random run: clients that call through a pair in many ways while the far end is closed, cut off, started again and replaced by a plain server. A failure names
-// its seed; what happens when is up to the machine.
+// storm is one random run: clients that call through a pair in many ways while the far end is
+// closed, cut off, restarted and replaced by a plain server. A failure names its seed; the order of
+// events depends on the machine.
 type storm struct {
 	t    *testing.T
 	seed uint64
@@ -34,7 +35,7 @@ type storm struct {
 	stop             atomic.Bool
 	mu               sync.Mutex
 	seen             map[string]int  // whole requests that the server got
-	answered, unsent map[string]bool // what clients were told
+	answered, unsent map[string]bool // by what clients received
 	links            []*net.TCPConn  // connections of the near end to the far one
 }
 
@@ -73,7 +74,7 @@ func (r *requests) reply() (http1.Head, []byte, error) {
 	}
 }
 
-// serve is the server: it gives each request back, in one of some ways, or closes.
+// serve is the server: it echoes each request, in one of several ways, or closes.
 func (s *storm) serve(c net.Conn) {
 	r := &requests{conn: c}
 	for {
@@ -122,10 +123,11 @@ func (s *storm) body(rnd *rand.Rand) (number, body string) {
 	if rnd.IntN(3) == 0 {
 		filler += strings.Repeat(fmt.Sprintf("<v>%x</v>", rnd.Uint64()), 1<<rnd.IntN(13))
 	}
-	return number, "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a xmlns=\"urn:x\"><n>" + number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
+	return number, "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a xmlns=\"urn:x\"><n>" +
+		number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
 }
 
-// request is one way to send a body.
+// request is one form of sending a body.
 func (s *storm) request(rnd *rand.Rand, body string) string {
 	switch rnd.IntN(4) {
 	case 0:
@@ -158,7 +160,7 @@ func (s *storm) client(rnd *rand.Rand, near string) {
 	}
 }
 
-// calls makes one call, or some that do not wait for each other; false: the connection is over.
+// calls makes one call, or some pipelined ones; false: the connection is over.
 func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
 	assert.NoError(s.t, conn.SetDeadline(time.Now().Add(patience)))
 	var numbers, bodies []string
@@ -169,7 +171,7 @@ func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
 		all.WriteString(s.request(rnd, body))
 	}
 	wire := all.String()
-	if rnd.IntN(30) == 0 { // gives up
+	if rnd.IntN(30) == 0 { // abandons it
 		_, _ = io.WriteString(conn, wire[:rnd.IntN(len(wire))])
 		s.failed.Add(int64(len(numbers)))
 		return false
@@ -191,11 +193,13 @@ func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
 		}
 		switch h.Status() {
 		case http.StatusOK:
-			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d octets, got %d of %q", s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
+			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d octets, got %d of %q",
+				s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
 			s.note(s.answered, number)
 			s.through.Add(1)
 		default:
-			assert.Contains(s.t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, h.Status(), "seed %d: %q", s.seed, entity)
+			assert.Contains(s.t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, h.Status(), "seed %d: %q",
+				s.seed, entity)
 			if strings.Contains(string(entity), "was not ") {
 				s.note(s.unsent, number)
 			}
@@ -218,7 +222,7 @@ func (s *storm) note(in map[string]bool, number string) {
 	in[number] = true
 }
 
-// cut breaks all connections of the near end to the far one without a word.
+// cut breaks all connections of the near end to the far one without notice.
 func (s *storm) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +233,7 @@ func (s *storm) cut() {
 	s.links = nil
 }
 
-// reset ends a server so that nobody takes that for the end of a reply.
+// reset ends a server so that its end is not taken for the end of a reply.
 func (o *origin) reset() {
 	o.mu.Lock()
 	for c := range o.open {
@@ -239,14 +243,14 @@ func (o *origin) reset() {
 	o.close()
 }
 
-// more waits until so many more calls have come to an end.
+// more waits until that many more calls have ended.
 func (s *storm) more(calls int64) {
 	for from := s.through.Load() + s.failed.Load(); s.through.Load()+s.failed.Load() < from+calls && !s.t.Failed(); {
-		time.Sleep(time.Millisecond) // the clients decide how long this takes
+		time.Sleep(time.Millisecond) // the clients determine how long this takes
 	}
 }
 
-// run has some clients call through so many failures.
+// run makes clients call through that many failures.
 func (s *storm) run(failures int) {
 	rnd := rand.New(rand.NewPCG(s.seed, 0))
 	s.seen, s.answered, s.unsent = map[string]int{}, map[string]bool{}, map[string]bool{}

@@ -19,7 +19,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// record has a proxy's link recorded at its own end.
+// record makes a proxy record its link at its own end.
 func record(c *proxy.Config, file io.Writer) *pcapng.Recorder {
 	rec := pcapng.NewRecorder(file, time.Now)
 	c.WrapDialed = func(conn net.Conn) net.Conn { return rec.Conn(conn) }
@@ -27,8 +27,8 @@ func record(c *proxy.Config, file io.Writer) *pcapng.Recorder {
 	return rec
 }
 
-// TestUpgradedLinksAreRecorded: the recording of either half has each message once, requests that
-// were upgraded too, and tells them without a store.
+// TestUpgradedLinksAreRecorded: the recording of either half has each message once, also upgraded
+// requests, and decodes without a store.
 func TestUpgradedLinksAreRecorded(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var files [2]bytes.Buffer
@@ -40,7 +40,7 @@ func TestUpgradedLinksAreRecorded(t *testing.T) {
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { recorders[1] = record(c, &files[1]) })
 	near.linked(t)
 	numbered := func(n int) string { return strings.Replace(envelope, ">1<", fmt.Sprintf(">%d<", n), 1) }
-	ask := func(to end, n int) { // for a stream with who gets the request
+	ask := func(to end, n int) { // for a stream with the receiver of the request
 		c := connect(t, to.url())
 		body := numbered(n)
 		c.say("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n" + asking +
@@ -78,7 +78,8 @@ func TestUpgradedLinksAreRecorded(t *testing.T) {
 		for _, m := range result.Messages {
 			if len(m.Body) > 0 {
 				seen[fmt.Sprint(m.Reply, string(m.Body))]++
-				if m.Head == nil || !bytes.Contains(m.Head, []byte("UPGRADE")) { // that was plain HTTP, which has no check
+				// it was plain HTTP, which has no check
+				if m.Head == nil || !bytes.Contains(m.Head, []byte("UPGRADE")) {
 					assert.Equal(t, capture.Verified, m.State, "%q", m.Head)
 				}
 			}

@@ -20,18 +20,18 @@ type upstream struct {
 	done chan struct{} // closed when its relay has ended
 
 	p    *Proxy
-	once sync.Once // it gives back its place
+	once sync.Once // releases its slot
 
 	sending atomic.Int32 // requests that are being written
 
 	mu    sync.Mutex
 	calls []*served          // that have no whole reply yet
-	wake  context.CancelFunc // tells the relay that there is one again
-	over  bool               // no further one is taken
+	wake  context.CancelFunc // wakes the relay when there is one again
+	over  bool               // no further one is accepted
 }
 
-// openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns. Errors:
-// NoRoom, Unreachable.
+// openUpstream opens a connection to the upstream for a peer's stream, one of at most MaxConns.
+// Errors: NoRoom, Unreachable.
 func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error) {
 	if !p.upstreams.enter() {
 		return nil, &Error{Code: NoRoom, At: -1}
@@ -53,7 +53,7 @@ func (up *upstream) close() {
 	up.once.Do(up.p.upstreams.leave)
 }
 
-// enqueue has a call wait for its reply; it is false when the connection is over.
+// enqueue makes a call wait for its reply; it is false when the connection is over.
 func (up *upstream) enqueue(s *served) bool {
 	up.mu.Lock()
 	defer up.mu.Unlock()
@@ -77,21 +77,22 @@ func (up *upstream) front() *served {
 	return up.calls[0]
 }
 
-// answer takes the call out that waited longest: its reply is about to be whole.
+// answer removes the call that waited longest: its reply is about to be whole.
 func (up *upstream) answer() {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	up.calls = up.calls[1:]
 }
 
-// isBusy reports whether a request is not through, or has no reply: whoever leaves now broke off.
+// isBusy reports whether a request is not complete, or has no reply: a client that leaves now broke
+// off.
 func (up *upstream) isBusy() bool {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	return len(up.calls) > 0 || up.sending.Load() > 0
 }
 
-// relay gives the replies of an upstream connection back, and tells how it ended.
+// relay returns the replies of an upstream connection, and reports how it ended.
 func (l *lane) relay(up *upstream) {
 	var err error
 	for err == nil {
@@ -107,7 +108,7 @@ func (l *lane) relay(up *upstream) {
 	l.over(up, err)
 }
 
-// unasked waits, where the server speaks and no call is under way, for a call, or the end.
+// unasked waits, when the server sends and no call is in progress, for a call, or the end.
 func (up *upstream) unasked() error {
 	wait, wake := context.WithCancel(up.ctx)
 	defer wake()
@@ -128,7 +129,8 @@ func (up *upstream) unasked() error {
 	return up.ctx.Err()
 }
 
-// reply relays the reply to a call, or one before it. Its error says that nothing more comes.
+// reply relays the final reply to a call, or an interim one. Its error says that nothing more
+// comes.
 func (l *lane) reply(up *upstream, s *served) error {
 	in, cfg := up.in, &l.f.p.cfg
 	if s.method == "" {
@@ -171,7 +173,7 @@ func (l *lane) reply(up *upstream, s *served) error {
 	return l.stream(up, s, withHead(h.Octets, "\n"), http1.NewBody(f), isXML(&h, nil))
 }
 
-// whole replies with what is there as a whole.
+// whole replies with a body that is complete.
 func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets int) error {
 	up.answer()
 	defer close(s.done)
@@ -180,7 +182,7 @@ func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets
 	return err
 }
 
-// stream replies with a body as it comes, until b says that this is all; nil: until the connection ends.
+// stream replies with a body as it arrives, until b is complete; nil: until the connection ends.
 func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml bool) error {
 	w, err := s.x.Respond(s.ctx, head, -1)
 	if err != nil {
@@ -202,8 +204,8 @@ func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml b
 	return err
 }
 
-// over tells the near end how an upstream connection ended: in place of the replies to the calls under way,
-// or by a word of its own, if there is none.
+// over reports to the near end how an upstream connection ended: in place of the replies to the
+// calls in progress, or by a message of its own, if there is none.
 func (l *lane) over(up *upstream, err error) {
 	l.mu.Lock()
 	up.mu.Lock()
@@ -232,7 +234,7 @@ func (l *lane) over(up *upstream, err error) {
 	if stream == nil {
 		return
 	}
-	// Not with up.ctx: the near end must have taken it before the lane can be another client's.
+	// Not with up.ctx: the near end must have received it before the lane can be another client's.
 	m, err := stream.Lane(l.number).Call(l.f.p.ctx, streamer.NewMessage(endLine(k, seen), there))
 	if err == nil {
 		closeBody(m.Body)

@@ -18,7 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// wiretap is what somebody on the link sees of the streams between two proxies, in both directions.
+// wiretap is what an eavesdropper on the link sees of the streams between two proxies, in both
+// directions.
 type wiretap struct {
 	mu     sync.Mutex
 	octets [2]int
@@ -26,7 +27,7 @@ type wiretap struct {
 	conn   net.Conn
 }
 
-// tapped is a connection of the near end; what carries no stream is passed over.
+// tapped is a connection of the near end; connections without a stream are ignored.
 type tapped struct {
 	net.Conn
 	tap    *wiretap
@@ -65,7 +66,8 @@ func (w *wiretap) seen() [2]int {
 	return w.octets
 }
 
-// lastLane is the lane of the last message that begins in what was written, cut anywhere at its end.
+// lastLane is the lane of the last message that begins in what was written, cut anywhere at its
+// end.
 func (w *wiretap) lastLane(t *testing.T) (lane uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,20 +88,24 @@ func (w *wiretap) lastLane(t *testing.T) (lane uint64) {
 	}
 }
 
-// secretly is a call with a secret where clients have them; the server's reply says it, too.
+// secretly is a call with a secret where clients have them; the server's reply contains it, too.
 func secretly(secret string) string {
-	body := "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><login><password>" + secret + "</password></login></e:Body></e:Envelope>"
-	return fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nAuthorization: Bearer %s\r\nCookie: id=%[1]s\r\nContent-Length: %d\r\n\r\n%s", secret, len(body), body)
+	body := "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><login><password>" + secret +
+		"</password></login></e:Body></e:Envelope>"
+	return fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nAuthorization: Bearer %s\r\n"+
+		"Cookie: id=%[1]s\r\nContent-Length: %d\r\n\r\n%s", secret, len(body), body)
 }
 
-// What a client sends costs the same whether or not a client before it, on the same lane or on a lane beside it, sent the
-// same: who sees the lengths of frames cannot confirm a guess. In both directions.
+// What a client sends costs the same whether or not another client before it, on the same lane or
+// on another one, sent the same: an observer of the lengths of frames cannot confirm a guess. In
+// both directions.
 func TestClientsTellNothingOfOthers(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
 		if isOffer(h) {
 			return nil
 		}
-		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nSet-Cookie: id=%x\r\nContent-Length: %d\r\n\r\n%s", bytes.ToUpper(entity[len(entity)-80:]), len(entity), entity)
+		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nSet-Cookie: id=%x\r\n"+
+			"Content-Length: %d\r\n\r\n%s", bytes.ToUpper(entity[len(entity)-80:]), len(entity), entity)
 	}))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	tap := &wiretap{}
@@ -167,7 +173,7 @@ func TestClientsTellNothingOfOthers(t *testing.T) {
 			for i := range 12 {
 				secret := word()
 				before(secret)
-				victim := tap.lastLane(t) // neighbours have another
+				victim := tap.lastLane(t) // neighbors have another
 				guess := secret
 				if i%2 == 1 {
 					guess = word()
@@ -187,7 +193,8 @@ func TestClientsTellNothingOfOthers(t *testing.T) {
 				}
 			}
 			for d, direction := range []string{"requests", "replies"} {
-				assert.Equal(t, right[d], wrong[d], "%s: a right guess and a wrong one: %s", direction, strings.TrimSpace(fmt.Sprint(right[d], wrong[d])))
+				assert.Equal(t, right[d], wrong[d], "%s: a right guess and a wrong one: %s", direction,
+					strings.TrimSpace(fmt.Sprint(right[d], wrong[d])))
 			}
 		})
 	}

@@ -10,10 +10,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// soakFor is how long random runs go on.
+// soakFor is the duration of random runs.
 const soakFor = 2 * time.Minute
 
-// TestSoakCallsThroughFailures: random runs, as in TestRandomCallsThroughFailures, with ever new seeds.
+// TestSoakCallsThroughFailures: random runs, as in TestRandomCallsThroughFailures, with ever new
+// seeds.
 func TestSoakCallsThroughFailures(t *testing.T) {
 	runs, calls := 0, int64(0)
 	for end := time.Now().Add(soakFor); time.Now().Before(end) && !t.Failed(); runs++ {
@@ -25,8 +26,8 @@ func TestSoakCallsThroughFailures(t *testing.T) {
 	t.Logf("%d runs, %d calls through", runs, calls)
 }
 
-// TestSoakEchoes: echoes of 100 MB of text, which the server gives back while it reads, with a length and in
-// chunks: one, whose time is told beside that through one proxy, and 20 at once.
+// TestSoakEchoes: echoes of 100 MB of text, which the server returns while it reads, with a length
+// and in chunks: one, whose time is printed beside that through one proxy, and 20 at once.
 func TestSoakEchoes(t *testing.T) {
 	for _, chunks := range []bool{false, true} {
 		upstream := echoing(t)
@@ -38,8 +39,8 @@ func TestSoakEchoes(t *testing.T) {
 	}
 }
 
-// TestSoakClientsThatReadNothing: 40 clients that never read cost a half at most 128 MB, and others do not
-// notice.
+// TestSoakClientsThatReadNothing: 40 clients that never read cost each half at most 128 MB, and
+// others are not affected.
 func TestSoakClientsThatReadNothing(t *testing.T) {
 	for _, media := range []string{"text/plain", "text/xml"} {
 		held := unread(t, 40, 100<<20, media)

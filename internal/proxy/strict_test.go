@@ -19,9 +19,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestHeadsThatAreSentOn: a far proxy makes requests of its own of the messages of ends that speak
-// for themselves. What HTTP forbids, or leads elsewhere, does not reach the upstream; the session
-// goes on.
+// TestHeadsThatAreSentOn: a far proxy makes its own requests from the messages of endpoints that
+// speak hhfr themselves. What HTTP forbids, or leads elsewhere, does not reach the upstream; the
+// session continues.
 func TestHeadsThatAreSentOn(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
@@ -79,8 +79,8 @@ func TestHeadsThatAreSentOn(t *testing.T) {
 	assert.Len(t, o.received(), sent, "nothing that was refused")
 }
 
-// TestOfferOnAConnectionToBeClosed: who offers and wants the connection closed has it closed behind
-// the answer, and is told so.
+// TestOfferOnAConnectionToBeClosed: a client that makes an offer and wants the connection closed
+// gets it closed after the answer, and is told so.
 func TestOfferOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)

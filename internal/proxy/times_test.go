@@ -26,7 +26,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// hosts are the listeners of a network in memory, whose time can be that of a test.
+// hosts are the listeners of an in-memory network, whose time can be that of a test.
 type hosts struct {
 	mu     sync.Mutex
 	places map[string]*host
@@ -43,7 +43,8 @@ type host struct {
 func (n *hosts) listen() *host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	h := &host{addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1 + len(n.places)}, conns: make(chan net.Conn), done: make(chan struct{})}
+	h := &host{addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1 + len(n.places)}, conns: make(chan net.Conn),
+		done: make(chan struct{})}
 	n.places[h.addr.String()] = h
 	return h
 }
@@ -99,9 +100,9 @@ func (n *hosts) Dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 func (n *hosts) Listen(context.Context, string) (net.Listener, error) { return n.listen(), nil }
 
-// TestFlushedRepliesArriveAtTheirOwnTimes: what a handler writes, flushes and waits behind, three times,
-// arrives three times at its own times, whatever its framing: at once where the link takes no time, and
-// within its latency where it does. XML may wait for its rest for as long as DefaultGather.
+// TestFlushedRepliesArriveAtTheirOwnTimes: a handler writes, flushes and waits three times; the
+// writes arrive at their own times, with any framing: at once if the link takes no time, otherwise
+// within its latency. XML may wait for its rest up to DefaultGather.
 func TestFlushedRepliesArriveAtTheirOwnTimes(t *testing.T) {
 	const rtt = 120 * time.Millisecond
 	for _, over := range []time.Duration{0, rtt} {

@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// secureOrigin is a server behind TLS; its certificate, and whom it trusts, do for proxies as well.
+// secureOrigin is a server that speaks TLS; its certificate and trusted roots also serve proxies.
 func secureOrigin(t *testing.T) (upstream *url.URL, own, trust *tls.Config) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,8 @@ func TestHTTPWhereTLSIsTaken(t *testing.T) {
 	assert.Contains(t, got, "https only")
 }
 
-// TestReplyCutShortBehindTLS: a client behind TLS must not take the end of a broken upstream connection for that of the reply.
+// TestReplyCutShortBehindTLS: a client in TLS must not take the end of a broken upstream connection
+// for that of the reply.
 func TestReplyCutShortBehindTLS(t *testing.T) {
 	_, own, trust := secureOrigin(t)
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {

@@ -26,7 +26,8 @@ func (p *Proxy) asks(h *http1.Head) bool {
 	return ok
 }
 
-// invitation answers a question whose connection cannot be upgraded with where streams are opened; nil if it is none.
+// invitation answers an OPTIONS request whose connection cannot be upgraded with the address of
+// streams; nil if it is none.
 func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []byte {
 	if string(h.Method()) != http.MethodOptions {
 		return nil
@@ -44,10 +45,10 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []b
 }
 
 // upgrade answers a request that asks for a stream over its connection, and serves that to its end:
-// Upgrade is hop by hop, and this is the next one. A near proxy asks by OPTIONS; what else asks
-// speaks for itself. It is false, with nothing taken, for a request that is no such, is too long to
-// be held, or is to have no session: that goes on as it is. taken is called when the connection is a
-// stream's.
+// Upgrade is hop by hop, and this is the next hop. A near proxy asks by OPTIONS; any other client
+// that asks speaks hhfr itself. It is false, with nothing consumed, for a request that does not
+// ask, is too long to be held, or may have no session: such a request is forwarded. taken is called
+// when the connection becomes a stream.
 func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
 	method := string(h.Method())
 	if method != http.MethodOptions && method != http.MethodPost {
@@ -83,7 +84,8 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	return took
 }
 
-// upgradable gives the connection behind a request of so many octets, which a recorder sees as well.
+// upgradable returns the connection after a request of that many bytes, which a recorder sees as
+// well.
 func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
 	if p.cfg.WrapAccepted == nil {
 		in.Take(request)
@@ -95,7 +97,7 @@ func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
 	return conn, err
 }
 
-// request is what a client says, as net/http has it.
+// request is a client's request, as net/http has it.
 func (p *Proxy) request(conn net.Conn, octets []byte) (*http.Request, error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(octets)))
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
 )
 
-// follow makes a stream of a connection behind a request that asked for it.
+// follow makes a stream of a connection after a request that asked for it.
 func follow(t *testing.T, c *client, exchange bool) (*streamer.Stream, *streamer.Pending) {
 	t.Helper()
 	head := make([]byte, 0, len(switching))
@@ -54,7 +54,7 @@ func follow(t *testing.T, c *client, exchange bool) (*streamer.Stream, *streamer
 	return s, p
 }
 
-// read gives the head and the body of a reply.
+// read returns the head and the body of a reply.
 func read(t *testing.T, reply *streamer.Message, err error) (head, body string) {
 	t.Helper()
 	require.NoError(t, err)
@@ -63,9 +63,9 @@ func read(t *testing.T, reply *streamer.Message, err error) (head, body string) 
 	return string(reply.Head), string(octets)
 }
 
-// TestRequestsThatAskForAStream: who asks for a stream over the connection of a request has it with
-// the next proxy: the upstream sees the request as HTTP, without what concerned that connection,
-// and the reply comes by the stream, as all that follow.
+// TestRequestsThatAskForAStream: a client that asks for a stream over the connection of a request
+// gets it from the next proxy. The upstream sees the request as HTTP, without what concerned that
+// connection, and the reply comes by the stream, like all that follow.
 func TestRequestsThatAskForAStream(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	quiet := func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} }
@@ -102,15 +102,16 @@ func TestRequestsThatAskForAStream(t *testing.T) {
 
 				all := o.received()
 				require.Len(t, all, before+2)
-				assert.Equal(t, "POST /service?x=1 HTTP/1.1\r\n"+strings.NewReplacer(":\t", ": ", ":  ", ": ").Replace(kept)+
+				assert.Equal(t, "POST /service?x=1 HTTP/1.1\r\n"+strings.NewReplacer(":\t", ": ", ":  ",
+					": ").Replace(kept)+
 					fmt.Sprintf(own, host, len(envelope), envelope), all[before])
 			})
 		}
 	}
 }
 
-// TestRequestsThatMayNotBecomeStreams: what is too long to be held, expects something first, asks
-// otherwise, or may have no session arrives as it is, with whatever it asks for.
+// TestRequestsThatMayNotBecomeStreams: a request that is too long to be held, has Expect, asks
+// otherwise, or may have no session arrives unchanged, with whatever it asks for.
 func TestRequestsThatMayNotBecomeStreams(t *testing.T) {
 	long := strings.Repeat("<b/>", 64<<10)
 	body := func(fields, method, body string) string {
@@ -170,7 +171,8 @@ func TestRequestsThatMayNotBecomeStreams(t *testing.T) {
 		try("not admitted: "+name, request, closed, nil)
 	}
 	nearOnly := func(c *proxy.Config) { c.NearOnly = true }
-	try("near only", body(asking, "POST", envelope), quiet, nearOnly) // nor does the proxy that gets it over the stream
+	// nor does the proxy that receives it over the stream
+	try("near only", body(asking, "POST", envelope), quiet, nearOnly)
 }
 
 // allOf is what connections sent, offers too.
@@ -188,7 +190,7 @@ func allOf(o *origin) (all []string) {
 }
 
 // TestUpgradesToSomethingElse: other upgrades are tunnels through one proxy and through two, also
-// where the server knows hhfr by name.
+// if the server knows hhfr by name.
 func TestUpgradesToSomethingElse(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
 		r := &requests{conn: c}
@@ -206,7 +208,8 @@ func TestUpgradesToSomethingElse(t *testing.T) {
 	near, far := pair(t, o.url(), nil)
 	for _, to := range []end{far, near} {
 		c := connect(t, to.url())
-		c.say("GET /service HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket, hhfr/2\r\nHHFR: 1\r\n\r\n")
+		c.say("GET /service HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket, hhfr/2\r\n" +
+			"HHFR: 1\r\n\r\n")
 		c.hear("websocket\r\n\r\nhello")
 		for _, s := range []string{"\x01HHFR", "again"} {
 			c.say(s)
@@ -215,7 +218,7 @@ func TestUpgradesToSomethingElse(t *testing.T) {
 	}
 }
 
-// TestClientGoneBeforeTheUpgrade: one that resets its connection when it has asked harms nobody.
+// TestClientGoneBeforeTheUpgrade: a client that resets its connection after asking harms nobody.
 func TestClientGoneBeforeTheUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
@@ -237,7 +240,7 @@ type deaf struct{ net.Conn }
 func (deaf) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
 // TestQuestionOverTLS: a stream may begin inside the TLS of a connection, with a proxy whose
-// clients come by TLS.
+// clients use TLS.
 func TestQuestionOverTLS(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))

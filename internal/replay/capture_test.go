@@ -19,7 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// mock replies to requests as they are recorded, each once, in the order of those with the same body.
+// mock replies to requests as they are recorded, each once, in the order of those with the same
+// body.
 type mock struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -45,8 +46,8 @@ func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(x.Reply)
 }
 
-// TestCapturesOfOtherPrograms: requests of plain SOAP, captured by others, are sent as they were. A server that replies as recorded makes no difference, one octet
-// makes one.
+// TestCapturesOfOtherPrograms: requests of plain SOAP, captured by other programs, are sent as they
+// were. A server that replies as recorded makes no difference; one changed byte makes one.
 func TestCapturesOfOtherPrograms(t *testing.T) {
 	captures := shared.Files(t, shared.Dir(t, "corpus", "pcap", "soap"), nil)
 	sent := 0
@@ -91,7 +92,8 @@ func TestCapturesOfOtherPrograms(t *testing.T) {
 	assert.Positive(t, sent)
 }
 
-// TestRecordingCutAnywhere: what is left of a recording is sent, or an error says what is wrong; that something is missing is always told.
+// TestRecordingCutAnywhere: what is left of a recording is sent, or an error says what is wrong; it
+// is always reported that something is missing.
 func TestRecordingCutAnywhere(t *testing.T) {
 	recording, n := record(t, true)
 	for at := 0; at < len(recording); at += 1 + len(recording)/300 {
@@ -104,7 +106,8 @@ func TestRecordingCutAnywhere(t *testing.T) {
 		if err != nil {
 			require.ErrorIs(t, err, &replay.Error{Code: replay.Nothing})
 		}
-		assert.True(t, rec.Partial || len(rec.Exchanges) == n || len(rec.Exchanges) == 0, "cut at %d: %d of %d, and nothing seems to be missing", at, len(rec.Exchanges), n)
+		assert.True(t, rec.Partial || len(rec.Exchanges) == n || len(rec.Exchanges) == 0,
+			"cut at %d: %d of %d, and nothing seems to be missing", at, len(rec.Exchanges), n)
 	}
 	var empty bytes.Buffer
 	r := pcapng.NewRecorder(&empty, nil)

@@ -2,16 +2,18 @@ package replay
 
 import "fmt"
 
-// excerptOctets is how much of a reply an excerpt shows on each side of the first difference: a value with its tags, on one line.
+// excerptOctets is the length of a reply that an excerpt shows on each side of the first
+// difference: a value with its tags, on one line.
 const excerptOctets = 32
 
 // Difference is where two replies first differ.
 type Difference struct {
 	// What is "status" or "body".
 	What string `json:"what"`
-	// Offset is that of the first octet of the body that differs; 0 for a status.
+	// Offset is that of the first byte of the body that differs; 0 for a status.
 	Offset int `json:"offset"`
-	// Recorded and Now are what stands there in the recorded reply and in the new one; of bodies an excerpt, quoted as Go does, with the octets around.
+	// Recorded and Now are the values in the recorded reply and in the new one; for bodies a quoted
+	// excerpt, as in Go, with the bytes around.
 	Recorded string `json:"recorded"`
 	Now      string `json:"now"`
 	// RecordedOctets and NowOctets are the lengths of the bodies.
@@ -19,7 +21,8 @@ type Difference struct {
 	NowOctets      int `json:"now_octets"`
 }
 
-// Compare tells how a reply differs from the recorded one: nil if status and body are the same. A status that differs goes before a body that does.
+// Compare returns how a reply differs from the recorded one: nil if status and body are the same. A
+// different status takes precedence over a different body.
 func Compare(recordedStatus int, recorded []byte, status int, now []byte) *Difference {
 	d := &Difference{RecordedOctets: len(recorded), NowOctets: len(now)}
 	if recordedStatus != status {
@@ -37,7 +40,7 @@ func Compare(recordedStatus int, recorded []byte, status int, now []byte) *Diffe
 	return d
 }
 
-// excerpt shows the octets around an offset.
+// excerpt shows the bytes around an offset.
 func excerpt(b []byte, at int) string {
 	from, to := max(at-excerptOctets, 0), min(at+excerptOctets, len(b))
 	s := fmt.Sprintf("%q", b[from:to])

@@ -1,12 +1,12 @@
 package replay
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
 	// Nothing: a capture has no request that could be sent again.
 	Nothing Code = iota + 1
-	// BadTarget: a URL, or HTTP fields, that nothing can be sent with.
+	// BadTarget: a URL, or HTTP fields, with which nothing can be sent.
 	BadTarget
 )
 
@@ -14,7 +14,8 @@ var codeNames = map[Code]string{Nothing: "nothing to replay", BadTarget: "bad ta
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns, beside the errors of reading and sending. At is an octet offset, -1 when there is none.
+// Error is the error type of this package; errors of reading and sending are returned as well. At
+// is a byte offset, -1 when there is none.
 type Error struct {
 	Code Code
 	At   int64
@@ -32,5 +33,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

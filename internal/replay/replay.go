@@ -1,6 +1,6 @@
 // Package replay sends the requests of a recording or capture again, as messages of a new session,
-// and compares what is replied with what was: [Load], then [Recording.Run]. It sends messages, not
-// packets: TCP, sequence numbers and tokens are those of the new session.
+// and compares the replies with the recorded ones: [Load], then [Recording.Run]. It sends messages,
+// not packets: TCP, sequence numbers and tokens are those of the new session.
 package replay
 
 import (
@@ -30,9 +30,10 @@ type RecordedExchange struct {
 	Number int
 	// Operation is the local name of the request's operation, empty if it has none.
 	Operation string
-	// Head is the HTTP head to send, without what speaks of one connection; Body the envelope.
+	// Head is the HTTP head to send, without the fields of one connection; Body is the envelope.
 	Head, Body []byte
-	// Answered tells that the whole reply is recorded: Status is that of its head, Reply its body.
+	// Answered reports whether the whole reply is recorded: Status is that of its head, Reply its
+	// body.
 	Answered bool
 	Status   int
 	Reply    []byte
@@ -42,21 +43,20 @@ type RecordedExchange struct {
 type Recording struct {
 	// Exchanges are in sending order.
 	Exchanges []RecordedExchange
-	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
-	// what proxies pass on in pieces, HTTP requests that are no SOAP, and what was sent on a stream
-	// that was declined, since it was sent elsewhere then. What proxies say to each
-	// other is none.
+	// Skipped counts requests that are not sent again: incomplete ones, one-way messages, what
+	// proxies pass on in parts, HTTP requests that are no SOAP, and requests on a stream that was
+	// declined, since they were then sent elsewhere. Messages between proxies do not count.
 	Skipped int
-	// Found says what a capture without any exchange has instead.
+	// Found lists what a capture without any exchange has instead.
 	Found map[string]int
-	// Partial tells that the capture lacks something, as [capture.Result.Partial] has it; CutAt is
-	// the offset where it is cut off or damaged, -1 where it is not.
+	// Partial reports whether the capture lacks something, as in [capture.Result.Partial]; CutAt is
+	// the offset at which it is cut off or damaged, -1 if it is not.
 	Partial bool
 	CutAt   int64
 }
 
 // Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of
-// [capture.Decode]; Nothing if there is no request, the recording is returned with it.
+// [capture.Decode]; Nothing if there is no request; the recording is returned with it.
 func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, error) {
 	decoded, err := capture.Decode(ctx, r, capture.DecodeConfig{Store: store})
 	if err != nil {
@@ -76,7 +76,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 			replies = append(replies, m)
 		case m.HHFR && proxy.Control(m.Head) != "":
 			if proxy.Control(m.Head) == proxy.Tunnel {
-				rec.Skipped++ // what begins one; its further pieces are of the same
+				rec.Skipped++ // the begin of one; its further parts belong to it
 			}
 		default:
 			path := ""
@@ -106,18 +106,11 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	return rec, nil
 }
 
-// ofConnection are the fields that speak of one connection, or of the host at its end.
-var ofConnection = []string{
-	"Host",
-	"Content-Length",
-	"Connection",
-	"Transfer-Encoding",
-	"Expect",
-	"Upgrade",
-	negotiate.Field,
-}
+// ofConnection are the fields that concern one connection, or its host.
+var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade",
+	negotiate.Field}
 
-// exchange makes a request that can be sent again of a recorded one.
+// exchange converts a recorded request to one that can be sent again.
 func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	if !m.Whole() || m.OneWay || m.Declined {
 		return nil, false
@@ -132,7 +125,7 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	}
 	drop := func(f http1.Field) bool {
 		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
-			return true // the decoder has undone the coding, and the replies to compare with are without, too
+			return true // the decoder has undone the coding, and the replies to compare with are not coded either
 		}
 		return slices.ContainsFunc(ofConnection, f.Is)
 	}
@@ -144,8 +137,8 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	}, true
 }
 
-// framed reports whether what stands behind an HTTP head says that its body has its framing,
-// between two proxies (docs/proxy.md, section 3).
+// framed reports whether the line after an HTTP head says that its body has its framing, between
+// two proxies (docs/proxy.md, section 3).
 func framed(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=r")) }
 
 func (x *RecordedExchange) answer(m *capture.Decoded) {
@@ -160,7 +153,7 @@ func (x *RecordedExchange) answer(m *capture.Decoded) {
 	}
 }
 
-// Target gives the heads of all requests the path and query of a URL, if that has a path. Errors:
+// Target sets the path and query of all requests to those of a URL, if that has a path. Errors:
 // BadTarget.
 func (r *Recording) Target(to *url.URL) error {
 	if pathless(to) {
@@ -181,7 +174,7 @@ func (r *Recording) Target(to *url.URL) error {
 	return nil
 }
 
-// SetFields gives the heads of all requests HTTP fields, in the place of recorded ones of these
+// SetFields sets HTTP fields in the heads of all requests, in the place of recorded ones of these
 // names.
 func (r *Recording) SetFields(fields []soap.Field) error {
 	var add []byte
@@ -205,8 +198,8 @@ func (r *Recording) SetFields(fields []soap.Field) error {
 	return nil
 }
 
-// Offer is where to negotiate for requests to a URL: there, or, if that has no path and each goes
-// to its own, where the first one goes.
+// Offer is the URL at which to negotiate for requests to a URL: that URL, or, if it has no path and
+// each request goes to its own, that of the first request.
 func (r *Recording) Offer(to *url.URL) *url.URL {
 	if !pathless(to) || len(r.Exchanges) == 0 {
 		return to
@@ -223,17 +216,17 @@ func pathless(to *url.URL) bool {
 	return to.EscapedPath() == "" || to.EscapedPath() == "/" && to.RawQuery == ""
 }
 
-// Outcome is what came of one request.
+// Outcome is the outcome of one request.
 type Outcome struct {
 	Exchange *RecordedExchange
-	// Incoming is what came; its Err is why there is no reply.
+	// Incoming is what arrived; its Err is why there is no reply.
 	*sender.Incoming
 	// Difference is how the reply differs from the recorded one; nil if it does not, or none is
 	// recorded.
 	Difference *Difference
 }
 
-// Run sends the requests over a session, at most inFlight at once, and yields what came of each, in
+// Run sends the requests over a session, at most inFlight at once, and yields the outcome of each, in
 // order. It ends when all are sent, or ctx is done.
 func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Outcome] {
 	messages := func(yield func(sender.Outgoing, error) bool) {

@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// turned is a service that gives back the body, with one value of one message changed.
+// turned is a service that echoes the body, with one value of one message changed.
 type turned struct{ from, to string }
 
 // ServeHTTP implements [http.Handler].
@@ -103,7 +103,7 @@ func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *session.Ses
 	return s
 }
 
-// record sends the messages of testdata to an echo and gives the recording.
+// record sends the messages of testdata to an echo and returns the recording.
 func record(t testing.TB, hhfr bool) (recording []byte, n int) {
 	var out bytes.Buffer
 	rec := pcapng.NewRecorder(&out, nil)

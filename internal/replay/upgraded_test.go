@@ -33,7 +33,7 @@ func newWay(t testing.TB, h frame.Hello) *way {
 	return w
 }
 
-// says are the octets of messages, behind the hello at first.
+// says are the bytes of messages, after the hello at first.
 func (w *way) says(bodies map[frame.Key]string, last bool) string {
 	for k, body := range bodies {
 		m, part := wire.Outgoing{Key: k}, wire.Part{There: true, Content: []byte(body), Last: true}
@@ -48,7 +48,8 @@ func (w *way) says(bodies map[frame.Key]string, last bool) string {
 	return string(b)
 }
 
-// talked records connections of which each says turn by turn what is given, the client first.
+// talked records connections on which the two sides alternate in sending what is given, the client
+// first.
 func talked(t testing.TB, connections ...[]string) []byte {
 	var file bytes.Buffer
 	rec := pcapng.NewRecorder(&file, time.Now)
@@ -74,17 +75,19 @@ func talked(t testing.TB, connections ...[]string) []byte {
 }
 
 func soapOf(n int) string {
-	const soap = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m>%d</m></s:Body></s:Envelope>`
+	const soap = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m>%d</m></s:Body>` +
+		`</s:Envelope>`
 	return fmt.Sprintf(soap, n)
 }
 
 func posted(fields, body string) string {
-	return fmt.Sprintf("POST /service?q HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s",
+	return fmt.Sprintf("POST /service?q HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n"+
+		"%sContent-Length: %d\r\n\r\n%s",
 		fields, len(body), body)
 }
 
-// TestUpgradedConnectionsAreSentAgain: the request that was upgraded with its reply, without what spoke of
-// the upgrade, and those behind it to where that one went; on another stream of the session, too.
+// TestUpgradedConnectionsAreSentAgain: the upgraded request with its reply, without the fields of
+// the upgrade, and those after it go to the same URL; on another stream of the session, too.
 func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
 	request := posted("Connection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n", soapOf(1))
 	agreed := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
@@ -123,7 +126,8 @@ func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
 	}
 }
 
-// TestDeclinedRequestsAreSentOnce: a request that was sent on a stream that the peer did not take, and then by HTTP.
+// TestDeclinedRequestsAreSentOnce: a request that was sent on a stream that the peer declined, and
+// then by HTTP.
 func TestDeclinedRequestsAreSentOnce(t *testing.T) {
 	out := newWay(t, frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen)})
 	declined := frame.Hello{Responder: true, Session: [16]byte{1}, Limits: frame.EarlyLimits}.AppendTo(nil)

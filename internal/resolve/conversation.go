@@ -14,12 +14,12 @@ import (
 
 // conversation is what a resolver of package net takes for a TCP connection to a DNS server. There
 // is no server: lookup finds the addresses. So search lists, the order of addresses, caches and
-// everything else that is built on net stay as they are.
+// everything else that is built on net stay unchanged.
 type conversation struct {
-	ctx    context.Context // of one query with its answer; it has the deadline
+	ctx    context.Context // of one query with its answer; carries the deadline
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-	query, answer bytes.Buffer // messages, each behind its length (RFC 1035, 4.2.2)
+	query, answer bytes.Buffer // messages, each after its length (RFC 1035, 4.2.2)
 }
 
 func (c *conversation) Write(b []byte) (int, error) { return c.query.Write(b) }
@@ -68,7 +68,7 @@ func (c *conversation) reply() error {
 	return nil
 }
 
-// pack makes the answer of a DNS server. Nobody looks at how long an address holds.
+// pack creates the answer of a DNS server. The time to live is not used.
 func pack(header dnsmessage.Header, question dnsmessage.Question, addrs []netip.Addr) ([]byte, error) {
 	m := dnsmessage.Message{Header: header, Questions: []dnsmessage.Question{question}}
 	about := dnsmessage.ResourceHeader{Name: question.Name, Type: question.Type, Class: question.Class}
@@ -80,7 +80,7 @@ func pack(header dnsmessage.Header, question dnsmessage.Question, addrs []netip.
 		case question.Type == dnsmessage.TypeAAAA && addr.Is6():
 			body = &dnsmessage.AAAAResource{AAAA: addr.As16()}
 		default:
-			continue // of the family that was not asked for
+			continue // of the family that was not requested
 		}
 		m.Answers = append(m.Answers, dnsmessage.Resource{Header: about, Body: body})
 	}
@@ -90,7 +90,7 @@ func pack(header dnsmessage.Header, question dnsmessage.Question, addrs []netip.
 func (c *conversation) Close() error                     { return nil }
 func (c *conversation) LocalAddr() net.Addr              { return nowhere{} }
 func (c *conversation) RemoteAddr() net.Addr             { return nowhere{} }
-func (c *conversation) SetDeadline(time.Time) error      { return nil } // ctx has it
+func (c *conversation) SetDeadline(time.Time) error      { return nil } // the deadline is in ctx
 func (c *conversation) SetReadDeadline(time.Time) error  { return nil }
 func (c *conversation) SetWriteDeadline(time.Time) error { return nil }
 

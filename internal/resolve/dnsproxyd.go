@@ -16,7 +16,7 @@ import (
 
 // The protocol between Android's C library and its resolver, command getaddrinfo, as of Android 6.
 // It is internal to Android, but the resolver is updated apart from the C library since Android 10,
-// so one must go on understanding the other. Read in the Android Open Source Project:
+// so they must stay compatible. Sources, in the Android Open Source Project:
 //
 //   - platform/bionic, libc/dns/net/getaddrinfo.c: android_getaddrinfo_proxy writes the command and
 //     reads the answer; libc/include/netdb.h has the EAI_ codes.
@@ -41,12 +41,12 @@ const (
 )
 
 // Bounds of an answer. A sockaddr_storage has 128 bytes, a host name with its NUL at most 1025
-// (NI_MAXHOST), and a DNS message of 64 KiB hardly has room for more addresses.
+// (NI_MAXHOST), and a DNS message of 64 KiB hardly has space for more addresses.
 const (
 	maxSockaddr  = 128
 	maxCanonical = 1025
 	maxAddresses = 1024
-	maxText      = 200 // of a refusal in words, as far as it is shown
+	maxText      = 200 // of a refusal in words, as far as it is printed
 )
 
 // failure is an answer of Android's resolver that a lookup failed.
@@ -106,11 +106,11 @@ func getaddrinfo(network, host string) ([]byte, error) {
 	return fmt.Appendf(nil, "getaddrinfo %s ^ 0 %d %d 0 0\x00", host, family, sockStream), nil
 }
 
-// special reports whether a character has a meaning in commands; none of them is part of a name.
+// special reports whether a character has a meaning in commands; no name contains one.
 func special(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`^'"\`, c) }
 
-// readAnswer reads the answer to getaddrinfo: the addresses, each once. Where the resolver says that
-// a name has none, there are none, without an error; any other failure it tells is a [*failure].
+// readAnswer reads the answer to getaddrinfo: the addresses, each once. If the resolver says that a
+// name has none, there are none, without an error; any other reported failure is a [*failure].
 func readAnswer(r io.Reader) ([]netip.Addr, error) {
 	var head [4]byte // three digits, then NUL or, before words, a blank
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -130,8 +130,8 @@ func readAnswer(r io.Reader) ([]netip.Addr, error) {
 	return nil, fmt.Errorf("it answers %q", words)
 }
 
-// readFailure reads the code behind a failure: its length, then an int as the resolver's processor,
-// which is this one, has it in memory.
+// readFailure reads the code after a failure: its length, then an int in the memory layout of the
+// resolver's processor, which is this one.
 func readFailure(r io.Reader) error {
 	b, err := readField(r, "error code", 4)
 	if err != nil {
@@ -148,7 +148,7 @@ func readFailure(r io.Reader) error {
 	}
 }
 
-// readAddresses reads a list of struct addrinfo, a big-endian 1 before each and a 0 behind the last.
+// readAddresses reads a list of struct addrinfo, a big-endian 1 before each and a 0 after the last.
 func readAddresses(r io.Reader) (addrs []netip.Addr, err error) {
 	for n := range maxAddresses + 1 {
 		more, err := readInt(r, "mark of an address")
@@ -173,8 +173,8 @@ func readAddresses(r io.Reader) (addrs []netip.Addr, err error) {
 }
 
 // readAddress reads one struct addrinfo: flags, family, socket type and protocol, each big-endian,
-// then a sockaddr and the canonical name, each behind its length. It is invalid, without an error,
-// if it is of no family that is known.
+// then a sockaddr and the canonical name, each after its length. It is invalid, without an error,
+// if its family is unknown.
 func readAddress(r io.Reader) (addr netip.Addr, err error) {
 	var fields [4]uint32
 	for i, name := range []string{"flags", "family", "socket type", "protocol"} {
@@ -212,7 +212,7 @@ func readInt(r io.Reader, what string) (uint32, error) {
 	return binary.BigEndian.Uint32(b[:]), nil
 }
 
-// readField reads a big-endian length and so many bytes.
+// readField reads a big-endian length and that many bytes.
 func readField(r io.Reader, what string, most uint32) ([]byte, error) {
 	n, err := readInt(r, "length of "+what)
 	if err != nil {

@@ -33,7 +33,8 @@ func TestGetaddrinfo(t *testing.T) {
 // little-endian processor, which all of Android's are.
 const spelled = "222\x00" +
 	"\x00\x00\x00\x01" + // one more
-	"\x00\x00\x00\x00" + "\x00\x00\x00\x02" + "\x00\x00\x00\x01" + "\x00\x00\x00\x06" + // flags, AF_INET, SOCK_STREAM, TCP
+	// flags, AF_INET, SOCK_STREAM, TCP
+	"\x00\x00\x00\x00" + "\x00\x00\x00\x02" + "\x00\x00\x00\x01" + "\x00\x00\x00\x06" +
 	"\x00\x00\x00\x10" + "\x02\x00\x00\x00\xc0\x00\x02\x07\x00\x00\x00\x00\x00\x00\x00\x00" + // sockaddr_in
 	"\x00\x00\x00\x07" + "camera\x00" + // canonical name
 	"\x00\x00\x00\x01" +
@@ -100,12 +101,14 @@ func TestHostileAnswers(t *testing.T) {
 		"words without end": {"501 " + strings.Repeat("x", 1<<20), `it answers "501 xxx`},
 		"result in words":   {"222 ", `it answers "222 "`},
 		"nothing of it":     {"HTTP/1.1 400 Bad Request\r\n", `it answers "HTTP/1.1 400`},
-		"of Android 5":      {"222\x00\x00\x00\x00\x20" + strings.Repeat("\x00", 32), "address 1 begins with 32, not 1"},
-		"second mark":       {entry(2, sockaddr, "") + "\xff\xff\xff\xff", "address 2 begins with 4294967295"},
-		"sockaddr too long": {entry(2, make([]byte, resolve.MaxSockaddr+1), ""), "sockaddr of 129 bytes, more than 128"},
-		"endless sockaddr":  {entry(2, nil, "")[:24] + "\xff\xff\xff\xff", "sockaddr of 4294967295 bytes"},
-		"short sockaddr":    {entry(2, sockaddr[:15], ""), "a sockaddr of 15 bytes is too short for family 2"},
-		"short sockaddr 6":  {entry(10, sockaddr, ""), "a sockaddr of 16 bytes is too short for family 10"},
+		"of Android 5": {"222\x00\x00\x00\x00\x20" + strings.Repeat("\x00", 32),
+			"address 1 begins with 32, not 1"},
+		"second mark": {entry(2, sockaddr, "") + "\xff\xff\xff\xff", "address 2 begins with 4294967295"},
+		"sockaddr too long": {entry(2, make([]byte, resolve.MaxSockaddr+1), ""),
+			"sockaddr of 129 bytes, more than 128"},
+		"endless sockaddr": {entry(2, nil, "")[:24] + "\xff\xff\xff\xff", "sockaddr of 4294967295 bytes"},
+		"short sockaddr":   {entry(2, sockaddr[:15], ""), "a sockaddr of 15 bytes is too short for family 2"},
+		"short sockaddr 6": {entry(10, sockaddr, ""), "a sockaddr of 16 bytes is too short for family 10"},
 		"name too long": {
 			entry(2, sockaddr, strings.Repeat("n", resolve.MaxCanonical+1)),
 			"canonical name of 1026 bytes, more than 1025",
@@ -122,8 +125,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswer: what is read can be written and read again, an error goes with nothing, and no
-// more is read than the bounds allow.
+// FuzzReadAnswer: what is read can be written and read again, an error comes without addresses, and
+// no more is read than the bounds allow.
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte(spelled))
 	f.Add(resolvetest.Failed(resolvetest.Again))

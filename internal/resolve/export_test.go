@@ -1,12 +1,12 @@
 package resolve
 
-// What is behind a Resolver, for tests of bytes and of single steps.
+// The parts of a Resolver, for tests of bytes and of single steps.
 var (
 	Getaddrinfo = getaddrinfo
 	ReadAnswer  = readAnswer
 )
 
-// Failure is what Android's resolver says of a lookup that failed.
+// Failure is a lookup failure that Android's resolver reports.
 type Failure = failure
 
 // Lookup looks up without package net in between.

@@ -1,15 +1,15 @@
 // Package resolve looks up names where package net cannot. Android has no /etc/resolv.conf, and a
-// program without cgo does not reach the C library, which knows better: net then asks for a DNS
+// program without cgo does not reach the C library, which has a resolver: net then asks a DNS
 // server at 127.0.0.1, where there is none.
 //
 // A lookup asks, in this order:
 //
-//  1. Android's resolver, over its Unix socket (dnsproxyd.go), as every app's C library does. What it
-//     says stands, also that there is no such name: it knows the networks, VPN and private DNS of
+//  1. Android's resolver, over its Unix socket (dnsproxyd.go), as every app's C library does. Its
+//     answer is final, also that there is no such name: it knows the networks, VPN and private DNS of
 //     the phone.
 //  2. If it cannot be asked: the DNS servers of Termux's resolv.conf.
 //
-// A DNS server that the user names is asked instead of all that, on every system.
+// A DNS server that the user names replaces all of that, on every system.
 package resolve
 
 import (
@@ -25,7 +25,7 @@ import (
 	"strings"
 )
 
-// System is what a machine has to look up names with. Tests make one up.
+// System is what a machine has for looking up names. Tests use one of their own.
 type System struct {
 	// GOOS is the system that the program was built for.
 	GOOS string
@@ -33,7 +33,7 @@ type System struct {
 	Cgo bool
 	// Properties is a path that every Android has, and nothing else.
 	Properties string
-	// Socket is that of Android's resolver.
+	// Socket is the socket of Android's resolver.
 	Socket string
 	// ResolvConf is what package net reads on Linux.
 	ResolvConf string
@@ -47,7 +47,7 @@ type System struct {
 func Local(prefix string) System {
 	return System{
 		GOOS: runtime.GOOS, Cgo: cgo, Prefix: prefix,
-		// The property service keeps its values there since Android 5, for every process to read.
+		// The property service stores its values there since Android 5, readable by every process.
 		Properties: "/dev/__properties__",
 		Socket:     "/dev/socket/dnsproxyd",
 		ResolvConf: "/etc/resolv.conf",
@@ -63,8 +63,8 @@ func (s System) Android() bool {
 	return s.GOOS == "linux" && err == nil
 }
 
-// Resolver is what names are to be looked up with: server alone, if it is valid, else what Android
-// has. It is nil where package net copes.
+// Resolver is the resolver to look up names with: server alone, if it is valid, otherwise what
+// Android has. It is nil if package net finds one itself.
 func (s System) Resolver(server netip.AddrPort) *net.Resolver {
 	switch {
 	case server.IsValid():
@@ -92,8 +92,9 @@ func (s System) needed() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Message is the text of an error. Where the resolver for server was in use, a failed lookup in it
-// names that server, or none: package net names one of resolv.conf, or 127.0.0.1, which nobody asked.
+// Message is the text of an error. If the resolver for server was in use, a failed lookup in it
+// names that server, or none: package net names one of resolv.conf, or 127.0.0.1, which was not
+// asked.
 func (s System) Message(err error, server netip.AddrPort) string {
 	text := err.Error()
 	var failed *net.DNSError

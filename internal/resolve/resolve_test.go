@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// phone is a system that has what Android has: a resolver that knows hosts, if there are any.
+// phone is a system like Android's: with a resolver that knows hosts, if there are any.
 func phone(t *testing.T, answer func(command string, conn net.Conn)) resolve.System {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func dns(t *testing.T, hosts map[string]string) netip.AddrPort {
 	return server
 }
 
-// garbage is a resolver of an Android that speaks otherwise.
+// garbage is an Android resolver with another protocol.
 func garbage(_ string, conn net.Conn) { _, _ = io.WriteString(conn, "500 Command not recognized\x00") }
 
 func lookup(t *testing.T, s resolve.System, network, host string) ([]string, error) {
@@ -122,7 +122,7 @@ func TestAndroid(t *testing.T) {
 	require.ErrorContains(t, err, "server misbehaving", "other questions than for addresses have no answer, and end")
 }
 
-// Many addresses fit what stands for a DNS message, the name being as long as any.
+// Many addresses fit the substitute for a DNS message, even with the longest name.
 func TestManyAddresses(t *testing.T) {
 	host := strings.Repeat(strings.Repeat("n", 60)+".", 4) + "test"
 	var many []string
@@ -134,8 +134,8 @@ func TestManyAddresses(t *testing.T) {
 	assert.ElementsMatch(t, many, addrs)
 }
 
-// What Android's resolver says stands: other servers are not asked for what it does not find, or
-// cannot find now.
+// The answer of Android's resolver is final: other servers are not asked for what it does not find,
+// or cannot find now.
 func TestAnswersOfAndroidStand(t *testing.T) {
 	servers := map[string]netip.AddrPort{"8.8.8.8:53": dns(t, map[string]string{"camera.test": "192.0.2.66"})}
 	for says, answer := range map[string][]byte{
@@ -152,7 +152,7 @@ func TestAnswersOfAndroidStand(t *testing.T) {
 	}
 }
 
-// Where Android's resolver cannot be asked, or does not answer as it should, Termux's servers are.
+// If Android's resolver cannot be asked, or answers wrongly, Termux's servers are asked.
 func TestTermux(t *testing.T) {
 	known := dns(t, map[string]string{"camera.test": "192.0.2.7"})
 	endless := func(_ string, conn net.Conn) {
@@ -165,11 +165,12 @@ func TestTermux(t *testing.T) {
 		text   string
 		asked  []string
 	}{
-		"no socket":         {nil, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"other language":    {garbage, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"closed at once":    {func(string, net.Conn) {}, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"endless":           {endless, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"the first is gone": {nil, "nameserver 192.0.2.53\nnameserver 8.8.8.8\n", []string{"192.0.2.53:53", "8.8.8.8:53"}},
+		"no socket":      {nil, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"other language": {garbage, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"closed at once": {func(string, net.Conn) {}, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"endless":        {endless, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"the first is gone": {nil, "nameserver 192.0.2.53\nnameserver 8.8.8.8\n",
+			[]string{"192.0.2.53:53", "8.8.8.8:53"}},
 		"what a line may be": {
 			nil, "# nameserver 192.0.2.1\n;\noptions x\nnameserver\nnameserver a.b\n nameserver\t8.8.8.8 # mine",
 			[]string{"8.8.8.8:53"},
@@ -195,7 +196,7 @@ func TestTermux(t *testing.T) {
 	}
 }
 
-// The error of a lookup that nobody answers has all who were tried, and why each was in vain.
+// The error of a lookup without answer lists all that were tried, and why each failed.
 func TestNobodyAnswers(t *testing.T) {
 	denied := phone(t, nil)
 	l, err := net.Listen("unix", denied.Socket)
@@ -214,14 +215,19 @@ func TestNobodyAnswers(t *testing.T) {
 		system resolve.System
 		says   []string
 	}{
-		"nothing":        {phone(t, nil), []string{"dnsproxyd: connect: no such file", "usr/etc/resolv.conf: no such file"}},
-		"nobody listens": {denied, []string{"dnsproxyd: connect: connection refused", "usr/etc/resolv.conf: no such file"}},
-		"no servers":     {noLines, []string{`dnsproxyd): it answers "500 Command`, "resolv.conf: no line nameserver ADDRESS"}},
+		"nothing": {phone(t, nil),
+			[]string{"dnsproxyd: connect: no such file", "usr/etc/resolv.conf: no such file"}},
+		"nobody listens": {denied, []string{"dnsproxyd: connect: connection refused",
+			"usr/etc/resolv.conf: no such file"}},
+		"no servers": {noLines, []string{`dnsproxyd): it answers "500 Command`,
+			"resolv.conf: no line nameserver ADDRESS"}},
 		"no way": {unreachable, []string{
-			"dnsproxyd: connect: no such file", "192.0.2.53:53 (", "resolv.conf): no way to 192.0.2.53:53", "; 192.0.2.54:53 (",
+			"dnsproxyd: connect: no such file", "192.0.2.53:53 (", "resolv.conf): no way to 192.0.2.53:53",
+			"; 192.0.2.54:53 (",
 		}},
-		"not Termux": {bare, []string{"dnsproxyd: connect: no such file", "no $PREFIX/etc/resolv.conf: PREFIX is not set"}},
-		"a folder":   {folder, []string{"usr/etc/resolv.conf: read", "is a directory"}},
+		"not Termux": {bare, []string{"dnsproxyd: connect: no such file",
+			"no $PREFIX/etc/resolv.conf: PREFIX is not set"}},
+		"a folder": {folder, []string{"usr/etc/resolv.conf: read", "is a directory"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := lookup(t, tc.system, "ip", "camera.test")
@@ -237,12 +243,12 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A resolver that says nothing is waited for as long as there is time, and then it is the error.
+// The lookup waits for a silent resolver as long as there is time; then it is the error.
 func TestAndroidIsSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := phone(t, func(_ string, conn net.Conn) {
 		cancel()
-		_, _ = conn.Read(make([]byte, 1)) // until it is given up
+		_, _ = conn.Read(make([]byte, 1)) // until it is abandoned
 	})
 	_, err := resolve.Lookup(s, ctx, "ip4", "camera.test")
 	require.ErrorIs(t, err, context.Canceled)
@@ -250,7 +256,7 @@ func TestAndroidIsSilent(t *testing.T) {
 	assert.NotContains(t, err.Error(), "resolv.conf", "there was no time left to ask others")
 }
 
-// A server that was named is asked alone, on whatever system.
+// A named server is asked alone, on every system.
 func TestServerIsNamed(t *testing.T) {
 	server := dns(t, map[string]string{"camera.test": "192.0.2.7"})
 	android := phone(t, resolvetest.Hosts(map[string][]string{
@@ -278,7 +284,7 @@ func TestMessage(t *testing.T) {
 	assert.Equal(t, other.Error(), s.Message(other, netip.AddrPort{}))
 }
 
-// Package net is left alone wherever it finds a resolver.
+// Package net is left unchanged wherever it finds a resolver.
 func TestWhereNetCopes(t *testing.T) {
 	android := phone(t, nil)
 	change := func(f func(*resolve.System)) resolve.System {
@@ -292,15 +298,21 @@ func TestWhereNetCopes(t *testing.T) {
 		system          resolve.System
 		android, needed bool
 	}{
-		"android":                     {android, true, true},
-		"android with cgo":            {change(func(s *resolve.System) { s.Cgo = true }), true, false},
-		"android with a resolv.conf":  {change(func(s *resolve.System) { s.ResolvConf = file }), true, true},
-		"linux on a phone":            {change(func(s *resolve.System) { s.GOOS = "linux" }), true, true},
-		"linux in proot":              {change(func(s *resolve.System) { s.GOOS, s.ResolvConf = "linux", file }), true, false},
-		"linux":                       {change(func(s *resolve.System) { s.GOOS, s.Properties = "linux", "/none" }), false, false},
-		"windows":                     {change(func(s *resolve.System) { s.GOOS = "windows" }), false, false},
-		"nothing is known":            {resolve.System{}, false, false},
-		"linux without a resolv.conf": {change(func(s *resolve.System) { s.GOOS, s.Properties = "linux", "" }), false, false},
+		"android":                    {android, true, true},
+		"android with cgo":           {change(func(s *resolve.System) { s.Cgo = true }), true, false},
+		"android with a resolv.conf": {change(func(s *resolve.System) { s.ResolvConf = file }), true, true},
+		"linux on a phone":           {change(func(s *resolve.System) { s.GOOS = "linux" }), true, true},
+		"linux in proot": {change(func(s *resolve.System) {
+			s.GOOS, s.ResolvConf = "linux", file
+		}), true, false},
+		"linux": {change(func(s *resolve.System) {
+			s.GOOS, s.Properties = "linux", "/none"
+		}), false, false},
+		"windows":          {change(func(s *resolve.System) { s.GOOS = "windows" }), false, false},
+		"nothing is known": {resolve.System{}, false, false},
+		"linux without a resolv.conf": {change(func(s *resolve.System) {
+			s.GOOS, s.Properties = "linux", ""
+		}), false, false},
 	} {
 		assert.Equal(t, tc.android, tc.system.Android(), name)
 		assert.Equal(t, tc.needed, tc.system.Resolver(netip.AddrPort{}) != nil, name)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// maxServers is how many name servers of a resolv.conf count, as everywhere (resolv.conf(5)).
+// maxServers is the number of name servers of a resolv.conf that count, as everywhere
+// (resolv.conf(5)).
 const maxServers = 3
 
 // servers reads the name servers of Termux's resolv.conf, each time anew: a phone changes networks.
@@ -45,8 +46,8 @@ func (s System) servers() ([]string, error) {
 	return list, nil
 }
 
-// askServer asks one DNS server. left is how many may still be asked, this one among them: they
-// share the time that ctx leaves.
+// askServer asks one DNS server. left is how many may still be asked, including this one: they
+// share the remaining time of ctx.
 func (s System) askServer(ctx context.Context, left int, server, network, host string) ([]netip.Addr, error) {
 	if end, ok := ctx.Deadline(); ok {
 		var stop context.CancelFunc

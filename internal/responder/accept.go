@@ -112,7 +112,7 @@ type servedStream struct {
 	coder   streamer.Coder
 	opened  Opened
 	headers unchanging.Blocks // unchanging headers of the session, once it is joined
-	entry   *sequenceEntry            // the stream's place in the session's sequence; nil: it has none
+	entry   *sequenceEntry    // the stream's place in the session's sequence; nil: it has none
 	left    func()            // leaves the sequence
 }
 

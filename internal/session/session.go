@@ -38,12 +38,12 @@ type Session struct {
 
 	mu     sync.Mutex
 	agreed negotiate.Agreed
-	link   *sessionStream         // the current stream; nil: there never was one
-	before []*sessionStream       // earlier streams that may not have ended yet
-	again  chan struct{} // closed when an attempt to open a new stream is over; nil: no attempt runs
-	plain  bool          // plain SOAP from now on
-	fresh  bool          // no call has asked for a stream yet
-	asking bool          // a call is asking for a stream
+	link   *sessionStream   // the current stream; nil: there never was one
+	before []*sessionStream // earlier streams that may not have ended yet
+	again  chan struct{}    // closed when an attempt to open a new stream is over; nil: no attempt runs
+	plain  bool             // plain SOAP from now on
+	fresh  bool             // no call has asked for a stream yet
+	asking bool             // a call is asking for a stream
 	// unanswered counts calls that asked for a stream and had no answer, since the last stream.
 	unanswered    int
 	joining       bool // the stream that the answer named is being opened

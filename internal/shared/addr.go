@@ -8,13 +8,16 @@ import (
 	"testing"
 )
 
-// Ports below those that systems give to connections and to listeners on port 0: nothing but a listener that asks for one takes it.
+// Ports below those that systems give to connections and to listeners on port 0: only a listener
+// that asks for one gets it.
 const firstPort, lastPort = 10_000, 30_000
 
-var given sync.Map // ports this process gave away
+var given sync.Map // ports that this process has handed out
 
-// Addr gives a TCP address on loopback where nobody listens, and which nobody else takes: for a server that ends and is started again there, or for none at all. A port that was given to a
-// listener and closed is no such: the next connection of anybody may have it, even one to that very port.
+// Addr returns a TCP address on loopback where nobody listens, and which nobody else takes: for a
+// server that ends and is restarted there, or for none at all. A port that was given to a listener
+// and closed is not suitable: the next connection of any process may get it, even one to that very
+// port.
 func Addr(tb testing.TB) string {
 	tb.Helper()
 	for range 100 {

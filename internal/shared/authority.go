@@ -23,13 +23,15 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes one that only those trust who are told to.
+// NewAuthority creates one that is trusted only where a test configures it.
 func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{tb: tb}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
 	}
 	var der []byte
 	a.key, der = a.sign(template, nil)
@@ -57,14 +59,16 @@ func (a *Authority) sign(template, parent *x509.Certificate) (*ecdsa.PrivateKey,
 	return key, der
 }
 
-// Issue signs a certificate for servers and clients of these hosts, names or IP addresses, that ends
-// after so long; below 0 it has expired.
+// Issue signs a certificate for servers and clients of these hosts, names or IP addresses, that is
+// valid for d; below 0 it has expired.
 func (a *Authority) Issue(d time.Duration, hosts ...string) tls.Certificate {
 	a.tb.Helper()
 	end := time.Now().Add(d)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "test"}, NotBefore: end.Add(-24 * time.Hour), NotAfter: end,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: end.Add(-24 * time.Hour), NotAfter: end,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
@@ -84,14 +88,14 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// WriteFile writes the authority's certificate as a PEM file, and gives its path.
+// WriteFile writes the authority's certificate as a PEM file, and returns its path.
 func (a *Authority) WriteFile(dir, name string) string {
 	a.tb.Helper()
 	return WritePEM(a.tb, filepath.Join(dir, name), "CERTIFICATE", a.cert.Raw)
 }
 
-// WriteCertificate writes a certificate and its key as PEM files NAME.pem and NAME.key, and gives their
-// paths.
+// WriteCertificate writes a certificate and its key as PEM files NAME.pem and NAME.key, and returns
+// their paths.
 func WriteCertificate(tb testing.TB, dir, name string, c tls.Certificate) (cert, key string) {
 	tb.Helper()
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Program is the path of another program that a test needs. Where it is missing the test is skipped by its name, and fails with HHFR_CI=1, which has all of them.
+// Program returns the path of another program that a test needs. If it is missing the test is
+// skipped with its name; with HHFR_CI=1, where all are installed, it fails.
 func Program(tb testing.TB, name string) string {
 	tb.Helper()
 	path, err := exec.LookPath(name)

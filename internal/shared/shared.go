@@ -1,4 +1,5 @@
-// Package shared finds the optional folder of real inputs (corpus, workloads, verified vectors) that tests run over when it is there, and what else tests of several packages need.
+// Package shared finds the optional folder of real inputs (corpus, workloads, verified vectors)
+// that tests use if it is there, and has helpers for tests of several packages.
 package shared
 
 import (
@@ -10,8 +11,8 @@ import (
 	"testing"
 )
 
-// Dir gives the path of a folder below the shared one: the one HHFR_SHARED names, else `shared` beside the checkout. Where there is none the test is skipped,
-// and fails if HHFR_CI is 1.
+// Dir returns the path of a folder below the shared one: the one HHFR_SHARED names, otherwise
+// `shared` beside the checkout. If there is none the test is skipped; it fails if HHFR_CI is 1.
 func Dir(tb testing.TB, below ...string) string {
 	tb.Helper()
 	dir := filepath.Join(append([]string{top(tb)}, below...)...)
@@ -31,7 +32,7 @@ func top(tb testing.TB) string {
 	return filepath.Join(root(tb), "..", "shared")
 }
 
-// Has tells whether the folder is there, for seeds of fuzz targets that do without.
+// Has reports whether the folder is there, for seeds of fuzz targets that can run without it.
 func Has(tb testing.TB) bool {
 	tb.Helper()
 	_, err := os.Stat(top(tb))
@@ -56,13 +57,14 @@ func root(tb testing.TB) string {
 	}
 }
 
-// Testdata gives the path of a folder below the checkout's testdata.
+// Testdata returns the path of a folder below the checkout's testdata.
 func Testdata(tb testing.TB, below ...string) string {
 	tb.Helper()
 	return filepath.Join(append([]string{root(tb), "testdata"}, below...)...)
 }
 
-// Messages gives the paths of all messages of the corpus: every file but schemas and service descriptions, sorted.
+// Messages returns the paths of all messages of the corpus: every file except schemas and service
+// descriptions, sorted.
 func Messages(tb testing.TB) []string {
 	tb.Helper()
 	return Files(tb, Dir(tb, "corpus", "messages"), func(path string) bool {
@@ -70,7 +72,8 @@ func Messages(tb testing.TB) []string {
 	})
 }
 
-// Envelopes gives the messages of testdata/soap, with corpus also those of the corpus if it is there.
+// Envelopes returns the messages of testdata/soap, with corpus also those of the corpus if it is
+// there.
 func Envelopes(tb testing.TB, corpus bool) (list [][]byte) {
 	tb.Helper()
 	paths := Files(tb, Testdata(tb, "soap"), func(path string) bool { return filepath.Ext(path) == ".xml" })
@@ -83,7 +86,8 @@ func Envelopes(tb testing.TB, corpus bool) (list [][]byte) {
 	return list
 }
 
-// Files gives the paths of the files below dir that keep takes (nil: all), sorted. Finding none fails the test.
+// Files returns the paths of the files below dir that keep accepts (nil: all), sorted. Finding none
+// fails the test.
 func Files(tb testing.TB, dir string, keep func(path string) bool) (paths []string) {
 	tb.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -102,7 +106,7 @@ func Files(tb testing.TB, dir string, keep func(path string) bool) (paths []stri
 	return paths
 }
 
-// Read gives a file's octets.
+// Read returns a file's bytes.
 func Read(tb testing.TB, path string) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(path)

@@ -11,15 +11,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// linger is how long a connection that is closed in order is still read from, so that its last
-// bytes are not lost to a reset.
+// linger is how long an orderly closed connection is still read, so that its last bytes are not
+// lost to a reset.
 const linger = time.Second
 
-// step is what an end must take within its time, in bytes.
+// step is the number of bytes that a peer must accept within Stall.
 const step = 64 << 10
 
-// StallWriter writes to a connection whose other end may be slow, but not stand still: one that
-// takes longer than Stall for 64 KiB has its connection reset.
+// StallWriter writes to a connection whose peer may be slow, but not stand still: if it takes longer
+// than Stall for 64 KiB, the connection is reset.
 type StallWriter struct {
 	Conn  net.Conn
 	Stall time.Duration
@@ -27,7 +27,7 @@ type StallWriter struct {
 	Log   *slog.Logger
 }
 
-// Write writes in pieces, each of which has its time.
+// Write writes in steps, each of which has its deadline.
 func (w StallWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		piece := b[:min(len(b), step)]
@@ -45,7 +45,7 @@ func (w StallWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// CloseWrite ends this end's direction of a connection, or all of it where that is not possible.
+// CloseWrite ends the outgoing direction of a connection, or all of it if that is not possible.
 func CloseWrite(conn net.Conn) error {
 	if err := netconn.CloseWrite(conn); !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -53,8 +53,8 @@ func CloseWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Finish ends a connection in order: what was written arrives, and what the other end still sends
-// is read for a moment, so that it is no reset that tells it. The waiting ends with ctx.
+// Finish ends a connection in order: what was written arrives. What the peer still sends is read
+// for a moment, so that the peer sees no reset. The waiting ends with ctx.
 func Finish(ctx context.Context, in *Source) {
 	if CloseWrite(in.Conn) == nil {
 		ctx, cancel := context.WithCancel(ctx)
@@ -65,5 +65,5 @@ func Finish(ctx context.Context, in *Source) {
 	_ = in.Conn.Close()
 }
 
-// Reset ends a connection so that the peer does not take it for an end in order.
+// Reset ends a connection so that the peer does not take it for an orderly end.
 func Reset(conn net.Conn) { _ = netconn.Abort(conn) }

@@ -1,5 +1,5 @@
-// Package sock is what forwarders do with connections beside reading and writing them: waits that can be given
-// up, writes that must get on, ends in order, and ends that nobody takes for such.
+// Package sock has what forwarders need beside reading and writing connections: waits that can be
+// canceled, writes with a minimum rate, orderly ends, and ends that nobody takes for such.
 package sock
 
 import (
@@ -13,38 +13,38 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Source is what comes in on a connection: a buffer that the goroutine fills that waits, and whose waits
-// can be given up. One goroutine at a time uses it.
+// Source is the input of a connection: a buffer that is filled by the waiting goroutine, whose
+// waits can be canceled. One goroutine at a time uses it.
 type Source struct {
 	Conn  net.Conn
 	clock clock.Clock
 	buf   []byte
-	at    int  // bytes of buf that are taken
-	full  bool // the last read had as much as there was space for
+	at    int  // number of bytes of buf that are taken
+	full  bool // the last read filled its space
 	err   error
 
 	mu      sync.Mutex
-	reads   uint64 // the number of the read under way, or of the last
+	reads   uint64 // number of the read in progress, or of the last
 	reading bool
-	cut     bool // the read under way was interrupted
+	cut     bool // the read in progress was interrupted
 }
 
-// NewSource is what comes in on a connection; c bounds its waits.
+// NewSource is the input of a connection; c bounds its waits.
 func NewSource(conn net.Conn, c clock.Clock) *Source { return &Source{Conn: conn, clock: c} }
 
 const (
-	// MinRead is how much space a read has at least, and MaxSpace what a connection keeps of its buffer,
+	// MinRead is the minimum space of a read, and MaxSpace what a connection retains of its buffer,
 	// in bytes.
 	MinRead  = 16 << 10
 	MaxSpace = 64 << 10
 )
 
-// ErrPaused says that nothing came for as long as was waited.
+// ErrPaused says that nothing arrived within the wait.
 var ErrPaused = errors.New("nothing came in time")
 
-// Wait gives what is there, once that is more than have bytes; the slice is good until the next wait or
-// Take. With the end of the connection, also with less, err is not nil: [io.EOF] for the end in order.
-// d > 0: ErrPaused after so long; d < 0: at once.
+// Wait returns what is there, once that is more than have bytes; the slice is valid until the next
+// wait or Take. At the end of the connection, also with fewer bytes, err is not nil: [io.EOF] for
+// an orderly end. d > 0: ErrPaused after that time; d < 0: at once.
 func (s *Source) Wait(ctx context.Context, have int, d time.Duration) ([]byte, error) {
 	for len(s.Peek()) <= have {
 		switch {
@@ -62,7 +62,7 @@ func (s *Source) Wait(ctx context.Context, have int, d time.Duration) ([]byte, e
 	return s.Peek(), nil
 }
 
-// fill reads once. Its error is why it did not; that of the connection is kept.
+// fill reads once. Its error is why it did not; the error of the connection is retained.
 func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	s.space()
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// interrupt ends a read, if that is the one under way.
+// interrupt ends a read, if that is the one in progress.
 func (s *Source) interrupt(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Source) interrupt(number uint64) {
 	}
 }
 
-// space makes some to read into: more where more came than there was space for.
+// space makes space for a read: more if the last read filled its space.
 func (s *Source) space() {
 	if len(s.buf) == 0 && cap(s.buf) >= MinRead && (!s.full || cap(s.buf) >= MaxSpace) {
 		return
@@ -124,10 +124,10 @@ func (s *Source) space() {
 	s.at = 0
 }
 
-// Peek gives what is there, without waiting.
+// Peek returns what is there, without waiting.
 func (s *Source) Peek() []byte { return s.buf[s.at:len(s.buf):len(s.buf)] }
 
-// Drained reports whether all that was read is taken, and nothing more seems to be there.
+// Drained reports whether everything that was read is taken, and nothing more seems to be there.
 func (s *Source) Drained() bool { return s.at == len(s.buf) && !s.full }
 
 // Take takes n bytes from the front.
@@ -138,11 +138,11 @@ func (s *Source) Take(n int) {
 	full := s.full
 	s.at, s.buf, s.full = 0, s.buf[:0], full
 	if cap(s.buf) > MaxSpace {
-		s.buf = nil // one long message must not keep its space for the life of the connection
+		s.buf = nil // one long message must not occupy its space for the life of the connection
 	}
 }
 
-// Drain reads and drops what comes, until the connection ends, or ctx.
+// Drain reads and drops input, until the connection ends, or ctx.
 func (s *Source) Drain(ctx context.Context) {
 	for err := error(nil); err == nil; {
 		s.Take(len(s.Peek()))

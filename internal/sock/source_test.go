@@ -17,8 +17,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// TestWaitsAreGivenUp: a wait ends by its time, or with its context, at any moment, loses nothing, and the
-// next one is as if it had not been.
+// TestWaitsAreGivenUp: a wait ends by its time, or with its context, at any moment, loses nothing,
+// and does not affect the next one.
 func TestWaitsAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -53,7 +53,8 @@ func TestWaitsAreGivenUp(t *testing.T) {
 	})
 }
 
-// TestSpaceFollowsWhatComes: what is held grows with what nobody takes, and nothing of it is mixed up.
+// TestSpaceFollowsWhatComes: the buffer grows with what is not taken, and nothing of it is mixed
+// up.
 func TestSpaceFollowsWhatComes(t *testing.T) {
 	here, there := net.Pipe()
 	all := strings.Repeat("0123456789abcde\n", 20_000)

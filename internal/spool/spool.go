@@ -1,5 +1,5 @@
-// Package spool keeps bodies of messages, however long they are: what is short in memory, and of what is long, or too much together,
-// all but the beginning in one file that nobody else sees.
+// Package spool stores bodies of messages of any length: short ones in memory. Of long ones, or of
+// too many together, all but the beginning is in one private file.
 package spool
 
 import (
@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// Kept is how many bytes of a body are at hand in one piece.
+	// Kept is the number of bytes of a body that are available in one slice.
 	Kept = 1 << 20
-	// budget is how many bytes all bodies together may have in memory.
+	// budget is the maximum number of bytes of all bodies in memory.
 	budget = 8 << 20
 )
 
-// Spool is where bodies are. Not safe for concurrent use.
+// Spool stores bodies. Not safe for concurrent use.
 type Spool struct {
-	// Short has bodies lose what is behind the first Kept bytes: it is only counted.
+	// Short makes bodies drop everything after the first Kept bytes: it is only counted.
 	Short bool
 
 	memory int64 // in use by bodies
 	file   *os.File
-	end    int64 // of what the file has
+	end    int64 // end of the file
 	stored int   // extents in the file that are in use
 }
 
-// extent is a piece of the file.
+// extent is a part of the file.
 type extent struct{ at, length int64 }
 
-// Spooled is one body. The zero value is none; [Spool.Body] makes them.
+// Spooled is one body. The zero value is invalid; [Spool.Body] creates them.
 type Spooled struct {
 	spool   *Spool
-	memory  []byte // the end of what was written, that is not in the file
+	memory  []byte // the end of what was written that is not in the file
 	extents []extent
 	size    int64
 	err     error
@@ -50,7 +50,7 @@ func (s *Spool) Close() error {
 	}
 	err := errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 	s.file = nil
-	if errors.Is(err, os.ErrNotExist) { // it was removed at once, where that goes
+	if errors.Is(err, os.ErrNotExist) { // it was removed at once, if the system allows that
 		return nil
 	}
 	return err
@@ -86,7 +86,7 @@ func (b *Spooled) Write(p []byte) (int, error) {
 	return n, b.err
 }
 
-// store puts bytes into the file.
+// store writes bytes to the file.
 func (b *Spooled) store(p []byte) error {
 	s := b.spool
 	if s.file == nil {
@@ -94,7 +94,7 @@ func (b *Spooled) store(p []byte) error {
 		if err != nil {
 			return fmt.Errorf("a file for long messages: %w", err)
 		}
-		_ = os.Remove(f.Name()) // not everywhere while it is open
+		_ = os.Remove(f.Name()) // not possible on every system while it is open
 		s.file = f
 	}
 	if s.stored == 0 {
@@ -117,7 +117,7 @@ func (b *Spooled) store(p []byte) error {
 	return nil
 }
 
-// Free gives back what the body takes; it is empty then.
+// Free releases the body's memory; it is empty then.
 func (b *Spooled) Free() {
 	if b == nil || b.spool == nil {
 		return
@@ -128,7 +128,7 @@ func (b *Spooled) Free() {
 	*b = Spooled{spool: s}
 }
 
-// Start gives the first bytes of a body, up to Kept, which are all of it if it has no more.
+// Start returns the first bytes of a body, up to Kept, which are all of it if it has no more.
 func (b *Spooled) Start() ([]byte, error) {
 	if b == nil || b.err != nil || len(b.extents) == 0 {
 		if b == nil {
@@ -145,7 +145,7 @@ func (b *Spooled) Start() ([]byte, error) {
 	return start, err
 }
 
-// Reader reads a body from its first byte on. Of a [Spool.Short] one it reads what is left.
+// Reader reads a body from its first byte on. For a [Spool.Short] it reads what is left.
 func (b *Spooled) Reader() io.Reader {
 	if b == nil {
 		return bytes.NewReader(nil)

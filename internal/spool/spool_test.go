@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// Bodies that are written at the same time, long and short, come back as they were written, also in the room of others before.
+// Bodies that are written at the same time, long and short, come back as they were written, also in
+// the space of earlier ones.
 func TestBodiesComeBack(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var s spool.Spool
@@ -48,7 +49,7 @@ func TestBodiesComeBack(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Where only the beginning is of use, the rest is counted.
+// If only the beginning is needed, the rest is counted.
 func TestShortBodies(t *testing.T) {
 	s := spool.Spool{Short: true}
 	b := s.Body()
@@ -66,7 +67,7 @@ func TestShortBodies(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A disk that takes nothing is told.
+// A full disk is reported.
 func TestNoRoom(t *testing.T) {
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		t.Setenv(name, "/nonexistent")

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/transcode"
 )
 
-// cancelling is a file that cancels what writes it, when the first message is written.
+// cancelling is a file that cancels its writer when the first message is written.
 type cancelling struct {
 	bytes.Buffer
 	cancel func()
@@ -27,7 +27,7 @@ func (c *cancelling) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// An end in the middle of a message waits for nobody.
+// An interrupt in the middle of a message takes effect at once.
 func TestInterruptedInAMessage(t *testing.T) {
 	why := errors.New("interrupted")
 	var messages iter.Seq2[transcode.Packable, error] = func(yield func(transcode.Packable, error) bool) {
@@ -38,7 +38,9 @@ func TestInterruptedInAMessage(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			began := time.Now()
-			_, err := transcode.Pack(ctx, &cancelling{cancel: func() { cancel(why) }}, messages, transcode.Config{}, nil)
+			_, err := transcode.Pack(ctx, &cancelling{cancel: func() {
+				cancel(why)
+			}}, messages, transcode.Config{}, nil)
 			assert.Error(t, err)
 			assert.Zero(t, time.Since(began))
 		})

@@ -1,4 +1,5 @@
-// Package transcode turns messages into another representation and back: [Pack] writes them as one hhfr stream into a file, which package capture reads again.
+// Package transcode turns messages into another representation and back: [Pack] writes them as one
+// hhfr stream into a file, which package capture reads again.
 package transcode
 
 import (
@@ -28,32 +29,35 @@ type Packable struct {
 	Body []byte
 }
 
-// Config says how [Pack] works. The zero value works.
+// Config configures [Pack]. The zero value works.
 type Config struct {
-	// Store keeps the shapes, which the stream then only refers to: whoever reads it needs the store. nil: the shapes are in the stream.
+	// Store receives the shapes, to which the stream then only refers: its readers need the store.
+	// nil: the shapes are in the stream.
 	Store ctxstore.Store
 	// SyncBytes is as in wire.EncoderConfig.
 	SyncBytes int64
-	// Without are stages that the stream does without, as in binary.Options.
+	// Without are stages that are left out of the stream, as in binary.Options.
 	Without uint64
-	// Measure makes Pack count what other ways would take, and times.
+	// Measure makes Pack measure other compressions, and times.
 	Measure bool
 }
 
-// Figures are what one message, or all together, took: octets, but for times, in nanoseconds, and counts. Gzip and Zstd are of each message alone.
+// Figures are the measurements of one message, or of all together: bytes, except for times in
+// nanoseconds, and counts. Gzip and Zstd are of each message alone.
 type Figures struct {
-	Name       string `json:"name,omitempty"` // the file, or - for stdin
-	Raw        int64  `json:"raw_octets"`     // the message as it is
-	Gzip       int64  `json:"gzip_octets"`    // with gzip, each message alone
-	Zstd       int64  `json:"zstd_octets"`    // with zstd, each message alone
-	Shape      int64  `json:"shape_octets"`   // shapes announced for it
-	Content    int64  `json:"content_octets"` // content
-	Frames     int64  `json:"frame_octets"`   // all frames, content included
-	Split      int64  `json:"split_ns"`       // message to content
-	Join       int64  `json:"join_ns"`        // content to message
-	Learned    int64  `json:"shapes_learned"` // new shapes
-	Widened    int64  `json:"shapes_widened"` // shapes made wider
-	Exceptions int64  `json:"exceptions"`     // values that travelled as text, since their type does not give back their text
+	Name    string `json:"name,omitempty"` // the file, or - for stdin
+	Raw     int64  `json:"raw_octets"`     // the message itself
+	Gzip    int64  `json:"gzip_octets"`    // with gzip, each message alone
+	Zstd    int64  `json:"zstd_octets"`    // with zstd, each message alone
+	Shape   int64  `json:"shape_octets"`   // shapes announced for it
+	Content int64  `json:"content_octets"` // content
+	Frames  int64  `json:"frame_octets"`   // all frames, content included
+	Split   int64  `json:"split_ns"`       // message to content
+	Join    int64  `json:"join_ns"`        // content to message
+	Learned int64  `json:"shapes_learned"` // new shapes
+	Widened int64  `json:"shapes_widened"` // shapes made wider
+	// values that traveled as text, since their type does not reproduce their text
+	Exceptions int64 `json:"exceptions"`
 }
 
 func (f *Figures) add(o Figures) {
@@ -62,11 +66,15 @@ func (f *Figures) add(o Figures) {
 	f.Learned, f.Widened, f.Exceptions = f.Learned+o.Learned, f.Widened+o.Widened, f.Exceptions+o.Exceptions
 }
 
-// ErrDifferent says that a message did not come back as it was packed; it is a fault of this program.
+// ErrDifferent says that a message did not come back as it was packed; it is a fault of this
+// program.
 var ErrDifferent = errors.New("a message did not come back as it was packed")
 
-// Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is joined again and compared before the next is taken. each, if given, hears of every message; total is the sum.
-func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Packable, error], cfg Config, each func(Figures) error) (total Figures, err error) {
+// Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is
+// joined again and compared before the next is read. each, if given, is called with every message;
+// total is the sum.
+func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Packable, error], cfg Config,
+	each func(Figures) error) (total Figures, err error) {
 	p, err := open(w, cfg)
 	if err != nil {
 		return total, err
@@ -80,7 +88,7 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Packable, error],
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			_ = p.close() // it would say the same
+			_ = p.close() // it would return the same error
 			return total, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		total.add(f)
@@ -93,11 +101,11 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Packable, error],
 	return total, p.close()
 }
 
-// filePacker is a direction of a stream, which goes to a file and through a decoder.
+// filePacker is a direction of a stream that goes to a file and through a decoder.
 type filePacker struct {
 	out    io.Writer
-	stores []ctxstore.Store // made here
-	coder  *binary.Coder    // of the end that sends
+	stores []ctxstore.Store // created here
+	coder  *binary.Coder    // of the sending side
 	enc    *wire.Encoder
 	dec    *wire.Decoder
 	last   uint64 // exchange
@@ -117,8 +125,10 @@ func open(w io.Writer, cfg Config) (*filePacker, error) {
 	p := &filePacker{out: w}
 	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil, Without: cfg.Without})
 	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{})
-	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(), Limits: frame.Limits{
-		MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, Window: frame.MinWindow}}
+	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(),
+		Limits: frame.Limits{
+			MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
+			Window: frame.MinWindow}}
 	for _, random := range [][]byte{hello.Session[:], hello.Word[:]} {
 		if _, err := rand.Read(random); err != nil {
 			return nil, err
@@ -132,12 +142,13 @@ func open(w io.Writer, cfg Config) (*filePacker, error) {
 	if _, err := w.Write(octets); err != nil {
 		return nil, err
 	}
-	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: p.coder, Refer: cfg.Store != nil,
+	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: p.coder,
+		Refer:  cfg.Store != nil,
 		Limits: hello.Limits, SyncBytes: cfg.SyncBytes, SyncInterval: -1}, len(octets), time.Time{})
 	return p, nil
 }
 
-// split cuts a message into the parts at hand, and tells how long that took.
+// split cuts a message into parts, and returns how long that took.
 func (p *filePacker) split(body []byte) (took time.Duration, err error) {
 	p.parts = p.parts[:0]
 	began, away := time.Now(), time.Duration(0)
@@ -177,14 +188,15 @@ func (p *filePacker) message(m Packable, measure bool) (Figures, error) {
 	}
 	f.Join = int64(got.took)
 	after := p.coder.Counts()
-	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened, after.Exceptions-before.Exceptions
+	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened,
+		after.Exceptions-before.Exceptions
 	if measure {
 		f.Gzip, f.Zstd, err = alone(m.Body)
 	}
 	return f, err
 }
 
-// encode makes frames of a part; a file has no use for the time of day.
+// encode makes frames of a part; a file needs no time of day.
 func (p *filePacker) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
 	if shape := p.enc.Announce(part.Program, time.Time{}); shape != nil {
 		for !p.enc.Piece(shape, time.Time{}) {
@@ -194,7 +206,7 @@ func (p *filePacker) encode(out *wire.Outgoing, part *wire.Part, last bool) erro
 	return p.enc.Data(out, new(wire.Part), part, last, time.Time{})
 }
 
-// write writes the frames that were encoded, and has them decoded.
+// write writes the encoded frames, and decodes them.
 func (p *filePacker) write(f *Figures, got *join) error {
 	for _, w := range p.enc.Written() {
 		switch w.Kind {
@@ -226,9 +238,9 @@ func (p *filePacker) write(f *Figures, got *join) error {
 	return nil
 }
 
-// join compares what is joined with what is wanted.
+// join compares the joined message with the expected one.
 type join struct {
-	want   []byte // still
+	want   []byte // not joined yet
 	joiner program.Joiner
 	joined []byte
 	whole  bool

@@ -41,7 +41,8 @@ func requirePacked(t *testing.T, messages [][]byte, cfg transcode.Config, store 
 	})
 	require.NoError(t, err)
 	require.Equal(t, len(messages), n)
-	r, err := capture.DecodeStreams(t.Context(), []capture.Input{{Name: "F.hhfr", Octets: bytes.NewReader(file.Bytes())}}, capture.DecodeConfig{Store: store})
+	r, err := capture.DecodeStreams(t.Context(),
+		[]capture.Input{{Name: "F.hhfr", Octets: bytes.NewReader(file.Bytes())}}, capture.DecodeConfig{Store: store})
 	require.NoError(t, err)
 	require.Len(t, r.Messages, len(messages))
 	assert.False(t, r.Partial())
@@ -54,7 +55,9 @@ func requirePacked(t *testing.T, messages [][]byte, cfg transcode.Config, store 
 
 func own(t *testing.T) (messages [][]byte) {
 	for range 2 {
-		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool {
+			return filepath.Ext(p) == ".xml"
+		}) {
 			messages = append(messages, shared.Read(t, path))
 		}
 	}

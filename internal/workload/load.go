@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Load reads the messages (*.xml) of a folder in the order of their names. A folder without any is an error: a goal
-// measured on nothing would always be met.
+// Load reads the messages (*.xml) of a folder in the order of their names. A folder without any is
+// an error: a goal measured on nothing would always be met.
 func Load(dir string) ([][]byte, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.xml"))
 	if err != nil {

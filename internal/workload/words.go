@@ -7,7 +7,8 @@ import (
 
 const sentenceLen = 24
 
-// words are the 2000 fixed words of 2 to 4 syllables; always the same, whatever the seed of the messages.
+// words are the 2000 fixed words of 2 to 4 syllables; always the same, whatever the seed of the
+// messages.
 var words = sync.OnceValue(func() []string {
 	const consonants, vowels = "bcdfghklmnprstvw", "aeiou"
 	rnd := generator(2000)

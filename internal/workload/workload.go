@@ -1,7 +1,9 @@
-// Package workload makes the messages that hhfr is measured on: seeded, so that anyone can measure again what the
-// documents claim. The kinds are those of docs/benchmarks.md: W1 strings, W2 numbers, W3 records, W4 a payload, W5 headers.
+// Package workload makes the messages with which hhfr is measured: seeded, so that anyone can
+// measure again what the documents claim. The kinds are those of docs/benchmarks.md: W1 strings, W2
+// numbers, W3 records, W4 a payload, W5 headers.
 //
-// A sequence gives the same messages every time it is ranged over, and each yielded slice belongs to the caller.
+// A sequence yields the same messages every time it is ranged over, and each yielded slice belongs
+// to the caller.
 package workload
 
 import (
@@ -17,11 +19,13 @@ import (
 const (
 	envelopeOpen = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
 		`<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"` +
-		` xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body>`
+		` xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">` +
+		`<soapenv:Body>`
 	envelopeClose = `</soapenv:Body></soapenv:Envelope>`
 )
 
-// Strings yields W1 without end: messages of n strings of 24 characters, invented words out of 2000 fixed ones.
+// Strings yields W1 without end: messages of n strings of 24 characters, invented words out of 2000
+// fixed ones.
 func Strings(seed uint64, n int) iter.Seq[[]byte] {
 	return sequence(seed, "echoStringArray", n, func(r *rand.Rand, b []byte) []byte {
 		b = append(b, "<item>"...)
@@ -30,7 +34,8 @@ func Strings(seed uint64, n int) iter.Seq[[]byte] {
 	})
 }
 
-// Floats yields W2 without end: messages of n float32, each normal × 10^k with k uniform in 0..3, as its shortest text.
+// Floats yields W2 without end: messages of n float32, each normal × 10^k with k uniform in 0..3,
+// as its shortest text.
 func Floats(seed uint64, n int) iter.Seq[[]byte] {
 	return sequence(seed, "echoFloatArray", n, func(r *rand.Rand, b []byte) []byte {
 		b = append(b, "<item>"...)
@@ -40,8 +45,8 @@ func Floats(seed uint64, n int) iter.Seq[[]byte] {
 	})
 }
 
-// Records yields W3 without end: messages of n records of a constant string, an int that varies in its last five
-// digits, and a random boolean.
+// Records yields W3 without end: messages of n records of a constant string, an int that varies in
+// its last five digits, and a random boolean.
 func Records(seed uint64, n int) iter.Seq[[]byte] {
 	return sequence(seed, "echoStructArray", n, func(r *rand.Rand, b []byte) []byte {
 		b = append(b, "<item><s>this is a string</s><i>"...)
@@ -52,7 +57,8 @@ func Records(seed uint64, n int) iter.Seq[[]byte] {
 	})
 }
 
-// Blob is W4: one message that carries n random octets as base64. It takes 4/3 n octets of memory and a little more.
+// Blob is W4: one message that carries n random bytes as base64. It takes 4/3 n bytes of memory and
+// a little more.
 func Blob(seed uint64, n int) []byte {
 	raw := make([]byte, n)
 	rnd := generator(seed)
@@ -69,9 +75,10 @@ func Blob(seed uint64, n int) []byte {
 	return append(b, `</input></ns1:echoBase64>`+envelopeClose...)
 }
 
-// Mixed gives the first so many messages of each kind but payloads.
+// Mixed returns the first messages of each kind except payloads.
 func Mixed(each int) (list [][]byte) {
-	for _, kind := range []iter.Seq[[]byte]{Floats(1, 100), Records(2, 20), Records(3, 200), Strings(4, 8), Headers(5)} {
+	for _, kind := range []iter.Seq[[]byte]{Floats(1, 100), Records(2, 20), Records(3, 200), Strings(4, 8),
+		Headers(5)} {
 		n := 0
 		for m := range kind {
 			list = append(list, m)
@@ -83,8 +90,9 @@ func Mixed(each int) (list [][]byte) {
 	return list
 }
 
-// Headers yields W5 without end: a small trade report under WS-Addressing, WS-RM and WS-Security headers, in which
-// identifiers, times, digest and nonce change from message to message and the numbers count.
+// Headers yields W5 without end: a small trade report under WS-Addressing, WS-RM and WS-Security
+// headers, in which identifiers, times, digest and nonce change from message to message and the
+// numbers count.
 func Headers(seed uint64) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		rnd := generator(seed)
@@ -106,12 +114,14 @@ func Headers(seed uint64) iter.Seq[[]byte] {
 
 const headersText = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
 	`<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"` +
-	` xmlns:wsa="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:wsrm="http://schemas.xmlsoap.org/ws/2005/02/rm"` +
+	` xmlns:wsa="http://schemas.xmlsoap.org/ws/2004/08/addressing" ` +
+	`xmlns:wsrm="http://schemas.xmlsoap.org/ws/2005/02/rm"` +
 	` xmlns:wsse="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"` +
 	` xmlns:wsu="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"><soapenv:Header>` +
 	`<wsa:To soapenv:mustUnderstand="1">http://services.example.org:8080/axis/services/StockQuote</wsa:To>` +
 	`<wsa:Action>http://services.example.org/StockQuote/reportTrade</wsa:Action>` +
-	`<wsa:ReplyTo><wsa:Address>http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous</wsa:Address></wsa:ReplyTo>` +
+	`<wsa:ReplyTo><wsa:Address>http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous</wsa:Address>` +
+	`</wsa:ReplyTo>` +
 	`<wsa:MessageID>urn:uuid:%s</wsa:MessageID><wsa:RelatesTo>urn:uuid:%s</wsa:RelatesTo>` +
 	`<wsrm:Sequence soapenv:mustUnderstand="1"><wsrm:Identifier>urn:uuid:%s</wsrm:Identifier>` +
 	`<wsrm:MessageNumber>%d</wsrm:MessageNumber></wsrm:Sequence><wsse:Security soapenv:mustUnderstand="1">` +

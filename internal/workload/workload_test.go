@@ -19,7 +19,7 @@ import (
 
 var kinds = []struct {
 	folder string
-	size   int // mean octets of a message, from the table the goals come from
+	size   int // mean bytes of a message, from the table of the goals
 	slack  float64
 	make   func(seed uint64) iter.Seq[[]byte]
 }{
@@ -68,7 +68,7 @@ func TestBlobIsBase64(t *testing.T) {
 	}
 }
 
-// The folder's messages and ours are the same text once the values are taken out.
+// The folder's messages and ours are the same text after the values are removed.
 func TestMessagesAreThoseOfTheFolder(t *testing.T) {
 	root := shared.Dir(t, "workloads")
 	for _, k := range kinds {

@@ -1,5 +1,5 @@
-// Package xmlns holds the namespace names hhfr knows, each once, with the document it is taken from. A name in XML is a
-// namespace and a local part; a prefix never says what an element is.
+// Package xmlns has the namespace names that hhfr knows, each once, with its source document. A
+// name in XML is a namespace and a local part; a prefix never says what an element is.
 package xmlns
 
 // XML itself.
@@ -10,7 +10,8 @@ const (
 	XMLNS = "http://www.w3.org/2000/xmlns/"
 	// XSD is the namespace of schema documents and built-in types (XML Schema part 1, section 2.6).
 	XSD = "http://www.w3.org/2001/XMLSchema"
-	// XSI has type, nil, schemaLocation and noNamespaceSchemaLocation (XML Schema part 1, section 2.6).
+	// XSI has type, nil, schemaLocation and noNamespaceSchemaLocation (XML Schema part 1, section
+	// 2.6).
 	XSI = "http://www.w3.org/2001/XMLSchema-instance"
 )
 
@@ -18,26 +19,31 @@ const (
 const (
 	// SOAP11 is the envelope of SOAP 1.1 (W3C note of 8 May 2000, section 4).
 	SOAP11 = "http://schemas.xmlsoap.org/soap/envelope/"
-	// SOAP11Encoding is the encoding of SOAP 1.1 (section 5 of the same), with arrayType, Array, offset, position.
+	// SOAP11Encoding is the encoding of SOAP 1.1 (section 5 of the same), with arrayType, Array,
+	// offset, position.
 	SOAP11Encoding = "http://schemas.xmlsoap.org/soap/encoding/"
 	// SOAP12 is the envelope of SOAP 1.2 (part 1, section 5).
 	SOAP12 = "http://www.w3.org/2003/05/soap-envelope"
-	// SOAP12Encoding is the encoding of SOAP 1.2 (part 2, section 3), with arraySize, itemType, id, ref.
+	// SOAP12Encoding is the encoding of SOAP 1.2 (part 2, section 3), with arraySize, itemType, id,
+	// ref.
 	SOAP12Encoding = "http://www.w3.org/2003/05/soap-encoding"
-	// SOAPJMS names headers and properties of SOAP over Java Message Service 1.0 (W3C, 2012), and its WSDL transport.
+	// SOAPJMS names headers and properties of SOAP over Java Message Service 1.0 (W3C, 2012), and
+	// its WSDL transport.
 	SOAPJMS = "http://www.w3.org/2010/soapjms/"
 	// SOAPJMS2008 is the same in the drafts of 2008, still met in the field.
 	SOAPJMS2008 = "http://www.w3.org/2008/07/soap/bindings/JMS/"
 )
 
-// WSDL 1.1 and its bindings (W3C note of 15 March 2001, section 1.2; SOAP 1.2 binding: member submission of 5 April 2006).
+// WSDL 1.1 and its bindings (W3C note of 15 March 2001, section 1.2; SOAP 1.2 binding: member
+// submission of 5 April 2006).
 const (
 	WSDL       = "http://schemas.xmlsoap.org/wsdl/"
 	WSDLSOAP11 = "http://schemas.xmlsoap.org/wsdl/soap/"
 	WSDLSOAP12 = "http://schemas.xmlsoap.org/wsdl/soap12/"
 	WSDLHTTP   = "http://schemas.xmlsoap.org/wsdl/http/"
 	WSDLMIME   = "http://schemas.xmlsoap.org/wsdl/mime/"
-	// TransportHTTP is no namespace but the value of soap:binding's transport for HTTP (WSDL 1.1, section 3.3).
+	// TransportHTTP is no namespace but the value of soap:binding's transport for HTTP (WSDL 1.1,
+	// section 3.3).
 	TransportHTTP = "http://schemas.xmlsoap.org/soap/http"
 )
 
@@ -49,7 +55,8 @@ const (
 	WSA200408 = "http://schemas.xmlsoap.org/ws/2004/08/addressing"
 	// WSA200403 is the draft of March 2004, still deployed.
 	WSA200403 = "http://schemas.xmlsoap.org/ws/2004/03/addressing"
-	// WSAMetadata has Addressing, AnonymousResponses, NonAnonymousResponses (WS-Addressing 1.0 Metadata, 2007).
+	// WSAMetadata has Addressing, AnonymousResponses, NonAnonymousResponses (WS-Addressing 1.0
+	// Metadata, 2007).
 	WSAMetadata = "http://www.w3.org/2007/05/addressing/metadata"
 )
 
@@ -86,7 +93,8 @@ const (
 const (
 	// XOP has Include (XML-binary Optimized Packaging, W3C, 25 January 2005).
 	XOP = "http://www.w3.org/2004/08/xop/include"
-	// XMIME has contentType and expectedContentTypes (Describing Media Content of Binary Data in XML, W3C, 2005).
+	// XMIME has contentType and expectedContentTypes (Describing Media Content of Binary Data in
+	// XML, W3C, 2005).
 	XMIME = "http://www.w3.org/2005/05/xmlmime"
 	// MTOMPolicy has OptimizedMimeSerialization (MTOM Policy Assertion, September 2004).
 	MTOMPolicy = "http://schemas.xmlsoap.org/ws/2004/09/policy/optimizedmimeserialization"

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A namespace name that stands twice, or with white space, is a slip that no compiler sees.
+// A duplicate namespace name, or one with white space, is a mistake that no compiler detects.
 func TestEveryNameStandsOnceAndIsAnAbsoluteURI(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "xmlns.go", nil, 0)
 	require.NoError(t, err)

@@ -7,9 +7,10 @@ import (
 	"iter"
 )
 
-// Documents cuts a sequence of XML documents, one behind the other, into single ones, each as soon as it is complete. White space between two documents belongs to neither; comments and
-// instructions before a root element belong to the document that follows. From where the input is no XML on, it is one document, to its end. A document of more than limit octets is
-// an error.
+// Documents cuts a sequence of XML documents, one after the other, into single ones, each as soon
+// as it is complete. White space between two documents belongs to neither; comments and
+// instructions before a root element belong to the document that follows. If the input stops being
+// XML, the rest is one document. A document of more than limit bytes is an error.
 func Documents(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		d := documents{from: r, limit: limit}
@@ -26,10 +27,10 @@ type documents struct {
 	from  io.Reader
 	limit int
 	buf   []byte // begins with the document
-	ended bool   // nothing more to read
+	ended bool   // end of the input
 }
 
-// next gives the next document, or io.EOF behind the last.
+// next returns the next document, or io.EOF after the last.
 func (d *documents) next() ([]byte, error) {
 	at, depth := 0, 0
 	tk := New(nil)
@@ -76,7 +77,7 @@ func (d *documents) next() ([]byte, error) {
 	}
 }
 
-// read reads more; documents that were given out keep their octets.
+// read reads more; documents that were returned keep their bytes.
 func (d *documents) read() error {
 	const chunk = 32 << 10
 	have := len(d.buf)

@@ -1,6 +1,7 @@
-// Package xmltext cuts XML into tokens that together are exactly its octets, and knows line and column of each. It checks the syntax
-// of tags and nothing else: no nesting, no names, no entities (XML 1.0, section 2). It reads any encoding in which markup is
-// ASCII. A [Tokenizer] is not safe for concurrent use.
+// Package xmltext cuts XML into tokens that together are exactly its bytes, with the line and
+// column of each. It checks the syntax of tags and nothing else: no nesting, no names, no entities
+// (XML 1.0, section 2). It reads any encoding in which markup is ASCII. A [Tokenizer] is not safe
+// for concurrent use.
 package xmltext
 
 import (
@@ -23,8 +24,9 @@ const (
 	Doctype                 // <!DOCTYPE … >, internal subset included
 )
 
-// Token is one token: src[From:To]. For tags, src[NameFrom:NameTo] is the name as written, prefix included, and TagEnd is where what closes the
-// tag begins: the white space, if any, before `>` or `/>`.
+// Token is one token: src[From:To]. For tags, src[NameFrom:NameTo] is the name as written, prefix
+// included, and TagEnd is the offset of the end of the tag: the white space, if any, before `>` or
+// `/>`.
 type Token struct {
 	Kind             Kind
 	From, To         int
@@ -32,13 +34,13 @@ type Token struct {
 	TagEnd           int
 }
 
-// Attr is one attribute of a start or empty tag: src[From:To] is white space, name, `=`, quotes and value; src[ValueFrom:ValueTo] the
-// value as written, between its quotes.
+// Attr is one attribute of a start or empty tag: src[From:To] is white space, name, `=`, quotes and
+// value; src[ValueFrom:ValueTo] the value as written, between its quotes.
 type Attr struct {
 	From, NameFrom, NameTo, ValueFrom, ValueTo, To int
 }
 
-// Code tells kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
@@ -48,7 +50,8 @@ const (
 	Malformed
 )
 
-// Error says what is wrong, and where. At is an offset in octets; Line and Column count from 1, columns in octets.
+// Error says what is wrong, and where. At is an offset in bytes; Line and Column count from 1,
+// columns in bytes.
 type Error struct {
 	Code         Code
 	At           int
@@ -63,13 +66,13 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Position gives line and column of an offset, both from 1, columns in octets.
+// Position returns line and column of an offset, both from 1, columns in bytes.
 func Position(src []byte, at int) (line, column int) {
 	before := src[:min(at, len(src))]
 	return bytes.Count(before, []byte{'\n'}) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// Tokenizer gives the tokens of one document, first to last.
+// Tokenizer returns the tokens of one document, first to last.
 type Tokenizer struct {
 	src   []byte
 	at    int
@@ -82,10 +85,12 @@ func New(src []byte) *Tokenizer { return &Tokenizer{src: src} }
 // Reset makes the tokenizer read src from its start.
 func (t *Tokenizer) Reset(src []byte) { t.src, t.at, t.attrs = src, 0, t.attrs[:0] }
 
-// Attrs are the attributes of the token that [Tokenizer.Next] gave last; valid until the next call.
+// Attrs are the attributes of the token that [Tokenizer.Next] returned last; valid until the next
+// call.
 func (t *Tokenizer) Attrs() []Attr { return t.attrs }
 
-// Next gives the next token, [io.EOF] at the end of the input, or an [Error]. After an error it gives the same error again.
+// Next returns the next token, [io.EOF] at the end of the input, or an [Error]. After an error it
+// returns the same error again.
 func (t *Tokenizer) Next() (Token, error) {
 	t.attrs = t.attrs[:0]
 	if t.at >= len(t.src) {
@@ -152,7 +157,7 @@ func (t *Tokenizer) declaration(rest []byte) (Token, error) {
 	return Token{}, t.fail(Malformed, t.at, "<! begins no comment, CDATA section or DOCTYPE")
 }
 
-// doctype passes over a document type declaration: quotes and comments hide brackets.
+// doctype skips a document type declaration: quotes and comments hide brackets.
 func (t *Tokenizer) doctype() (Token, error) {
 	depth := 0
 	for i := t.at + 2; i < len(t.src); i++ {
@@ -183,13 +188,14 @@ func (t *Tokenizer) doctype() (Token, error) {
 	return Token{}, t.fail(Truncated, t.at, "DOCTYPE without its end >")
 }
 
-// IsSpace tells white space as XML knows it.
+// IsSpace reports whether c is white space in XML.
 func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// nameEnds are the octets that end a name inside a tag.
-var nameEnds = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, '>': true, '/': true, '=': true, '<': true, '"': true, '\'': true}
+// nameEnds are the bytes that end a name inside a tag.
+var nameEnds = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, '>': true, '/': true, '=': true, '<': true,
+	'"': true, '\'': true}
 
-// IsNameEnd tells the octets that end a name inside a tag.
+// IsNameEnd reports whether c ends a name inside a tag.
 func IsNameEnd(c byte) bool { return nameEnds[c] }
 
 func (t *Tokenizer) name(i int) (end int, err error) {

@@ -23,10 +23,12 @@ var documents = []struct{ in, want string }{
 	{"plain", "text plain|"},
 	{"<a/>", "empty <a/>|"},
 	{"<?xml version='1.0'?>\n<a b = \"1\"  c='<'/>", "error 2:16 < inside an attribute value"},
-	{"<?xml version='1.0'?>\n<p:a b = \"1\"\n c='&lt;' >x</p:a >", "pi <?xml version='1.0'?>|text \n|start <p:a b = \"1\"\n c='&lt;' >|text x|end </p:a >|"},
+	{"<?xml version='1.0'?>\n<p:a b = \"1\"\n c='&lt;' >x</p:a >",
+		"pi <?xml version='1.0'?>|text \n|start <p:a b = \"1\"\n c='&lt;' >|text x|end </p:a >|"},
 	{"<a><!-- <b> --><![CDATA[<c>]]]></a>", "start <a>|comment <!-- <b> -->|cdata <![CDATA[<c>]]]>|end </a>|"},
 	{"<![CDATA[<c>]]]]><d/>", "cdata <![CDATA[<c>]]]]>|empty <d/>|"},
-	{"<!DOCTYPE a [<!ENTITY x \">\"><!-- ]> -->]><a/>", "doctype <!DOCTYPE a [<!ENTITY x \">\"><!-- ]> -->]>|empty <a/>|"},
+	{"<!DOCTYPE a [<!ENTITY x \">\"><!-- ]> -->]><a/>",
+		"doctype <!DOCTYPE a [<!ENTITY x \">\"><!-- ]> -->]>|empty <a/>|"},
 	{"<a b=1>", "error 1:6 attribute value without quotes"},
 	{"<a b>", "error 1:5 attribute without ="},
 	{"<a b='1'c='2'>", "error 1:9 no white space before an attribute"},
@@ -34,7 +36,8 @@ var documents = []struct{ in, want string }{
 	{"< a>", "error 1:2 a name is missing"},
 	{"<!ELEMENT a>", "error 1:1 <! begins no comment, CDATA section or DOCTYPE"},
 	{"<a/ >", "error 1:3 / inside a tag"},
-	{"<a b='", "error truncated"}, {"<a", "error truncated"}, {"<", "error truncated"}, {"<!-", "error truncated"}, {"<![CDATA[x", "error truncated"}, {"<? x", "error truncated"},
+	{"<a b='", "error truncated"}, {"<a", "error truncated"}, {"<", "error truncated"}, {"<!-", "error truncated"},
+	{"<![CDATA[x", "error truncated"}, {"<? x", "error truncated"},
 }
 
 // trace writes the tokens of a document as one line.
@@ -84,7 +87,8 @@ func TestAttributes(t *testing.T) {
 	assert.Equal(t, " />", string(src[tok.TagEnd:tok.To]))
 	var got []string
 	for _, a := range tk.Attrs() {
-		got = append(got, string(src[a.From:a.To]), string(src[a.NameFrom:a.NameTo]), string(src[a.ValueFrom:a.ValueTo]))
+		got = append(got, string(src[a.From:a.To]), string(src[a.NameFrom:a.NameTo]),
+			string(src[a.ValueFrom:a.ValueTo]))
 	}
 	assert.Equal(t, []string{" b = \"1\"", "b", "1", "\n c=''", "c", ""}, got)
 }
@@ -117,7 +121,8 @@ func FuzzTokens(f *testing.F) {
 func TestDocuments(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"", ""}, {" \n", ""}, {"<a/>", "<a/>|"},
-		{"<?xml version='1.0'?>\n<a><b>1</b></a>\n\n<!-- x --><c/>\n", "<?xml version='1.0'?>\n<a><b>1</b></a>|<!-- x --><c/>|"},
+		{"<?xml version='1.0'?>\n<a><b>1</b></a>\n\n<!-- x --><c/>\n",
+			"<?xml version='1.0'?>\n<a><b>1</b></a>|<!-- x --><c/>|"},
 		{"<a></a><a><![CDATA[</a>]]></a>", "<a></a>|<a><![CDATA[</a>]]></a>|"},
 		{"<a/><a><b></a", "<a/>|<a><b></a|"},
 		{"<a/>no < xml", "<a/>|no < xml|"},

@@ -19,7 +19,7 @@ type capturedConn struct {
 	http   *httpReader // nil: it is not HTTP, or no longer
 	facts  string
 
-	upgraded bool    // HTTP ended with an upgrade to hhfr
+	upgraded bool     // HTTP ended with an upgrade to hhfr
 	service  Endpoint // service of the request that was upgraded
 
 	sequences map[sequenceKey]*sequence

@@ -72,7 +72,8 @@ func (s *sizes) add(path string) error {
 		switch {
 		case width > codeWidth:
 			s.wide++
-		case width > textWidth && strings.HasPrefix(strings.TrimSpace(line), "//") && !strings.HasPrefix(strings.TrimSpace(line), "//go:"):
+		case width > textWidth && strings.HasPrefix(strings.TrimSpace(line), "//") &&
+			!strings.HasPrefix(strings.TrimSpace(line), "//go:"):
 			s.wideDoc++
 		}
 	}

@@ -64,7 +64,8 @@ func run() error {
 	return house()
 }
 
-// count counts lines that are not blank of files without tests: those of a pattern, or all below a folder.
+// count counts lines that are not blank of files without tests: those of a pattern, or all below a
+// folder.
 func count(pattern string, counts func(line string) bool) (n int, err error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -145,8 +146,8 @@ func receiver(t ast.Expr) string {
 	return ""
 }
 
-// handOversPerCall counts, in an execution trace of calls through a pair of proxies, how often a goroutine
-// makes another one ready: what the network wakes is no hand-over.
+// handOversPerCall counts, in an execution trace of calls through a pair of proxies, how often a
+// goroutine makes another one ready: what the network wakes is no hand-over.
 func handOversPerCall() (float64, error) {
 	const calls = 2000
 	dir, err := os.MkdirTemp("", "figures")
@@ -173,7 +174,8 @@ func handOversPerCall() (float64, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := lines.Bytes()
-		ready := bytes.Contains(line, []byte(" Waiting->Runnable")) || bytes.Contains(line, []byte(" NotExist->Runnable"))
+		ready := bytes.Contains(line, []byte(" Waiting->Runnable")) ||
+			bytes.Contains(line, []byte(" NotExist->Runnable"))
 		if ready && !bytes.Contains(line, []byte(" G=-1 ")) {
 			n++
 		}

@@ -1,4 +1,5 @@
-// Package messages embeds the SOAP messages of this folder, for the tour, which must run without the checkout.
+// Package messages embeds the SOAP messages of this folder, for the tour, which must run without
+// the checkout.
 package messages
 
 import "embed"

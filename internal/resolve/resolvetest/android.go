@@ -1,6 +1,6 @@
-// Package resolvetest stands in for those whom package resolve asks: Android's resolver and DNS
-// servers. It was written from the same sources as package resolve, apart from it; neither was held
-// against a phone.
+// Package resolvetest imitates the servers that package resolve asks: Android's resolver and DNS
+// servers. It was written from the same sources as package resolve, independently; neither was
+// compared with a phone.
 package resolvetest
 
 import (
@@ -23,7 +23,7 @@ const (
 	NoData = 7
 )
 
-// Android listens at a socket as Android's resolver does, and hands each command over, without its
+// Android listens at a socket as Android's resolver does, and passes each command on, without its
 // NUL. The connection is closed when answer returns.
 func Android(socket string, answer func(command string, conn net.Conn)) (stop func(), err error) {
 	l, err := net.Listen("unix", socket)
@@ -42,7 +42,7 @@ func Android(socket string, answer func(command string, conn net.Conn)) (stop fu
 				buffer := make([]byte, commandSize)
 				n, err := conn.Read(buffer)
 				command, whole := bytes.CutSuffix(buffer[:n], []byte{0})
-				if err == nil && whole { // any other is let go in silence
+				if err == nil && whole { // any other is closed silently
 					answer(string(command), conn)
 				}
 			})
@@ -54,8 +54,8 @@ func Android(socket string, answer func(command string, conn net.Conn)) (stop fu
 	}, nil
 }
 
-// Hosts answers the command getaddrinfo from a list, as Android's resolver would: a name that is not
-// in it is a failure, as is one without an address of the family asked for.
+// Hosts answers the command getaddrinfo from a list, as Android's resolver would: a name that is
+// not in it is a failure, as is one without an address of the requested family.
 func Hosts(hosts map[string][]string) func(command string, conn net.Conn) {
 	return func(command string, conn net.Conn) {
 		words := strings.Split(command, " ")
@@ -88,7 +88,7 @@ func family(addr netip.Addr) string {
 	return "10"
 }
 
-// Found is the answer to getaddrinfo that has addresses.
+// Found is an answer to getaddrinfo with addresses.
 func Found(addrs ...string) []byte {
 	b := []byte("222\x00")
 	for _, text := range addrs {

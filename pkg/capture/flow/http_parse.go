@@ -21,9 +21,9 @@ type httpParser struct {
 	mark   Mark // the last one
 	fin    bool
 
-	lost    bool     // search for the next start line
-	resumed bool     // bytes were lost between the message before and the next one
-	looked  int      // index in buf: no head ends before it
+	lost    bool         // search for the next start line
+	resumed bool         // bytes were lost between the message before and the next one
+	looked  int          // index in buf: no head ends before it
 	begun   *HTTPMessage // message whose head is not whole, and that has its reply already
 	message *HTTPMessage
 	body    *http1.Body // body of message; nil: it has none yet
