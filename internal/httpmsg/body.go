@@ -15,6 +15,7 @@ type KeptBody struct {
 	body   io.Reader
 }
 
+// Keep prepares a body, which may be nil, to be lent to a stream.
 func Keep(body io.Reader) *KeptBody {
 	k := &KeptBody{body: body}
 	switch b := body.(type) {
@@ -112,6 +113,7 @@ func (l *lentBody) again(ctx context.Context) (io.Reader, bool) {
 	return nil, false
 }
 
+// CloseReader closes a reader that is an io.Closer.
 func CloseReader(r io.Reader) error {
 	if c, ok := r.(io.Closer); ok {
 		return c.Close()

@@ -30,11 +30,12 @@ func TrimHead(head []byte) ([]byte, error) {
 	return head, nil
 }
 
+// IsFraming reports whether a field is about one HTTP connection, or a body's framing on it.
 func IsFraming(f http1.Field) bool {
 	return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding")
 }
 
-// DefaultHead is the head that messages of a session without a head stand for.
+// DefaultHead is what a message without a head means in a session.
 type DefaultHead struct {
 	Path string
 	// wire is the head that goes with every message that has none; nil if none needs to. A query or
@@ -45,6 +46,7 @@ type DefaultHead struct {
 	Full []byte
 }
 
+// DefaultHeadOf returns the default head of a session with the service at a URL.
 func DefaultHeadOf(u *url.URL) DefaultHead {
 	im := DefaultHead{Path: negotiate.PathOf(u)}
 	im.Full = negotiate.DefaultRequestHead(im.Path)

@@ -109,7 +109,7 @@ type Config struct {
 	// Lifetime to ask for; 0: the responder chooses.
 	Lifetime time.Duration
 	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another.
-	// nil: there is none, and requests are cancelled as failed.
+	// nil: there is none, and requests are canceled as failed.
 	Handler streamer.ExchangeHandler
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
 	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see

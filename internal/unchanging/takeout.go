@@ -46,10 +46,13 @@ type Blocks struct {
 	Taken *atomic.Int64 // counts blocks taken out; nil: they are not counted
 }
 
+// Outgoing returns a writer that takes the blocks out of a body, and passes it to another writer.
+// Close writes the rest.
 func (u *Blocks) Outgoing(to io.Writer) io.WriteCloser {
 	return &taker{to: to, rule: taking{unused: slices.Clone(u.Texts), taken: u.Taken}}
 }
 
+// Incoming returns a reader of a body that puts the blocks back. Errors: Malformed.
 func (u *Blocks) Incoming(body io.ReadCloser) io.ReadCloser {
 	return &putter{from: body, rule: putting{Texts: slices.Clone(u.Texts)}}
 }
@@ -126,7 +129,7 @@ func (t *taker) write(p []byte, last bool) error {
 	return err
 }
 
-// putter reads the body from what travelled of it.
+// putter reads the body from the part of it that traveled.
 type putter struct {
 	from io.ReadCloser
 	rule putting

@@ -25,7 +25,7 @@ const (
 	Withdrawn
 	// Incomplete: fragments of it are missing.
 	Incomplete
-	// Cancelled: its sender cancelled it.
+	// Cancelled: its sender canceled it.
 	Cancelled
 	// Undecodable: whole, but its shape is missing or does not fit its content.
 	Undecodable

@@ -147,6 +147,7 @@ func (a *Answer) Fits(o *Offer) error {
 	return nil
 }
 
+// OrElse returns v, or otherwise if v is empty.
 func OrElse(v, otherwise string) string {
 	if v == "" {
 		return otherwise
@@ -154,6 +155,7 @@ func OrElse(v, otherwise string) string {
 	return v
 }
 
+// OrOnly returns list, or otherwise alone if list is empty.
 func OrOnly(list []string, otherwise string) []string {
 	if len(list) == 0 {
 		return []string{otherwise}

@@ -44,6 +44,7 @@ func checkSequence(uri string) error {
 	return nil
 }
 
+// ErrNoSequence means that an assurance needs a sequence, and none is named.
 var ErrNoSequence = errors.New("an assurance that needs a Sequence, and none")
 
 // sequence writes the URI of a sequence, and in an answer whether its state is known.

@@ -59,6 +59,7 @@ func appendFields(head []byte, fields []soap.Field) []byte {
 	return http1.AppendEnd(head)
 }
 
+// PathOf returns the escaped path of a URL; "/" if it has none.
 func PathOf(u *url.URL) string {
 	if p := u.EscapedPath(); strings.HasPrefix(p, "/") {
 		return p

@@ -82,8 +82,10 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 // Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
+// AsMalformed returns an [Error] with the code Malformed and a cause.
 func AsMalformed(err error) error { return &Error{Code: Malformed, At: -1, Err: err} }
 
+// BadConfigf returns an [Error] with the code BadConfig and a formatted cause.
 func BadConfigf(format string, args ...any) error {
 	return &Error{Code: BadConfig, At: -1, Err: fmt.Errorf(format, args...)}
 }

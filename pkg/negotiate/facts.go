@@ -64,6 +64,7 @@ type Context struct {
 
 const contextName = "Session"
 
+// Marshal writes the context document (docs/negotiation.md, section 5).
 func (c *Context) Marshal() ([]byte, error) {
 	w := documentWriter{ns: xmlns.HHFRContext}
 	w.texts("Session", c.Session.String())
@@ -106,6 +107,7 @@ func (c *Context) Marshal() ([]byte, error) {
 	return soap.BuildElement(&el)
 }
 
+// ParseContext reads a context document. Errors: Malformed.
 func ParseContext(data []byte) (*Context, error) {
 	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 16, MaxElements: 512})
 	if err != nil {

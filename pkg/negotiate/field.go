@@ -85,6 +85,7 @@ type Invitation struct {
 	Lifetime           time.Duration
 }
 
+// String returns the field of an answer.
 func (i *Invitation) String() string {
 	return fmt.Sprintf(`%s;address="%s";session="%s";token="%s";lifetime=%d;transport=%s`, FieldScheme,
 		i.Address, i.Session, hex.EncodeToString(i.Token), i.Lifetime/time.Second, i.Transport)

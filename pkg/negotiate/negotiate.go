@@ -75,6 +75,7 @@ func HasPorts(name string) bool {
 	return false
 }
 
+// RepresentationNumber returns the number of a representation in hello, by its URI-R.
 func RepresentationNumber(uri string) (number uint64, known bool) {
 	name, _ := strings.CutPrefix(uri, representationPrefix)
 	for _, r := range Representations {
@@ -134,6 +135,7 @@ func CheckRepresentations(names *[]string) error {
 	return nil
 }
 
+// KnownTransport reports whether a name is that of a transport.
 func KnownTransport(name string) bool {
 	for _, t := range Transports {
 		if t.Name == name {

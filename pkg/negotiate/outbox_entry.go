@@ -36,6 +36,7 @@ const outboxName = "Outbox"
 // StateURI returns the URI of the state of the sequence.
 func (e *Outbox) StateURI() string { return e.Sequence + ":initiator" }
 
+// Marshal writes the entry as XML.
 func (e *Outbox) Marshal() ([]byte, error) {
 	w := documentWriter{ns: xmlns.HHFRContext}
 	w.texts("Assurance", e.Assurance)
@@ -66,6 +67,7 @@ func (e *Outbox) Marshal() ([]byte, error) {
 	return soap.BuildElement(&el)
 }
 
+// ParseOutbox reads an entry. Errors: Malformed.
 func ParseOutbox(data []byte) (e Outbox, err error) {
 	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 4, MaxElements: 8 + maxInterrupted})
 	if err != nil {
