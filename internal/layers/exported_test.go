@@ -17,12 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nobody outside the module can name a type of its internal packages: none is in what other packages
-// export.
+// Nobody outside the module can name a type of its internal packages: none is in what other
+// packages export.
 func TestNoInternalTypesAreExported(t *testing.T) {
 	lookAtEveryFolder(t)
 	files := exportData(t)
-	imported := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	open := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+	imported := importer.ForCompiler(token.NewFileSet(), "gc", open)
 	looked := 0
 	for path := range files {
 		folder, own := ours(path)

@@ -1,4 +1,5 @@
-// Package layers_test holds the house plan (docs/architecture.md) against what the packages really import.
+// Package layers_test holds the house plan (docs/architecture.md) against what the packages really
+// import.
 package layers_test
 
 import (
@@ -21,7 +22,8 @@ import (
 
 const module = "github.com/hhfr/hhfr"
 
-// row is what one package may do. Its row also holds for the folders below it, unless they have one of their own.
+// row is what one package may do. Its row also holds for the folders below it, unless they have one
+// of their own.
 type row struct {
 	floor int
 	// not are packages on lower floors that it knows nothing of all the same.
@@ -32,7 +34,8 @@ type row struct {
 
 const base = -1
 
-// A package may import those of lower floors, and those under the same topmost folder of this table; nothing else of the module.
+// A package may import those of lower floors, and those under the same topmost folder of this
+// table; nothing else of the module.
 var plan = map[string]row{
 	"cmd/hhfr": {floor: 10, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 
@@ -46,11 +49,16 @@ var plan = map[string]row{
 
 	"internal/peer":  {floor: 7},
 	"internal/proxy": {floor: 7},
-	"pkg/capture":    {floor: 7, third: []string{"github.com/gopacket/gopacket"}}, // its tests take packets out of captures
+	// The tests of pkg/capture take packets out of captures.
+	"pkg/capture": {floor: 7, third: []string{"github.com/gopacket/gopacket"}},
 	// The packet layer of captures knows nothing of hhfr.
-	"pkg/capture/flow": {floor: 7, not: []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"}, third: []string{"github.com/gopacket/gopacket"}},
+	"pkg/capture/flow": {
+		floor: 7,
+		not:   []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"},
+		third: []string{"github.com/gopacket/gopacket"},
+	},
 
-	// The two ends of a session know nothing of each other.
+	// The two sides of a session know nothing of each other.
 	"internal/session":   {floor: 6, not: []string{"pkg/streamer/frame"}},
 	"internal/responder": {floor: 6, not: []string{"pkg/streamer/frame"}},
 
@@ -60,7 +68,10 @@ var plan = map[string]row{
 
 	"pkg/negotiate": {floor: 4, not: []string{"pkg/streamer/frame"}, third: []string{"github.com/google/uuid"}},
 
-	"pkg/streamer":        {floor: 3, not: []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
+	"pkg/streamer": {
+		floor: 3,
+		not:   []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"},
+	},
 	"pkg/streamer/tcp":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/tls":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/udp":    {floor: 3, not: []string{"pkg/shape"}},
@@ -88,11 +99,11 @@ var plan = map[string]row{
 	"internal/pcapng":      {floor: base, third: []string{"github.com/gopacket/gopacket"}},
 	"pkg/clock":            {floor: base},
 	"internal/resolve":     {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
-	"internal/link":        {floor: 0}, // it waits on the clock
-	"internal/accept":      {floor: 0}, // so does it
-	"internal/sock":        {floor: 0}, // and it
-	"internal/oneport":     {floor: 2}, // it knows a hello when it sees one
-	"internal/facing":      {floor: 3}, // it drives pkg/wsrm
+	"internal/link":        {floor: 0}, // waits on the clock
+	"internal/accept":      {floor: 0}, // waits on the clock
+	"internal/sock":        {floor: 0}, // waits on the clock
+	"internal/oneport":     {floor: 2}, // recognizes a hello
+	"internal/facing":      {floor: 3}, // drives pkg/wsrm
 	"internal/workload":    {floor: base},
 	"internal/shared":      {floor: base},
 	"internal/spool":       {floor: base},
@@ -103,7 +114,16 @@ var plan = map[string]row{
 }
 
 // forTests are the modules that any test may use, and no other code.
-var forTests = []string{"github.com/russellhaering/goxmldsig", "github.com/beevik/etree", "github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "go.uber.org/goleak"}
+var forTests = []string{
+	"github.com/russellhaering/goxmldsig",
+	"github.com/beevik/etree",
+	"github.com/stretchr/testify",
+	"github.com/rogpeppe/go-internal",
+	"go.uber.org/goleak",
+}
+
+// withCgo are packages of adapted modules that need cgo.
+var withCgo = []string{"github.com/gopacket/gopacket/pcap", "github.com/gopacket/gopacket/pfring"}
 
 type pkg struct {
 	ImportPath, Name                   string
@@ -123,7 +143,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// The check itself finds what it is made for.
+// The check itself finds what it should.
 func TestProblemsAreFound(t *testing.T) {
 	for _, tc := range []struct {
 		from, to string
@@ -154,7 +174,8 @@ func TestProblemsAreFound(t *testing.T) {
 		{".", "pkg/streamer/frame", false},
 		{".", "pkg/new", false},
 	} {
-		got := problems(pkg{ImportPath: path.Join(module, tc.from), Imports: []string{path.Join(module, tc.to), "strings"}})
+		imports := []string{path.Join(module, tc.to), "strings"}
+		got := problems(pkg{ImportPath: path.Join(module, tc.from), Imports: imports})
 		assert.Equal(t, tc.fine, len(got) == 0, "%s imports %s: %v", tc.from, tc.to, got)
 	}
 	for _, tc := range []struct {
@@ -194,12 +215,13 @@ func problems(p pkg) (list []string) {
 			}
 		case imported == "C", imported == "unsafe" && name != "internal/bin":
 			list = append(list, "imports "+imported)
-		case isThird(imported) && (!within(imported, mine.third) || within(imported, []string{"github.com/gopacket/gopacket/pcap", "github.com/gopacket/gopacket/pfring"})):
+		case isThird(imported) && (!within(imported, mine.third) || within(imported, withCgo)):
 			list = append(list, "imports "+imported+", which is not its to adapt")
 		}
 	}
 	for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-		if _, own := ours(imported); isThird(imported) && !own && !within(imported, mine.third) && !within(imported, forTests) {
+		_, own := ours(imported)
+		if isThird(imported) && !own && !within(imported, mine.third) && !within(imported, forTests) {
 			list = append(list, "its tests import "+imported)
 		}
 	}
@@ -229,7 +251,8 @@ func refuse(name string, mine row, imported string) string {
 	return ""
 }
 
-// find returns the row for a package: its own, or that of the nearest folder above it, but for the root.
+// find returns the row for a package: its own, or that of the nearest folder above it, but for the
+// root.
 func find(name string) (row, bool) {
 	if name == "." {
 		return plan[name], true
@@ -264,20 +287,22 @@ func isThird(imported string) bool {
 	return strings.Contains(host, ".")
 }
 
-// lookAtEveryFolder makes the sources an input of this test: go test would otherwise repeat an old result from its cache,
-// since it does not see what the go command it starts reads.
+// lookAtEveryFolder makes the sources an input of this test: go test would otherwise repeat an old
+// result from its cache, since it does not see what the go command it starts reads.
 func lookAtEveryFolder(t *testing.T) {
 	t.Helper()
 	_, err := filepath.Glob(filepath.Join("..", "..", "*.go"))
 	require.NoError(t, err)
 	for _, top := range []string{"cmd", "internal", "pkg"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", top), func(_ string, _ fs.DirEntry, err error) error { return err }))
+		look := func(_ string, _ fs.DirEntry, err error) error { return err }
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", top), look))
 	}
 }
 
 func packages(t *testing.T, system string) (list []pkg) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Name,Imports,TestImports,XTestImports", module+"/...")
+	const fields = "-json=ImportPath,Name,Imports,TestImports,XTestImports"
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", fields, module+"/...")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=arm64", "CGO_ENABLED=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -290,7 +315,7 @@ func packages(t *testing.T, system string) (list []pkg) {
 			break
 		}
 		require.NoError(t, err)
-		if p.Name != "" { // a folder on its way to its first file has none
+		if p.Name != "" { // a folder without files has none
 			list = append(list, p)
 		}
 	}
