@@ -18,6 +18,7 @@ var (
 	testsOfLaw = regexp.MustCompile(`(?m)^### Tests of law (\d+):`)
 	// listed is an item of such a list: a folder, then the names of tests, over several lines.
 	listed   = regexp.MustCompile("(?m)^- `([\\w/.]+)`:((?:.*\n)(?:  .*\n)*)")
+	inFolder = regexp.MustCompile("`((?:pkg|internal|cmd)/[\\w/]+)`,\\s+`((?:Test|Fuzz)\\w+)`")
 	testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`)
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
@@ -47,19 +48,25 @@ func TestLawsHaveTests(t *testing.T) {
 	}
 }
 
-// Every test that one of the other pages names exists.
+// Every test that a page names exists, and is in the folder that the page names before it.
 func TestNamedTestsExist(t *testing.T) {
 	have := map[string]bool{}
-	for _, names := range tests(t) {
+	folders := tests(t)
+	for _, names := range folders {
 		for name := range names {
 			have[name] = true
 		}
 	}
-	for _, page := range []string{"architecture.md", "rationale.md"} {
-		named := testName.FindAllString(docs(t, page), -1)
-		require.NotEmpty(t, named, page)
-		for _, name := range named {
-			assert.True(t, have[name], "docs/%s names %s, which does not exist", page, name)
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, path := range pages {
+		page := docs(t, filepath.Base(path))
+		for _, name := range testName.FindAllString(page, -1) {
+			assert.True(t, have[name], "%s names %s, which does not exist", path, name)
+		}
+		for _, m := range inFolder.FindAllStringSubmatch(page, -1) {
+			assert.True(t, folders[m[1]][m[2]], "%s: %s has no %s", path, m[1], m[2])
 		}
 	}
 }
