@@ -102,8 +102,6 @@ func (s *source) golang(text string) {
 
 // notYet are the files and folders whose words and widths are still being edited.
 var notYet = []string{
-	"docs/wire-format.md", "docs/benchmarks.md", "docs/negotiation.md", "docs/proxy.md", "docs/security.md",
-	"README.md",
 	"cmd/hhfr", "compare", "scripts", "testdata/soap", "docs/cli.md",
 	"pkg/capture", "pkg/clock", "pkg/codec", "pkg/ctxstore", "pkg/negotiate", "pkg/schema", "pkg/shape",
 	"pkg/soap", "pkg/streamer", "pkg/wsrm",
