@@ -1,4 +1,4 @@
-// Package layers_test holds the house plan (docs/architecture.md) against what the packages really
+// Package layers_test holds the table of packages (docs/architecture.md) against what they really
 // import.
 package layers_test
 
@@ -204,7 +204,7 @@ func problems(p pkg) (list []string) {
 	name, _ := ours(p.ImportPath)
 	mine, ok := find(name)
 	if !ok {
-		return []string{"no row in the house plan: see docs/architecture.md, then internal/layers"}
+		return []string{"no row in the plan: see docs/architecture.md, then internal/layers"}
 	}
 	for _, imported := range p.Imports {
 		inside, own := ours(imported)

@@ -160,7 +160,7 @@ func (n name) key() string {
 	return n.prefix + ":" + n.local + "{" + n.uri
 }
 
-// markup tells attributes whose values belong to markup (the closed list of docs/architecture.md).
+// markup tells attributes whose values belong to markup (the closed list of docs/security.md).
 func markup(n name) bool {
 	switch n.uri {
 	case xmlns.XSI:

@@ -1,7 +1,7 @@
 package shape
 
 // Learn makes a shape from one message. Every value is a leaf, repeated siblings are an array whose rows are widened to fit each of them (values never enter
-// a shape, but for those of a closed list that belong to markup: docs/architecture.md). A message that is no XML, has a DTD or is nested too deeply gives an [Error], code Unlearnable or
+// a shape, but for those of a closed list that belong to markup: docs/security.md). A message that is no XML, has a DTD or is nested too deeply gives an [Error], code Unlearnable or
 // TooLarge.
 func Learn(message []byte) (*Shape, error) {
 	f, err := LearnFamily(message, true)

@@ -35,7 +35,7 @@ func waits(t *testing.T, link string, ordered bool, octets int, every time.Durat
 	return all, sent
 }
 
-// What order costs and saves (docs/architecture.md): with it content is as short as memory between messages makes it; without it each message stands for itself, and says its number.
+// What order costs and saves (docs/rationale.md): with it content is as short as memory between messages makes it; without it each message stands for itself, and says its number.
 func TestWhatOrderCosts(t *testing.T) {
 	kinds := []struct {
 		name           string
