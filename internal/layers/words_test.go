@@ -28,11 +28,7 @@ var words = []word{
 	{is: phrase(`forsak(e|es|en|ing)|forsook`), use: "abandon", quoted: true},
 	{is: phrase(`fruitless(ly)?`), use: "failed attempts", quoted: true},
 	{is: phrase(`why is it not otherwise`), use: "design rationale", quoted: true},
-	{
-		is:     phrase(`octets?`),
-		use:    "byte",
-		except: []string{"docs/wire-format.md", "pkg/streamer/frame", "pkg/streamer/wire"},
-	},
+	{is: phrase(`octets?`), use: "byte", except: wireFormat},
 }
 
 // wireFormat is where standards speak of octets.
