@@ -22,10 +22,8 @@ import (
 func TestNoInternalTypesAreExported(t *testing.T) {
 	lookAtEveryFolder(t)
 	files := exportData(t)
-	imported := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser,
-		error) {
-		return os.Open(files[path])
-	})
+	open := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+	imported := importer.ForCompiler(token.NewFileSet(), "gc", open)
 	looked := 0
 	for path := range files {
 		folder, own := ours(path)

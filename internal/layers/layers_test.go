@@ -1,4 +1,4 @@
-// Package layers_test holds the house plan (docs/architecture.md) against what the packages really
+// Package layers_test holds the table of packages (docs/architecture.md) against what they really
 // import.
 package layers_test
 
@@ -50,11 +50,16 @@ var plan = map[string]row{
 	"internal/peer":   {floor: 7},
 	"internal/sender": {floor: 7},
 	"internal/proxy":  {floor: 7},
-	"pkg/capture":     {floor: 7, third: []string{"github.com/gopacket/gopacket"}}, // its tests take packets out of captures
+	// The tests of pkg/capture take packets out of captures.
+	"pkg/capture": {floor: 7, third: []string{"github.com/gopacket/gopacket"}},
 	// The packet layer of captures knows nothing of hhfr.
-	"pkg/capture/flow": {floor: 7, not: []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"}, third: []string{"github.com/gopacket/gopacket"}},
+	"pkg/capture/flow": {
+		floor: 7,
+		not:   []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"},
+		third: []string{"github.com/gopacket/gopacket"},
+	},
 
-	// The two ends of a session know nothing of each other.
+	// The two sides of a session know nothing of each other.
 	"internal/session":   {floor: 6, not: []string{"pkg/streamer/frame"}},
 	"internal/responder": {floor: 6, not: []string{"pkg/streamer/frame"}},
 
@@ -94,7 +99,9 @@ var plan = map[string]row{
 	"pkg/shape/internal/items":   {floor: 0, not: []string{"pkg/shape/learn", "pkg/shape/internal/code"}},
 	"pkg/shape/program":          {floor: 0, not: []string{"pkg/shape/learn"}},
 	"pkg/shape/columns":          {floor: 0, not: []string{"pkg/shape/learn"}},
-	"pkg/shape/transit":          {floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"}},
+	"pkg/shape/transit": {
+		floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"},
+	},
 
 	"internal/bin":         {floor: base},
 	"internal/xmltext":     {floor: base},
@@ -104,13 +111,13 @@ var plan = map[string]row{
 	"internal/pcapng":      {floor: 0, third: []string{"github.com/gopacket/gopacket"}},
 	"pkg/clock":            {floor: base},
 	"internal/resolve":     {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
-	"internal/link":        {floor: 0}, // it waits on the clock
-	"internal/accept":      {floor: 0}, // so does it
-	"internal/sock":        {floor: 0}, // and it
-	"internal/oneport":     {floor: 2}, // it knows a hello when it sees one
-	"internal/window":      {floor: 0}, // it reads packets with internal/bin
-	"internal/arq":         {floor: 1}, // over the window
-	"internal/facing":      {floor: 2}, // it drives internal/arq
+	"internal/link":        {floor: 0}, // waits on the clock
+	"internal/accept":      {floor: 0}, // waits on the clock
+	"internal/sock":        {floor: 0}, // waits on the clock
+	"internal/oneport":     {floor: 2}, // recognizes a hello
+	"internal/window":      {floor: 0}, // reads packets with internal/bin
+	"internal/arq":         {floor: 1}, // works on the window
+	"internal/facing":      {floor: 2}, // drives internal/arq
 	"internal/workload":    {floor: base},
 	"internal/shared":      {floor: base},
 	"internal/timeline":    {floor: base},
@@ -122,8 +129,16 @@ var plan = map[string]row{
 }
 
 // forTests are the modules that any test may use, and no other code.
-var forTests = []string{"github.com/russellhaering/goxmldsig", "github.com/beevik/etree", "github.com/stretchr/testify",
-	"github.com/rogpeppe/go-internal", "go.uber.org/goleak"}
+var forTests = []string{
+	"github.com/russellhaering/goxmldsig",
+	"github.com/beevik/etree",
+	"github.com/stretchr/testify",
+	"github.com/rogpeppe/go-internal",
+	"go.uber.org/goleak",
+}
+
+// withCgo are packages of adapted modules that need cgo.
+var withCgo = []string{"github.com/gopacket/gopacket/pcap", "github.com/gopacket/gopacket/pfring"}
 
 type pkg struct {
 	ImportPath, Name                   string
@@ -143,7 +158,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// The check itself finds what it is made for.
+// The check itself finds what it should.
 func TestProblemsAreFound(t *testing.T) {
 	for _, tc := range []struct {
 		from, to string
@@ -180,8 +195,8 @@ func TestProblemsAreFound(t *testing.T) {
 		{".", "pkg/streamer/frame", false},
 		{".", "pkg/new", false},
 	} {
-		got := problems(pkg{ImportPath: path.Join(module, tc.from), Imports: []string{path.Join(module, tc.to),
-			"strings"}})
+		imports := []string{path.Join(module, tc.to), "strings"}
+		got := problems(pkg{ImportPath: path.Join(module, tc.from), Imports: imports})
 		assert.Equal(t, tc.fine, len(got) == 0, "%s imports %s: %v", tc.from, tc.to, got)
 	}
 	for _, tc := range []struct {
@@ -210,7 +225,7 @@ func problems(p pkg) (list []string) {
 	name, _ := ours(p.ImportPath)
 	mine, ok := find(name)
 	if !ok {
-		return []string{"no row in the house plan: see docs/architecture.md, then internal/layers"}
+		return []string{"no row in the plan: see docs/architecture.md, then internal/layers"}
 	}
 	for _, imported := range p.Imports {
 		inside, own := ours(imported)
@@ -221,14 +236,13 @@ func problems(p pkg) (list []string) {
 			}
 		case imported == "C", imported == "unsafe" && name != "internal/bin":
 			list = append(list, "imports "+imported)
-		case isThird(imported) && (!within(imported, mine.third) || within(imported,
-			[]string{"github.com/gopacket/gopacket/pcap", "github.com/gopacket/gopacket/pfring"})):
+		case isThird(imported) && (!within(imported, mine.third) || within(imported, withCgo)):
 			list = append(list, "imports "+imported+", which is not its to adapt")
 		}
 	}
 	for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-		if _, own := ours(imported); isThird(imported) && !own && !within(imported, mine.third) && !within(imported,
-			forTests) {
+		_, own := ours(imported)
+		if isThird(imported) && !own && !within(imported, mine.third) && !within(imported, forTests) {
 			list = append(list, "its tests import "+imported)
 		}
 	}
@@ -303,17 +317,15 @@ func lookAtEveryFolder(t *testing.T) {
 	_, err := filepath.Glob(filepath.Join("..", "..", "*.go"))
 	require.NoError(t, err)
 	for _, top := range []string{"cmd", "internal", "pkg"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", top), func(_ string, _ fs.DirEntry,
-			err error) error {
-			return err
-		}))
+		look := func(_ string, _ fs.DirEntry, err error) error { return err }
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", top), look))
 	}
 }
 
 func packages(t *testing.T, system string) (list []pkg) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e",
-		"-json=ImportPath,Name,Imports,TestImports,XTestImports", module+"/...")
+	const fields = "-json=ImportPath,Name,Imports,TestImports,XTestImports"
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", fields, module+"/...")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=arm64", "CGO_ENABLED=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -326,7 +338,7 @@ func packages(t *testing.T, system string) (list []pkg) {
 			break
 		}
 		require.NoError(t, err)
-		if p.Name != "" { // a folder on its way to its first file has none
+		if p.Name != "" { // a folder without files has none
 			list = append(list, p)
 		}
 	}

@@ -140,7 +140,7 @@ func sameKey(g, h gap, a, b name) bool {
 	return a.slot != nil || a.prefix == b.prefix
 }
 
-// markup tells attributes whose values belong to markup (the closed list of docs/architecture.md).
+// markup tells attributes whose values belong to markup (the closed list of docs/security.md).
 func markup(n name) bool {
 	switch n.uri {
 	case xmlns.XSI:
