@@ -147,7 +147,7 @@ func TestFaults(t *testing.T) {
 					assert.Equal(t, tc.reason, f.Reason, name)
 				}
 			}
-			assert.Equal(t, tc.sent, readAll(t, r), "%s: all of the body is there behind Fault", name)
+			assert.Equal(t, tc.sent, readAll(t, r), "%s: all of the body is there after Fault", name)
 		}
 	}
 }

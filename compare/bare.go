@@ -5,11 +5,10 @@ import (
 	"errors"
 )
 
-// bare is the loop that speeds are held against: it knows the markup of one kind of message and
-// does the least that taking the values out needs. It compares the markup, parses the digits of
-// numbers, times and UUIDs one after the other, and copies all other values as they are. It has no
-// segments, no guards, no way back to the text of a value that is written in another way than it
-// expects.
+// bare is the loop with which speeds are compared: it knows the markup of one kind of message and
+// does the minimum for extracting the values. It compares the markup, parses the digits of numbers,
+// times and UUIDs one after the other, and copies all other values unchanged. It has no segments
+// and no guards, and cannot restore the text of a value in another form than it expects.
 type bare struct {
 	head, row, tail []piece
 
@@ -18,7 +17,7 @@ type bare struct {
 	texts   []byte
 }
 
-// piece is markup and the value behind it.
+// piece is markup and the value after it.
 type piece struct {
 	markup []byte
 	value  valueKind
@@ -29,7 +28,7 @@ type valueKind uint8
 const (
 	noValue valueKind = iota
 	numberValue
-	timeValue // a dateTime, the digits of which are taken as one number
+	timeValue // a dateTime, whose digits are read as one number
 	uuidValue
 	textValue
 )
@@ -40,14 +39,14 @@ const (
 	timeLen = len("2006-01-02T15:04:05Z")
 )
 
-// decimal is digits, and how many of them stand behind the point.
+// decimal is digits, and the number of them after the point.
 type decimal struct {
 	digits int64
 	scale  int32
 }
 
-// newBare takes markup from one message: what is no text of an element without child elements. The
-// elements named item are rows.
+// newBare takes the markup from one message: everything except the text of elements without child
+// elements. The elements named item are rows.
 func newBare(message []byte) *bare {
 	first, last := bytes.Index(message, []byte("<item>")), bytes.LastIndex(message, []byte("</item>"))
 	if first < 0 {
@@ -93,7 +92,7 @@ func kindOf(value []byte) valueKind {
 
 var errBare = errors.New("a message that the bare loop does not know")
 
-// run takes the values out of one message.
+// run extracts the values of one message.
 func (b *bare) run(m []byte) error {
 	b.numbers, b.uuids, b.texts = b.numbers[:0], b.uuids[:0], b.texts[:0]
 	rest, ok := b.take(m, b.head)
@@ -146,7 +145,7 @@ func (b *bare) take(m []byte, list []piece) ([]byte, bool) {
 	return m, true
 }
 
-// digits reads a number up to the first byte that belongs to none.
+// digits reads a number up to the first byte that is not part of it.
 func digits(m []byte) (d decimal, n int) {
 	negative := len(m) > 0 && m[0] == '-'
 	if negative {

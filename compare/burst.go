@@ -12,8 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// burst is how long a hundred messages take over UDP on a bad modem, to the time of their bytes and
-// two round trips.
+// burst is the time of a hundred messages over UDP on a bad modem, divided by the time of their
+// bytes and two round trips.
 type burst struct {
 	Link      string  `json:"link"`
 	Runs      int     `json:"runs"`
@@ -23,8 +23,8 @@ type burst struct {
 	Datagrams float64 `json:"datagrams"`
 }
 
-// measureBurst lives through runs of them, several at once: they hardly compute, and the clock runs
-// as fast as fits the link.
+// measureBurst runs several of them at once: they hardly compute, and the clock runs as fast as
+// fits the link.
 func measureBurst(ctx context.Context, runs int) (*burst, error) {
 	const name, atOnce = "14k4,loss=5%", 8
 	profile, err := emulated.ParseProfile(name)
@@ -64,7 +64,7 @@ func (r *report) writeBurst(p *printer) {
 	if b == nil {
 		return
 	}
-	p.printf("\n100 messages of w2-10floats over UDP on %s, exactly once and in order, to the time of their octets "+
+	p.printf("\n100 messages of w2-10floats over UDP on %s, exactly once and in order, to the time of their bytes "+
 		"and two round trips.\n\n", b.Link)
 	p.table(table{{"runs", "median", "95th percentile", "longest", "datagrams"},
 		{strconv.Itoa(b.Runs), ratio(b.Median), ratio(b.Tail), ratio(b.Longest), number(b.Datagrams)}})

@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/internal/bench"
 )
 
-// few gives inputs that are measured quickly.
+// few are inputs that are measured quickly.
 func few() *inputs {
 	in := &inputs{source: "generated messages", workloads: map[string][][]byte{}}
 	for _, f := range folders {
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What cannot be reached is a goal, and the page that shows why is there.
+// What cannot be reached is a goal, and the page that shows why exists.
 func TestBeyondReach(t *testing.T) {
 	var names []string
 	for _, g := range goals {
@@ -131,15 +131,15 @@ func TestReport(t *testing.T) {
 		met[v.Goal] = v.Met
 		assert.Equal(t, v.Issue > built, v.Open, v.Goal)
 	}
-	assert.True(t, met["w2-10floats, octets a message"])
-	assert.False(t, met["w2-10floats, octets to the best zstd stream"])
+	assert.True(t, met["w2-10floats, bytes per message"])
+	assert.False(t, met["w2-10floats, bytes to the best zstd stream"])
 	assert.True(t, met["learned shapes to gzip, median"])
 	assert.False(t, met["learned shapes to gzip, largest"])
 	assert.True(t, met["w5-headers, split to bare loop"])
 	assert.False(t, met["w5-headers, split, times as fast as etree"])
-	assert.True(t, met["100 messages over UDP on 14k4 with 5 % loss, median to octets and round trips"])
+	assert.True(t, met["100 messages over UDP on 14k4 with 5 % loss, median to bytes and round trips"])
 	assert.False(t, met["100 messages over UDP on 14k4 with 5 % loss, 95th percentile to the same"])
-	assert.NotContains(t, met, "w3-20records, octets to the best zstd stream", "not measured, not judged")
+	assert.NotContains(t, met, "w3-20records, bytes to the best zstd stream", "not measured, not judged")
 
 	r.Bytes[0].HHFR = 48.1
 	r.judge()
@@ -147,7 +147,7 @@ func TestReport(t *testing.T) {
 
 	var text, js bytes.Buffer
 	require.NoError(t, r.write(&text, "text"))
-	assert.Contains(t, text.String(), "| w2-10floats, octets a message ")
+	assert.Contains(t, text.String(), "| w2-10floats, bytes per message ")
 	for _, line := range strings.Split(text.String(), "\n") {
 		if strings.HasPrefix(line, "|") {
 			assert.True(t, strings.HasSuffix(line, "|"), line)
@@ -179,7 +179,7 @@ func TestBurst(t *testing.T) {
 	assert.Contains(t, textOf(t, func(r *report) { r.Burst = b }), "over UDP on 14k4,loss=5%")
 }
 
-// Time goes on without waiting, and a failure comes through.
+// Time passes without waiting, and a failure is returned.
 func TestVirtually(t *testing.T) {
 	var slept time.Duration
 	began := time.Now()
@@ -217,7 +217,7 @@ func TestEntry(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-// Each goal of the way in is of the worst link that it names.
+// Each goal of the way in applies to the worst link that it names.
 func TestEntryGoals(t *testing.T) {
 	r := newReport(few())
 	r.Entry = entryOf("14k4", "wifi")
@@ -253,7 +253,7 @@ func TestEntryGoals(t *testing.T) {
 	}, missed())
 }
 
-// entryOf makes sessions that meet all goals.
+// entryOf creates sessions that meet all goals.
 func entryOf(links ...string) (list []entry) {
 	for _, l := range links {
 		e := entry{Link: l}
@@ -303,7 +303,7 @@ func TestMedian(t *testing.T) {
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 2, 3}), 0)
 }
 
-// TestGoalsAreOfKnownWorkloads: a goal on a misspelt workload would never be judged.
+// TestGoalsAreOfKnownWorkloads: a goal on a misspelled workload would never be judged.
 func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 	names := []string{blobName}
 	for _, f := range folders {

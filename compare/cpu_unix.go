@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time this process took so far: what else runs on the machine takes no
-// part in it.
+// cpuTime is the processor time of this process so far: other programs on the machine do not count.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

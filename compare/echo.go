@@ -19,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
 
-// echo is a long text that a server gives back while it reads, through one proxy and through a
-// pair; nanoseconds are medians.
+// echo is a long text that a server returns while it reads, through one proxy and through a pair;
+// nanoseconds are medians.
 type echo struct {
 	Octets int     `json:"octets"`
 	One    float64 `json:"one_proxy_ns"`
@@ -37,7 +37,7 @@ func measureEcho(ctx context.Context, octets, turns int) (e *echo, err error) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain")
-		_, _ = io.Copy(w, r.Body) // the client finds out
+		_, _ = io.Copy(w, r.Body) // the client detects it
 	}))
 	ends.add(func() error { server.Close(); return nil })
 	upstream, err := url.Parse(server.URL)
@@ -123,7 +123,7 @@ func (r *report) writeEcho(p *printer) {
 	}
 	p.printf("\nA text that a server gives back while it reads, through one proxy and through a pair; ms are " +
 		"medians.\n\n")
-	p.table(table{{"octets", "one, ms", "pair, ms"},
+	p.table(table{{"bytes", "one, ms", "pair, ms"},
 		{number(float64(e.Octets)), micros(e.One / 1e3), micros(e.Pair / 1e3)}})
 }
 

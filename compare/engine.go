@@ -8,15 +8,15 @@ import (
 	"github.com/hhfr/hhfr/internal/facing"
 )
 
-// engine is what a message of 45 bytes costs the engine of reliable sequences, both ends together:
-// exactly once, in order, each fiftieth datagram lost.
+// engine is the cost of a message of 45 bytes in the engine of reliable sequences, both peers
+// together: exactly once, in order, each fiftieth datagram lost.
 type engine struct {
 	Messages int     `json:"messages"`
 	Nanos    float64 `json:"ns"`
 	Allocs   float64 `json:"allocs"`
 }
 
-// perSecond is how many messages a core carries.
+// perSecond is the number of messages per second of a core.
 func (e *engine) perSecond() float64 { return 1e9 / e.Nanos }
 
 // measureEngine takes the median of rounds, in processor time.
@@ -44,7 +44,7 @@ func measureEngine(ctx context.Context) (*engine, error) {
 	}
 	runtime.ReadMemStats(&after)
 	e.Nanos = median(times)
-	// whole ones: what a run grows once is none of a message
+	// whole numbers: what a run allocates once belongs to no message
 	e.Allocs = float64((after.Mallocs - before.Mallocs) / uint64(e.Messages))
 	return e, ctx.Err()
 }
@@ -54,7 +54,7 @@ func (r *report) writeEngine(p *printer) {
 	if e == nil {
 		return
 	}
-	p.printf("\n%d messages of 45 octets between two engines of reliable sequences, exactly once, in order, each "+
+	p.printf("\n%d messages of 45 bytes between two engines of reliable sequences, exactly once, in order, each "+
 		"fiftieth datagram lost: %.0f ns of processor time a message, both ends together, %.1f million a second; "+
 		"%.0f allocations.\n",
 		e.Messages, e.Nanos, e.perSecond()/1e6, e.Allocs)

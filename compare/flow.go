@@ -17,7 +17,7 @@ import (
 )
 
 // flow is a reply that a service writes in three parts, each flushed, by an unchanged client and
-// server of net/http: over a stream, and as they are. Nanoseconds are medians of whole calls, bytes
+// server of net/http: over a stream, and plainly. Nanoseconds are medians of whole calls, bytes are
 // means of what the server's end writes and reads.
 type flow struct {
 	Calls       int     `json:"calls"`
@@ -185,8 +185,8 @@ func (r *report) writeFlow(p *printer) {
 		return
 	}
 	p.printf("\nCalls whose replies come in three flushed writes, by net/http with RoundTripper and Handler, and " +
-		"without; µs are medians, octets both ways.\n\n")
-	p.table(table{{"calls", "µs", "plain µs", "octets", "plain octets"},
+		"without; µs are medians, bytes both ways.\n\n")
+	p.table(table{{"calls", "µs", "plain µs", "bytes", "plain bytes"},
 		{strconv.Itoa(f.Calls), micros(f.HHFR), micros(f.Plain), number(f.HHFROctets), number(f.PlainOctets)}})
 }
 
@@ -199,7 +199,7 @@ func flowOf(of func(*flow) float64) func(*report) (float64, bool) {
 	}
 }
 
-// closers end what was started, the last first.
+// closers end what was started, in reverse order.
 type closers []func() error
 
 func (c *closers) add(f func() error) { *c = append(*c, f) }

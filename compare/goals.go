@@ -2,12 +2,12 @@ package main
 
 import "github.com/hhfr/hhfr/internal/bench"
 
-// built is the last issue whose goals hold. Those of later issues are reported as open, and a miss
-// of theirs is no failure.
+// built is the last issue whose goals hold. Those of later issues are reported as open, and missing
+// them is no failure.
 const built = 13
 
-// beyondReach are goals of built issues that cannot be reached, with where it is shown why. They
-// are reported, and a miss of theirs is no failure.
+// beyondReach are goals of built issues that cannot be reached, with the page that shows why. They
+// are reported, and missing them is no failure.
 var beyondReach = func() map[string]string {
 	why := map[string]string{}
 	for _, folder := range []string{"w1-4strings", "w1-8strings"} {
@@ -32,7 +32,7 @@ const (
 // thin are links on which bytes count most, fast the others.
 var thin, fast = []string{"14k4", "gprs", "edge", "3g"}, []string{"lte", "geo", "wifi"}
 
-// goal is a limit on a figure. The figure is at most limit, or at least, as atLeast says.
+// goal is a limit on a figure: a maximum, or with atLeast a minimum.
 type goal struct {
 	since   int // the issue that sets it
 	what    string
@@ -43,7 +43,7 @@ type goal struct {
 
 var goals = append(apart, packingGoals()...)
 
-// packingGoals are that stages add at most half to split and join, on every workload.
+// packingGoals limit what stages add to split and join to half, on every workload.
 func packingGoals() (list []goal) {
 	for _, f := range folders {
 		list = append(list,
@@ -59,21 +59,21 @@ func packingGoals() (list []goal) {
 
 // apart are the goals that name their workload.
 var apart = []goal{
-	{2, "w2-10floats, octets a message", 48, false, octetsOf("w2-10floats", func(o *octetsRow) float64 {
+	{2, "w2-10floats, bytes per message", 48, false, octetsOf("w2-10floats", func(o *octetsRow) float64 {
 		return o.HHFR
 	})},
-	{6, "w2-10floats, octets to the best zstd stream", 0.65, false, octetsOf("w2-10floats", toBest)},
-	{6, "w3-20records, octets to the best zstd stream", 0.65, false, octetsOf("w3-20records", toBest)},
-	{6, "w3-100records, octets to the best zstd stream", 0.65, false, octetsOf("w3-100records", toBest)},
-	{6, "w5-headers, octets to the best zstd stream", 0.65, false, octetsOf("w5-headers", toBest)},
-	{6, "w3-500records, octets to the best zstd stream", 0.70, false, octetsOf("w3-500records", toBest)},
-	{6, "w2-100floats, octets to the best zstd stream", 0.85, false, octetsOf("w2-100floats", toBest)},
-	{6, "w1-8strings, octets to the best zstd stream", 1.0, false, octetsOf("w1-8strings", toBest)},
+	{6, "w2-10floats, bytes to the best zstd stream", 0.65, false, octetsOf("w2-10floats", toBest)},
+	{6, "w3-20records, bytes to the best zstd stream", 0.65, false, octetsOf("w3-20records", toBest)},
+	{6, "w3-100records, bytes to the best zstd stream", 0.65, false, octetsOf("w3-100records", toBest)},
+	{6, "w5-headers, bytes to the best zstd stream", 0.65, false, octetsOf("w5-headers", toBest)},
+	{6, "w3-500records, bytes to the best zstd stream", 0.70, false, octetsOf("w3-500records", toBest)},
+	{6, "w2-100floats, bytes to the best zstd stream", 0.85, false, octetsOf("w2-100floats", toBest)},
+	{6, "w1-8strings, bytes to the best zstd stream", 1.0, false, octetsOf("w1-8strings", toBest)},
 
-	{6, "JTLM publish100.xml, octets with columns alone", 9511, false, octetsBy("publish100.xml", "columns")},
-	{6, "JTLM publish911.xml, octets with columns alone", 86000, false, octetsBy("publish911.xml", "columns")},
-	{6, "JTLM publish100.xml, octets with columns and zstd", 2047, false, octetsBy("publish100.xml", "columns, zstd")},
-	{6, "JTLM publish911.xml, octets with columns and zstd", 15000, false, octetsBy("publish911.xml", "columns, zstd")},
+	{6, "JTLM publish100.xml, bytes with columns alone", 9511, false, octetsBy("publish100.xml", "columns")},
+	{6, "JTLM publish911.xml, bytes with columns alone", 86000, false, octetsBy("publish911.xml", "columns")},
+	{6, "JTLM publish100.xml, bytes with columns and zstd", 2047, false, octetsBy("publish100.xml", "columns, zstd")},
+	{6, "JTLM publish911.xml, bytes with columns and zstd", 15000, false, octetsBy("publish911.xml", "columns, zstd")},
 
 	{6, "learned shapes to gzip, in total", 0.45, false, transitOf(func(t *transit) float64 { return t.Total })},
 	{6, "learned shapes to gzip, median", 0.50, false, transitOf(func(t *transit) float64 { return t.Median })},
@@ -111,13 +111,13 @@ var apart = []goal{
 		strangersOf(func(s *strangers) float64 {
 			return s.Ratio
 		})},
-	{5, "never-repeating kinds, octets added to a message", 8, false, strangersOf(func(s *strangers) float64 {
+	{5, "never-repeating kinds, bytes added to a message", 8, false, strangersOf(func(s *strangers) float64 {
 		return s.Added
 	})},
 
 	{7, "engine of sequences, messages a second and core", 1e6, true, engineOf((*engine).perSecond)},
 	{7, "engine of sequences, allocations a message", 0, false, engineOf(func(e *engine) float64 { return e.Allocs })},
-	{7, "100 messages over UDP on 14k4 with 5 % loss, median to octets and round trips", 1.3, false,
+	{7, "100 messages over UDP on 14k4 with 5 % loss, median to bytes and round trips", 1.3, false,
 		burstOf(func(b *burst) float64 {
 			return b.Median
 		})},
@@ -129,7 +129,7 @@ var apart = []goal{
 	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flow) float64 {
 		return f.Ratio
 	})},
-	{12, "replies in three flushed writes, octets to plain HTTP", 0.25, false, flowOf(func(f *flow) float64 {
+	{12, "replies in three flushed writes, bytes to plain HTTP", 0.25, false, flowOf(func(f *flow) float64 {
 		return f.HHFROctets / f.PlainOctets
 	})},
 	{12, echoWhat, 2, false, echoOf(func(e *echo) float64 { return e.Ratio })},

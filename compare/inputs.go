@@ -14,8 +14,8 @@ import (
 // seed is that of generated messages.
 const seed = 1
 
-// folders are the workloads, in the order of the report. ideal is what a hand-written binary form
-// of exactly this data takes, with a context store and no compression; protobuf the same as
+// folders are the workloads, in the order of the report. ideal is the size of a hand-written binary
+// form of exactly this data, with a context store and no compression; protobuf is the same as
 // Protocol Buffers, 0 if not known. Both are for orientation, in bytes.
 var folders = []struct {
 	name            string
@@ -36,13 +36,13 @@ var folders = []struct {
 
 // inputs are the messages that are measured.
 type inputs struct {
-	source    string // what the report says about where they come from
+	source    string // the report's text about their origin
 	workloads map[string][][]byte
 	corpus    string // folder of real messages, empty if there is none
 }
 
-// findInputs loads the workloads of a folder; without one it makes them. A folder that was named
-// must be there.
+// findInputs loads the workloads of a folder; without one it generates them. A named folder must
+// exist.
 func findInputs(shared string) (*inputs, error) {
 	in := &inputs{workloads: map[string][][]byte{}}
 	if shared == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// link is a real stream within the process, over which messages go one way on lane 0. Its ends
+// link is a real stream within the process, over which messages go one way on lane 0. Its peers
 // share nothing, so shapes travel in full.
 type link struct {
 	from, to *streamer.Stream
@@ -23,7 +23,7 @@ type link struct {
 	back     chan []byte
 }
 
-// without are stages that it does not have.
+// without are stages that it leaves out.
 func openLink(ctx context.Context, without uint64) (*link, error) {
 	l := &link{back: make(chan []byte)}
 	var ends [2]*binary.Coder
@@ -53,7 +53,7 @@ func openLink(ctx context.Context, without uint64) (*link, error) {
 	return l, nil
 }
 
-// receive hands what arrived to send.
+// receive passes what arrived to send.
 func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
 	body, err := x.Message().ReadAll(1 << 30)
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// sent is what one message took on the wire: its frames, the sync frames before and in it, the
+// sent is the size of one message on the wire: its frames, the sync frames before and in it, the
 // frames of its shape.
 type sent struct{ data, sync, shape int64 }
 

@@ -1,7 +1,7 @@
-// Command compare sets hhfr beside its alternatives, in one run on one machine: bytes per message,
-// shapes in transit, the speed of split and join, that of the engine of sequences, messages over a
-// link that loses, and sessions from their first connection on. `make compare` runs it. It ends
-// with 1 when a goal that holds already is missed.
+// Command compare compares hhfr with its alternatives, in one run on one machine: bytes per
+// message, shapes in transit, the speed of split and join, that of the engine of sequences,
+// messages over a link that loses, and sessions from their first connection on. `make compare` runs
+// it. Its exit code is 1 if a goal that held before is missed.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	os.Exit(code)
 }
 
-// parts are what a run measures.
+// parts are the measurements of a run.
 var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow", "echo", "entry"}
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitDone
 }
 
-// measure does what the options ask for.
+// measure makes the measurements that the options select.
 func measure(ctx context.Context, o options) (*report, error) {
 	in, err := findInputs(o.shared)
 	if err != nil {

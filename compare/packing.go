@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// The contestants that do what stages add to split and join: with the memory of a lane, and each
-// message for itself.
+// The contestants that do what stages add to split and join: with the memory of a lane, and for
+// each message alone.
 const (
 	pack          = "pack"
 	unpack        = "unpack"
@@ -18,7 +18,7 @@ const (
 	unpackColumns = "unpack, columns alone"
 )
 
-// syncOctets is about how much comes between two syncs, which empty the memories.
+// syncOctets is the approximate number of bytes between two syncs, which empty the memories.
 const syncOctets = 64 << 10
 
 // content is one message's segment, or several.
@@ -45,7 +45,7 @@ type receiver struct {
 	out      []byte
 }
 
-// message packs a message, segment by segment; took gets each.
+// message packs a message, segment by segment; took is called with each.
 func (s *sender) message(p *program.Program, c content, alone bool, took func(i int, packed []byte)) {
 	s.at.Reset()
 	switch {
@@ -82,7 +82,8 @@ type packedMessage struct {
 	reset    bool // the memory is emptied before
 }
 
-// packAll packs all messages in their order, again and again until a sync would come, and makes sure of what comes back.
+// packAll packs all messages in their order, again and again until a sync would come, and checks
+// that they are restored.
 func packAll(p *program.Program, contents []content, alone bool) (list []packedMessage, err error) {
 	var s sender
 	var r receiver
@@ -105,7 +106,8 @@ func packAll(p *program.Program, contents []content, alone bool) (list []packedM
 	return list, nil
 }
 
-// addPacking adds what packing and unpacking take. Messages are unpacked in the order in which they were packed, whatever number is asked for.
+// addPacking adds the time of packing and unpacking. Messages are unpacked in the order in which
+// they were packed, whatever number is requested.
 func (c *contest) addPacking(p *program.Program, contents []content) error {
 	for _, way := range []struct {
 		pack, unpack string
@@ -134,8 +136,8 @@ func (c *contest) addPacking(p *program.Program, contents []content) error {
 	return nil
 }
 
-// room is what stages take in memory, in bytes: the packer or unpacker of whoever writes or reads
-// just now, and the memory of each lane.
+// room is the memory of stages, in bytes: the packer or unpacker in use, and the memory of each
+// lane.
 type room struct {
 	Packer   uint64 `json:"packer"`
 	Unpacker uint64 `json:"unpacker"`
@@ -153,7 +155,7 @@ func measureRoom(p *program.Program, contents []content, list []packedMessage) (
 	}
 	receive := func() {
 		for i := range list {
-			_ = u.message(p, list[i].segments, list[i].reset || i == 0) // it came back before
+			_ = u.message(p, list[i].segments, list[i].reset || i == 0) // it was restored before
 		}
 	}
 	empty := heap()
@@ -174,7 +176,8 @@ func measureRoom(p *program.Program, contents []content, list []packedMessage) (
 		Receives: less(receives, sends)}
 }
 
-// heap is what is reachable, in bytes. What pools hold is gone with the third collection.
+// heap is the size of what is reachable, in bytes. The content of pools is freed by the third
+// collection.
 func heap() uint64 {
 	for range 3 {
 		runtime.GC()

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// report is all that a run found out. Its JSON form has version 1.
+// report has all results of a run. Its JSON form has version 1.
 type report struct {
 	Version int            `json:"version"`
 	Go      string         `json:"go"`
@@ -18,7 +18,7 @@ type report struct {
 	Stages  []stageSetsRow `json:"stages,omitempty"`
 	Shapes  *transit       `json:"shapes,omitempty"`
 	Speed   []speedRow     `json:"speed,omitempty"`
-	// Strangers are messages of kinds that never come again.
+	// Strangers are messages of kinds that never repeat.
 	Strangers *strangers `json:"strangers,omitempty"`
 	// Engine is that of reliable sequences, alone.
 	Engine *engine `json:"engine,omitempty"`
@@ -37,7 +37,7 @@ func newReport(in *inputs) *report {
 	return &report{Version: 1, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Inputs: in.source}
 }
 
-// judge holds what was measured against the goals.
+// judge compares the measurements with the goals.
 func (r *report) judge() {
 	r.Goals = []verdict{}
 	for i := range goals {
@@ -110,7 +110,7 @@ func (r *report) writeShapes(p *printer) {
 	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream; alone: each in a stream of "+
 		"its own.\n\n", s.Messages)
 	p.table(table{
-		{"learned from", "as text", "shape octets", "gzip octets", "total", "median", "largest", "alone, largest",
+		{"learned from", "as text", "shape bytes", "gzip bytes", "total", "median", "largest", "alone, largest",
 			"with message / plain SOAP, largest", "alone, largest"},
 		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10),
 			strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.AloneMost),
@@ -124,7 +124,7 @@ func (r *report) writeSpeed(p *printer) {
 	}
 	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n", blobName)
 	names := []string{bareSplit, split, bareJoin, join, learning, tokenizer, etreeParse, encodingXML}
-	t := table{append(append([]string{"workload", "octets"}, names...), "split MB/s", "join MB/s")}
+	t := table{append(append([]string{"workload", "bytes"}, names...), "split MB/s", "join MB/s")}
 	for _, s := range r.Speed {
 		line := []string{s.Workload, strconv.FormatFloat(s.Octets, 'f', 0, 64)}
 		for _, name := range names {
@@ -161,7 +161,7 @@ func (r *report) writePacking(p *printer) {
 			strconv.FormatFloat(s.UnpackAllocs, 'g', 3, 64)))
 	}
 	p.table(t)
-	p.printf("\nOctets of memory. Columns: the packer, and the unpacker, of whoever writes or reads a frame just " +
+	p.printf("\nBytes of memory. Columns: the packer, and the unpacker, of the side that writes or reads a frame " +
 		"now. Memory: that of a lane, in the direction it sends and in that it receives.\n\n")
 	t = table{{"workload", "packer", "unpacker", "lane sends", "lane receives"}}
 	for _, s := range r.Speed {
@@ -198,7 +198,7 @@ func (r *report) writeGoals(p *printer) {
 	p.table(t)
 }
 
-// number shows a figure of bytes or speed; 0 was not measured.
+// number formats a figure of bytes or speed; 0 was not measured.
 func number(v float64) string {
 	if v == 0 {
 		return "-"

@@ -35,7 +35,7 @@ func gzipAlone(messages [][]byte) (int, error) {
 	return int(n), nil
 }
 
-// flusher is a compressor whose stream can be read to the end of what was written after Flush.
+// flusher is a compressor whose stream can be read to the end of what was written before Flush.
 type flusher interface {
 	io.Writer
 	Flush() error
@@ -43,7 +43,7 @@ type flusher interface {
 }
 
 // stream compresses all messages as one stream, flushed after each, as a connection would. What
-// Close writes is not counted: hhfr's is not, either.
+// Close writes is not counted, neither here nor for hhfr.
 func stream(messages [][]byte, open func(io.Writer) (flusher, error)) (int, error) {
 	var n counter
 	z, err := open(&n)
@@ -66,8 +66,8 @@ func deflateStream(messages [][]byte) (int, error) {
 	return stream(messages, func(w io.Writer) (flusher, error) { return flate.NewWriter(w, 6) })
 }
 
-// zstdStream compresses as one zstd frame, which keeps its window over messages. open is nil where
-// the compressor is not to be had: 0.
+// zstdStream compresses as one zstd frame, which retains its window over messages. If open is nil,
+// the compressor is not available: 0.
 func zstdStream(open func(io.Writer) (flusher, error)) func([][]byte) (int, error) {
 	return func(messages [][]byte) (int, error) {
 		if open == nil {

@@ -10,33 +10,34 @@ import (
 	"github.com/hhfr/hhfr/internal/workload"
 )
 
-// started is what elapsed time is counted from.
+// started is the begin of elapsed time.
 var started = time.Now()
 
-// blobOctets is what W4 carries as base64.
+// blobOctets is the number of bytes that W4 carries as base64.
 const blobOctets = 1 << 20
 
-// speedRow is one workload: processor times per message, medians over all rounds, and ratios, each
-// the median of the ratios of single rounds: noise of the machine hits the contestants of a round
-// alike.
+// speedRow is one workload: processor times per message, medians over all rounds, and ratios. Each
+// ratio is the median of the ratios of single rounds: noise of the machine hits the contestants of
+// a round alike.
 type speedRow struct {
 	Workload string             `json:"workload"`
 	Octets   float64            `json:"octets"`
 	Nanos    map[string]float64 `json:"ns_per_message"`
-	// SplitToBare and the like are times, SplitToBare 2 is half the speed. For W4, bare is Go's
+	// SplitToBare and the like are ratios of times: 2 is half the speed. For W4, bare is Go's
 	// base64: decoding for split, encoding for join.
 	SplitToBare float64 `json:"split_to_bare"`
 	JoinToBare  float64 `json:"join_to_bare,omitempty"`
 	JoinToSplit float64 `json:"join_to_split"`
-	// EtreeToSplit and the like tell how many times faster split is.
+	// EtreeToSplit and the like are how many times faster split is.
 	EtreeToSplit     float64 `json:"etree_to_split"`
 	EncodingToSplit  float64 `json:"encoding_xml_to_split"`
 	TokenizerToSplit float64 `json:"tokenizer_to_split"`
-	// LearnToEtree is what a message of an unknown kind costs: learn, compile, split.
+	// LearnToEtree is the cost of a message of an unknown kind: learn, compile, split.
 	LearnToEtree float64 `json:"learn_to_etree"`
 	SplitAllocs  float64 `json:"split_allocs"`
 	JoinAllocs   float64 `json:"join_allocs"`
-	// PackedToSplit is split and pack to split alone, UnpackedToJoin unpack and join to join alone.
+	// PackedToSplit compares split and pack with split alone, UnpackedToJoin unpack and join with
+	// join alone.
 	PackedToSplit  float64 `json:"split_and_pack_to_split"`
 	UnpackedToJoin float64 `json:"unpack_and_join_to_join"`
 	PackAllocs     float64 `json:"pack_allocs"`
@@ -45,7 +46,7 @@ type speedRow struct {
 }
 
 func measureSpeed(ctx context.Context, in *inputs, rounds int, slice time.Duration) (rows []speedRow, err error) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: also for the garbage collector's part of the work
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: also for the garbage collector's share of the work
 	all := map[string][][]byte{blobName: {workload.Blob(seed, blobOctets)}}
 	var names []string
 	for _, f := range folders {
@@ -87,14 +88,14 @@ func (c *contest) round(ctx context.Context, round int, slice time.Duration) err
 		}
 		p.times = append(p.times, ns)
 		if p.garbage {
-			runtime.GC() // what it left is not for the next one to clear away
+			runtime.GC() // the next one must not collect its garbage
 		}
 	}
 	return nil
 }
 
-// turn runs a contestant over the batch that begins at from, again and again for a slice of time;
-// it gives nanoseconds of processor time per message.
+// turn runs a contestant over the batch that begins at from, repeatedly for a slice of time; it
+// returns nanoseconds of processor time per message.
 func (c *contest) turn(p *contestant, from int, slice time.Duration) (float64, error) {
 	if err := p.run(from); err != nil { // into the caches
 		return 0, err
@@ -127,7 +128,7 @@ func (c *contest) row() speedRow {
 	return r
 }
 
-// find gives a contestant, nil if it is not in the contest.
+// find returns a contestant, nil if it is not in the contest.
 func (c *contest) find(name string) *contestant {
 	for i := range c.contestants {
 		if c.contestants[i].name == name {

@@ -9,7 +9,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// stageSets are the sets of stages that are set beside each other.
+// stageSets are the sets of stages that are compared.
 var stageSets = []struct {
 	name    string
 	without uint64
@@ -22,8 +22,8 @@ var stageSets = []struct {
 	{"all", 0},
 }
 
-// stageSetsRow is what messages take with each of the stage sets: bytes per message, mean, framing
-// and sync frames in it, shapes not.
+// stageSetsRow is the size of messages with each of the stage sets: mean bytes per message,
+// including framing and sync frames, without shapes.
 type stageSetsRow struct {
 	Messages string    `json:"messages"`
 	Count    int       `json:"count"`
@@ -34,7 +34,7 @@ type stageSetsRow struct {
 // records are documents of the corpus that are long arrays, each in a stream of its own.
 var records = []string{"publish100.xml", "publish911.xml"}
 
-// corpusName is that of the row of the whole corpus.
+// corpusName is the name of the row of the whole corpus.
 const corpusName = "corpus"
 
 func measureStageSets(ctx context.Context, in *inputs) (rows []stageSetsRow, err error) {
@@ -78,7 +78,7 @@ func measureStageSets(ctx context.Context, in *inputs) (rows []stageSetsRow, err
 	return rows, nil
 }
 
-// octetsBy is what messages take with a stage set.
+// octetsBy is the size of messages with a stage set.
 func octetsBy(messages, set string) func(*report) (float64, bool) {
 	return func(r *report) (float64, bool) {
 		for _, row := range r.Stages {

@@ -16,8 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// strangers is what messages of never-repeating kinds cost: processor time a message, forwarded as
-// HTTP requests, as they are and split before.
+// strangers is the cost of messages of never-repeating kinds: processor time per message, forwarded
+// as HTTP requests, as they are and split before.
 type strangers struct {
 	Messages int     `json:"messages"`
 	Plain    float64 `json:"plain_us"`
@@ -120,7 +120,7 @@ func forward(from *bufio.Reader, send func([]byte) error) error {
 	return send(body)
 }
 
-// loopback is a connection with both its ends.
+// loopback opens a connection and returns both its ends.
 func loopback(ctx context.Context) (near, far net.Conn, err error) {
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -142,6 +142,6 @@ func (r *report) writeStrangers(p *printer) {
 		return
 	}
 	p.printf("\n%d messages of never-repeating kinds forwarded over loopback: %.2f µs of processor time a message as "+
-		"they are, %.2f µs split, %.2f times as much; at most %.0f octets added.\n",
+		"they are, %.2f µs split, %.2f times as much; at most %.0f bytes added.\n",
 		s.Messages, s.Plain, s.HHFR, s.Ratio, s.Added)
 }

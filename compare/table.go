@@ -8,8 +8,8 @@ import (
 // table is lines of cells; the first line is the heading.
 type table [][]string
 
-// table prints a table that reads well as it is and is Markdown as well: first column to the left,
-// all others to the right.
+// table prints a table that is readable as text and valid Markdown: first column aligned left, all
+// others right.
 func (p *printer) table(t table) {
 	widths := make([]int, len(t[0]))
 	for _, line := range t {

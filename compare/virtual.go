@@ -5,10 +5,10 @@ import (
 	"testing/synctest"
 )
 
-// virtually runs f in virtual time, which goes on only when nothing computes and then jumps over
-// waits: there is no processor time in it, however busy the machine is. The runtime gives that to
-// tests alone, so f is run as one that nobody reports; TestVirtually sees that this works. f must
-// not wait for anything that was made outside.
+// virtually runs f in virtual time, which advances only when nothing computes and then jumps over
+// waits: it contains no processor time, however busy the machine is. The runtime offers that to
+// tests alone, so f is run as an unreported one; TestVirtually checks that this works. f must not
+// wait for anything that was created outside.
 func virtually(f func() error) (err error) {
 	synctest.Test(new(testing.T), func(*testing.T) { err = f() })
 	return err

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the main job and a pair of proxies on ARM: builds for linux/arm (v7) and linux/arm64 and runs both under qemu's user emulation (Debian: qemu-user-static).
-# Everything stays on loopback, and nothing is left running.
+# Runs the main job and a pair of proxies on ARM: builds for linux/arm (v7) and linux/arm64 and runs
+# both under qemu's user emulation (Debian: qemu-user-static). Everything stays on loopback, and
+# nothing is left running.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +29,8 @@ fail() {
 # hhfr ARG…: the binary under test. Gives up where it hangs.
 hhfr() { timeout "$patience" "$emulator" "$binary" "$@" -q; }
 
-# start NAME ARG…: a server in the background; its pid is appended to pids, its line of JSON goes to NAME.json.
+# start NAME ARG…: a server in the background; its pid is appended to pids, its line of JSON goes to
+# NAME.json.
 start() {
 	local name=$1
 	shift
@@ -54,7 +56,8 @@ stop() {
 	pids=()
 }
 
-# same DIR FROM: DIR has a request and a reply for each message, in pairs, all as they were sent. FROM is the number of the first pair.
+# same DIR FROM: DIR has a request and a reply for each message, in pairs, all as they were sent.
+# FROM is the number of the first pair.
 same() {
 	local folder=$1 n=$2 file kind
 	for file in testdata/soap/*.xml; do

@@ -25,9 +25,9 @@ for target in linux/amd64 linux/arm64 linux/arm/7 android/arm64 windows/amd64 da
 	go build -trimpath -ldflags='-s -w' -o "dist/$name" ./cmd/hhfr
 	go vet ./...
 	size=$(wc -c < "dist/$name")
-	printf '%-24s %10d octets\n' "$name" "$size"
+	printf '%-24s %10d bytes\n' "$name" "$size"
 	if ((size > max)); then
-		echo "$name is over $max octets" >&2
+		echo "$name is over $max bytes" >&2
 		failed=1
 	fi
 done

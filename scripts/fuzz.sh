@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for FUZZTIME (default 10s) each. Finding no target is a failure, and so is one that hardly runs.
+# Runs every fuzz target of the module for FUZZTIME (default 10s) each. Finding no target is a
+# failure, and so is one that hardly runs.
 #
-# Go's engine tries for a minute to shorten each input that reaches new code. For targets with long inputs, or with goroutines,
-# whose coverage is never the same twice, it does nothing else then: 10 executions in a minute. So that is bounded here.
+# Go's engine tries for a minute to shorten each input that reaches new code. For targets with long
+# inputs, or with goroutines, whose coverage is never the same twice, it does nothing else then: 10
+# executions in a minute. So that is bounded here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 time=${FUZZTIME:-10s}
 # The slowest target does some 400 a second on a quiet machine.
 least=200
-# A target fails if an input does. The engine itself now and then misses its own deadline at the end and says so, and nothing else: that is no failure of ours.
+# A target fails if an input does. The engine itself now and then misses its own deadline at the end
+# and says so, and nothing else: that is no failure of ours.
 fuzz() {
 	local out
 	if out=$(go test -run '^$' -fuzz "^$1\$" -fuzztime "$time" -fuzzminimizetime 10x "$2" < /dev/null 2>&1); then
@@ -23,8 +26,8 @@ fuzz() {
 	fi
 }
 
-# enough fails for a target that was executed less than it should be. Inputs of earlier runs, which Go keeps, count: a target
-# may have so many that they take all the time.
+# enough fails for a target that was executed less than it should be. Inputs of earlier runs, which
+# Go keeps, count: a target may have so many that they take all the time.
 enough() {
 	local execs kept
 	execs=$(grep -oE 'execs: [0-9]+' <<< "$1" | tail -n 1 | grep -oE '[0-9]+' || echo 0)

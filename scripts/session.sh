@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes testdata/pcap: a small recording of one session, as the client saw it, and the server's context store.
+# Makes testdata/pcap: a small recording of one session, as the client saw it, and the server's
+# context store.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

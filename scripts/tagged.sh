@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests behind a build tag: tagged.sh TAG NAME TIMEOUT. That none ran is a failure.
+# Runs the tests of a build tag: tagged.sh TAG NAME TIMEOUT. That none ran is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -23,22 +23,22 @@ import (
 // comments say what they mean.
 var printed = []struct{ command, about, folder, name string }{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
-	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed " +
-		"before as unverified", "cmd/hhfr", "checkReport"},
+	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were\n" +
+		"listed before as unverified", "cmd/hhfr", "checkReport"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
 	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "unaskedReport"},
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
-	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and " +
-		"`services`, which has by name", "cmd/hhfr", "serviceLine"},
-	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent, " +
-		"and is so in the captures), `link` (the profile), `dir` (the folder with the files), and `rows` and " +
-		"`total`, which have", "internal/demo", "Row"},
+	{"serve", "one object with `version`, `addresses` (host and port by what listens there:\n" +
+		"`http`, `tcp`) and `services`, which has by name", "cmd/hhfr", "serviceLine"},
+	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back\n" +
+		"as it was sent, and is so in the captures), `link` (the profile), `dir` (the folder with the\n" +
+		"files), and `rows` and `total`, which have", "internal/demo", "Row"},
 	{"demo", "`ways`, the sessions over the link, have", "internal/demo", "SessionRun"},
-	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same " +
-		"fields. Times are in nanoseconds", "internal/transcode", "Figures"},
+	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total`\n" +
+		"the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
 	{"replay", "`difference` has", "internal/replay", "Difference"},
 	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},

@@ -133,7 +133,7 @@ func address(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s: no address after a minute", args[0])
 }
 
-// exits runs hhfr and checks its exit code: `exits CODE ARG…`, or `exits CODE,CODE ARG…` where the
+// exits runs hhfr and checks its exit code: `exits CODE ARG…`, or `exits CODE,CODE ARG…` if the
 // machine decides which.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("hhfr", args[1:]...)
@@ -154,7 +154,7 @@ func portBusy(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("BUSY", l.Addr().String())
 }
 
-// cut copies the first bytes of a file: `cut FROM TO OCTETS`.
+// cut copies the first bytes of a file: `cut FROM TO BYTES`.
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	b, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)

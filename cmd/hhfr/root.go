@@ -154,7 +154,8 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&g.verbose, "verbose", "v", false, "report on stderr what happens")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
-	flags.StringVar(&g.logFormat, "log-format", "text", "form of the lines on stderr: text, or json with one object per line")
+	flags.StringVar(&g.logFormat, "log-format", "text",
+		"form of the lines on stderr: text, or json with one object per line")
 	flags.Var(&g.dns, "dns", "DNS server to look up names with, instead of the system's resolver")
 	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables "+
 		"override it, the command line overrides both")

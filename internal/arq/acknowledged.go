@@ -22,7 +22,7 @@ func (e *Engine) acknowledged(a *window.Ack) {
 		s.goodbyes = 0
 	}
 	if s.phase == phaseTerminating {
-		e.farewell(a)
+		e.sayEnd(a)
 		return
 	}
 	e.checkTimeout(a)
@@ -42,5 +42,5 @@ func (e *Engine) acknowledged(a *window.Ack) {
 		s.restartTimer(e.now)
 		s.armTail(e.now)
 	}
-	e.farewell(a)
+	e.sayEnd(a)
 }

@@ -34,8 +34,8 @@ func (e *Engine) say() {
 	e.flush = true
 }
 
-// farewell goes on with the end of the sequence, as far as an acknowledgement allows.
-func (e *Engine) farewell(a *window.Ack) {
+// sayEnd continues the end of the sequence, as far as an acknowledgement allows.
+func (e *Engine) sayEnd(a *window.Ack) {
 	s := &e.out
 	switch {
 	case s.phase == phaseClosing && s.Done == s.Last && a.Final:
@@ -75,7 +75,7 @@ func (e *Engine) endRemote(why Reason) {
 		return
 	}
 	if e.in.Complete() {
-		why = Complete // whatever became of the last farewell
+		why = Complete // whatever became of the last message about the end
 	}
 	e.act(Action{Kind: Ended, Remote: true, Reason: why})
 }

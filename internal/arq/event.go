@@ -87,7 +87,7 @@ const (
 )
 
 var reasonNames = [...]string{
-	Complete: "complete", Aborted: "aborted", Inactive: "inactive", Unrecognized: "unknown to the other end",
+	Complete: "complete", Aborted: "aborted", Inactive: "inactive", Unrecognized: "unknown to the peer",
 }
 
 func (r Reason) String() string { return reasonNames[r] }

@@ -49,8 +49,8 @@ const (
 	ackDelay = 25 * time.Millisecond
 	// granularity is G of RFC 6298.
 	granularity = time.Millisecond
-	// farewells is how often the end of a sequence is told to a peer that does not answer.
-	farewells = 8
+	// maxEndings is how often the end of a sequence is sent to a peer that does not answer.
+	maxEndings = 8
 	// sentMemory is how many of the last datagrams a moment of sending is kept of, to measure round
 	// trips: more than fit a window of full ones.
 	sentMemory = 512

@@ -172,7 +172,7 @@ func (e *Engine) timeout() {
 		s.control = true
 		s.goodbyes++
 	}
-	if s.phase == phaseTerminating && s.goodbyes > farewells {
+	if s.phase == phaseTerminating && s.goodbyes > maxEndings {
 		e.end(Complete)
 		return
 	}

@@ -91,7 +91,7 @@ func TestPackedGivesEveryWidthBack(t *testing.T) {
 				u, got := bin.NewUnpacker(packed[3:]), make([]uint64, n)
 				u.Skip(uint64(begun))
 				bin.TakeAbove(&u, got, 0, w)
-				require.Equal(t, vals, got, "width %d behind %d bits", w, begun)
+				require.Equal(t, vals, got, "width %d after %d bits", w, begun)
 				require.Equal(t, uint64(1), u.Take(1))
 			}
 			u := bin.NewUnpacker(b)

@@ -70,7 +70,7 @@ const (
 var (
 	// ErrDifferent says that a message did not come back as it was sent, or is different in the
 	// capture.
-	ErrDifferent = errors.New("what came back, or what the captures tell, is not what was sent")
+	ErrDifferent = errors.New("what came back, or what the captures show, is not what was sent")
 	// ErrNotTheLink says that times are not those of the link alone, although sessions were rerun.
 	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the " +
 		"clock, or too busy")
@@ -109,7 +109,7 @@ func Run(ctx context.Context, cfg Config) (*TourReport, error) {
 	}
 	t := &tour{Config: cfg, sample: sample(cfg.Messages)}
 	t.report = &TourReport{link: profile, Sample: len(t.sample), Ways: []SessionRun{}}
-	if err := t.octets(ctx); err != nil {
+	if err := t.costs(ctx); err != nil {
 		return t.report, err
 	}
 	if err := errors.Join(t.ways(ctx), t.part()); err != nil {

@@ -20,7 +20,7 @@ const (
 )
 
 var codeNames = map[Code]string{
-	Incomplete: "more octets are needed", TooLarge: "above the limit", Malformed: "malformed",
+	Incomplete: "more bytes are needed", TooLarge: "above the limit", Malformed: "malformed",
 	Conflict: "framing fields contradict each other", Invalid: "cannot stand in a head",
 }
 

@@ -58,7 +58,7 @@ var doubtNames = map[Doubt]string{
 	OldVersion:    "Transfer-Encoding in HTTP/1.0",
 	UnknownCoding: "unknown transfer coding", SpaceBeforeColon: "white space before a colon",
 	OddName: "field name is no token",
-	Fold:    "folded field", BareLF: "line end without CR", ControlOctet: "control octet",
+	Fold:    "folded field", BareLF: "line end without CR", ControlOctet: "control byte",
 }
 
 func (d Doubt) String() string { return doubtNames[d] }

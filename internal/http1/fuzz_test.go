@@ -33,7 +33,7 @@ func FuzzHead(f *testing.F) {
 		raw = append(raw, in[len(raw):n]...)
 		if !bytes.Equal(raw, in[:n]) || !bytes.Equal(h.Octets, in[:n]) ||
 			!bytes.Equal(http1.AppendEdited(nil, &h, nil, nil), in[:n]) {
-			t.Fatalf("not the same octets: %q", raw)
+			t.Fatalf("not the same bytes: %q", raw)
 		}
 		if tail := in[len(raw)-1]; tail != '\n' {
 			t.Fatal("head does not end with a line end")

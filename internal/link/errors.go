@@ -12,7 +12,7 @@ const (
 	Closed
 )
 
-var codeNames = map[Code]string{BadProfile: "bad profile", Unsupported: "not for a relay of octets", Closed: "closed"}
+var codeNames = map[Code]string{BadProfile: "bad profile", Unsupported: "not for a relay of bytes", Closed: "closed"}
 
 func (c Code) String() string { return codeNames[c] }
 

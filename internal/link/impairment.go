@@ -95,7 +95,7 @@ func (i *Impairment) check(loss float64) error {
 // them would be dropped.
 func (i Impairment) Carries(octets int) error {
 	if least := octets + datagramHeaders; i.MTU != 0 && i.MTU < least {
-		return &Error{Code: BadProfile, Err: fmt.Errorf("mtu=%d: streams over UDP have datagrams of %d octets, for "+
+		return &Error{Code: BadProfile, Err: fmt.Errorf("mtu=%d: streams over UDP have datagrams of %d bytes, for "+
 			"which the MTU is at least %d", i.MTU, octets, least)}
 	}
 	return nil

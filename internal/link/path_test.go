@@ -70,7 +70,7 @@ func TestPathQueueAndMTU(t *testing.T) {
 	}
 	assert.Empty(t, pa.Send(start, 1000))
 	assert.Equal(t, link.PathStats{Sent: 7, TooLong: 1, Dropped: 1, Wire: 5140}, pa.Stats())
-	assert.Len(t, pa.Send(start.Add(time.Second), 1000), 1, "there is room again")
+	assert.Len(t, pa.Send(start.Add(time.Second), 1000), 1, "there is space again")
 	assert.Len(t, path(t, "edge", 0).Send(start, 1472), 1)
 	assert.Empty(t, path(t, "edge", 0).Send(start, 1473))
 }

@@ -137,7 +137,7 @@ func (p Profile) withDefaults() (Profile, error) {
 	case p.RTT < 0 || p.RTT > maxRTT:
 		return bad("round trip of %v, up to %v is possible", p.RTT, maxRTT)
 	case p.Queue < 0 || p.Queue > maxQueue:
-		return bad("queue of %d octets, up to %d is possible", p.Queue, maxQueue)
+		return bad("queue of %d bytes, up to %d is possible", p.Queue, maxQueue)
 	case !(p.Loss >= 0 && p.Loss <= 1):
 		return bad("loss of %v, 0 to 1 is possible", p.Loss)
 	}

@@ -103,7 +103,7 @@ func (c *caller) hasCalled() bool {
 
 // leave notifies the far end, so that it closes the upstream, and releases the lane.
 func (c *caller) leave() {
-	ctx, cancel := context.WithTimeout(c.p.ctx, farewell)
+	ctx, cancel := context.WithTimeout(c.p.ctx, leaveTimeout)
 	defer cancel()
 	if !c.hasCalled() || c.tell(ctx, leave) {
 		c.l.leave(c.number)

@@ -166,7 +166,7 @@ func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
 	}
 	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
 	p.offers.ServeHTTP(w, r)
-	return w.octets(last)
+	return w.wire(last)
 }
 
 // answerWriter receives the answer of a responder.
@@ -176,8 +176,8 @@ type answerWriter struct {
 	body   bytes.Buffer
 }
 
-// octets is the answer as it goes to the client.
-func (w *answerWriter) octets(last bool) []byte {
+// wire is the answer as it goes to the client.
+func (w *answerWriter) wire(last bool) []byte {
 	if w.status != http.StatusNoContent {
 		w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
 	}

@@ -91,7 +91,7 @@ func FuzzHeadPart(f *testing.F) {
 		// A chunk adds what its size and line ends take, and has at least one byte; other framing
 		// is in the part itself.
 		if limit := 12*len(entity) + len(part) + 16; err == nil && n > limit {
-			t.Fatalf("%d octets of %d and %d", n, len(part), len(entity))
+			t.Fatalf("%d bytes of %d and %d", n, len(part), len(entity))
 		}
 		if err != nil && fmt.Sprint(err) == "" {
 			t.Fatal("error without a text")

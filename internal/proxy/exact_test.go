@@ -389,9 +389,9 @@ func TestLongBodies(t *testing.T) {
 				near, _ := pair(t, u, tt.change)
 				return near.url()
 			})
-			assert.True(t, got == gotHere, "the client got something else: %d octets, not %d", len(gotHere), len(got))
+			assert.True(t, got == gotHere, "the client got something else: %d bytes, not %d", len(gotHere), len(got))
 			require.Len(t, receivedHere, len(received))
-			assert.True(t, received[0] == receivedHere[0], "the server received something else: %d octets, not %d",
+			assert.True(t, received[0] == receivedHere[0], "the server received something else: %d bytes, not %d",
 				len(receivedHere[0]), len(received[0]))
 		})
 	}

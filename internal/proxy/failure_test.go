@@ -142,7 +142,7 @@ func TestDrain(t *testing.T) {
 			require.Error(t, err)
 			select {
 			case <-drained:
-				t.Fatal("a call is under way")
+				t.Fatal("a call is in progress")
 			default:
 			}
 			close(release)

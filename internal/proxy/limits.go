@@ -73,8 +73,8 @@ const (
 	otherScheme = 10 * time.Second
 	// drainStep is the interval at which a draining proxy checks whether calls are in progress.
 	drainStep = 5 * time.Millisecond
-	// farewell bounds the time for reporting the end of a lane.
-	farewell = 5 * time.Second
+	// leaveTimeout bounds the time for reporting the end of a lane.
+	leaveTimeout = 5 * time.Second
 	// endless is the longest message that a proxy accepts, in bytes: a body may last as long as its
 	// connection.
 	endless = 1 << 62

@@ -127,7 +127,7 @@ func (p *Proxy) refuse(in *sock.Source, first []byte, err error) {
 	sock.Finish(p.ctx, in)
 }
 
-const noRoomText = "hhfr: the far proxy has no room; the request was not processed"
+const noRoomText = "hhfr: the far proxy has no free slot; the request was not processed"
 
 // unreachable is the reply for an upstream that cannot be connected to.
 func unreachable(err error) []byte {

@@ -193,7 +193,7 @@ func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
 		}
 		switch h.Status() {
 		case http.StatusOK:
-			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d octets, got %d of %q",
+			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d bytes, got %d of %q",
 				s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
 			s.note(s.answered, number)
 			s.through.Add(1)

@@ -102,14 +102,14 @@ func (l *lane) relay(up *upstream) {
 		if s := up.front(); s != nil {
 			err = l.reply(up, s)
 		} else {
-			err = up.unasked()
+			err = up.awaitCall()
 		}
 	}
 	l.over(up, err)
 }
 
-// unasked waits, when the server sends and no call is in progress, for a call, or the end.
-func (up *upstream) unasked() error {
+// awaitCall waits, when the server sends and no call is in progress, for a call, or the end.
+func (up *upstream) awaitCall() error {
 	wait, wake := context.WithCancel(up.ctx)
 	defer wake()
 	up.mu.Lock()

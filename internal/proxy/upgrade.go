@@ -41,7 +41,7 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []b
 	if w.header.Get(negotiate.Field) == "" {
 		return nil
 	}
-	return w.octets(last)
+	return w.wire(last)
 }
 
 // upgrade answers a request that asks for a stream over its connection, and serves that to its end:

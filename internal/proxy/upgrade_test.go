@@ -250,9 +250,10 @@ func TestQuestionOverTLS(t *testing.T) {
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	to := &url.URL{Scheme: "https", Host: far.url().Host, Path: "/service"}
+	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}
 	s, err := session.Dial(t.Context(), to.String(), session.Config{
 		Mode: negotiate.FirstCall, Store: store,
-		HTTPClient: &http.Client{Transport: &http.Transport{DialTLSContext: (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext}},
+		HTTPClient: &http.Client{Transport: &http.Transport{DialTLSContext: dialer.DialContext}},
 	})
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()

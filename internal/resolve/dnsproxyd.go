@@ -24,7 +24,7 @@ import (
 //     platform/system/netd, server): GetAddrInfoCmd reads the command, GetAddrInfoHandler::run and
 //     sendaddrinfo write the answer.
 //   - platform/system/core, libsysutils, SocketClient.cpp: sendCode, sendBinaryMsg and sendMsg are
-//     the three forms of an answer; FrameworkListener.cpp takes commands apart, and wants each, with
+//     the three forms of an answer; FrameworkListener.cpp parses commands, and expects each, with
 //     the NUL at its end, in one read.
 //   - platform/system/netd, client/NetdClient.cpp: dns_open_proxy has the path of the socket.
 const (

@@ -5,8 +5,8 @@
 // A lookup asks, in this order:
 //
 //  1. Android's resolver, over its Unix socket (dnsproxyd.go), as every app's C library does. Its
-//     answer is final, also that there is no such name: it knows the networks, VPN and private DNS of
-//     the phone.
+//     answer is final, also that there is no such name: it knows the networks, VPN and private DNS
+//     of the phone.
 //  2. If it cannot be asked: the DNS servers of Termux's resolv.conf.
 //
 // A DNS server that the user names replaces all of that, on every system.

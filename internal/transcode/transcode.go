@@ -275,7 +275,7 @@ func (j *join) event(ev *wire.Event) (err error) {
 	}
 	j.took += time.Since(began)
 	if !bytes.HasPrefix(j.want, j.joined) {
-		return errors.New("other octets")
+		return errors.New("other bytes")
 	}
 	j.want, j.whole = j.want[len(j.joined):], ev.Last
 	return nil

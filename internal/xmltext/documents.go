@@ -69,7 +69,7 @@ func (d *documents) next() ([]byte, error) {
 			d.buf = nil
 			return doc, nil
 		case len(d.buf) > d.limit:
-			return nil, fmt.Errorf("a document of more than %d octets", d.limit)
+			return nil, fmt.Errorf("a document of more than %d bytes", d.limit)
 		}
 		if err := d.read(); err != nil {
 			return nil, err

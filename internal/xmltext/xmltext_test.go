@@ -137,7 +137,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	for _, err := range xmltext.Documents(strings.NewReader("<a>"+strings.Repeat("x", 40000)), 1000) {
-		assert.ErrorContains(t, err, "more than 1000 octets")
+		assert.ErrorContains(t, err, "more than 1000 bytes")
 	}
 	for _, err := range xmltext.Documents(iotest.ErrReader(io.ErrClosedPipe), 1000) {
 		assert.ErrorIs(t, err, io.ErrClosedPipe)

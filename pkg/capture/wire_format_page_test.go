@@ -148,7 +148,7 @@ func (a *annotated) hello(t *testing.T, f frame.Hello) {
 	l := f.Limits
 	a.take(t, 8, "mark")
 	a.take(t, 1, "length %d", a.left[0])
-	a.take(t, 2, "scheme %d; role %s", frame.Scheme, role)
+	a.take(t, 2, "scheme %d; role %s", 1, role)
 	a.take(t, 16, "session")
 	a.take(t, 1, "length of the token: %d", len(f.Token))
 	a.take(t, len(f.Token), "token")

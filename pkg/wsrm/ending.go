@@ -32,8 +32,8 @@ func (m *machine) ask() error {
 	return nil
 }
 
-// farewell goes on with the end of the sequence, as far as an acknowledgement allows.
-func (m *machine) farewell(a *window.Ack) {
+// sayEnd goes on with the end of the sequence, as far as an acknowledgement allows.
+func (m *machine) sayEnd(a *window.Ack) {
 	s := &m.out
 	switch {
 	case s.phase == phaseClosing && s.Done == s.Last && a.Final:

@@ -97,7 +97,7 @@ const (
 )
 
 var reasonNames = map[Reason]string{
-	Complete: "complete", Aborted: "aborted", Unrecognized: "unknown to the other end",
+	Complete: "complete", Aborted: "aborted", Unrecognized: "unknown to the peer",
 }
 
 func (r Reason) String() string { return reasonNames[r] }

@@ -288,7 +288,7 @@ func (m *machine) acknowledged(a *window.Ack) {
 	if s.phase != phaseTerminating && s.Acknowledged(a) {
 		m.act(Action{Kind: Acknowledged, Number: s.Done})
 	}
-	m.farewell(a)
+	m.sayEnd(a)
 }
 
 // say has something said to the peer that asks for an answer.

@@ -13,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// Widths that lines keep, in columns; a tab has four.
+// Maximum widths of lines, in columns; a tab has four.
 const (
 	codeWidth = 120
 	textWidth = 100
 )
 
-// sizes are what is counted in all packages, tests apart.
+// sizes are what is counted in all packages, without tests.
 type sizes struct {
 	files, lines  int
 	tokens        int                        // without comments

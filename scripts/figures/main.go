@@ -1,4 +1,4 @@
-// Command figures prints what this tree is measured by; scripts/figures.sh runs it.
+// Command figures prints the measures of this tree; scripts/figures.sh runs it.
 package main
 
 import (
@@ -64,7 +64,7 @@ func run() error {
 	return house()
 }
 
-// count counts lines that are not blank of files without tests: those of a pattern, or all below a
+// count counts the non-blank lines of files without tests: those of a pattern, or all below a
 // folder.
 func count(pattern string, counts func(line string) bool) (n int, err error) {
 	files, err := filepath.Glob(pattern)
@@ -147,7 +147,7 @@ func receiver(t ast.Expr) string {
 }
 
 // handOversPerCall counts, in an execution trace of calls through a pair of proxies, how often a
-// goroutine makes another one ready: what the network wakes is no hand-over.
+// goroutine makes another one ready: wake-ups by the network do not count.
 func handOversPerCall() (float64, error) {
 	const calls = 2000
 	dir, err := os.MkdirTemp("", "figures")

@@ -114,7 +114,8 @@ func Found(addrs ...string) []byte {
 
 // Entry appends a struct addrinfo with its mark.
 func Entry(b []byte, family uint32, sockaddr []byte, canonical string) []byte {
-	for _, field := range []uint32{1, 0, family, 1, 6, uint32(len(sockaddr))} { // mark, flags, …, socket type, protocol
+	// mark, flags, …, socket type, protocol
+	for _, field := range []uint32{1, 0, family, 1, 6, uint32(len(sockaddr))} {
 		b = binary.BigEndian.AppendUint32(b, field)
 	}
 	b = append(b, sockaddr...)

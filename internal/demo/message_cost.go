@@ -46,8 +46,8 @@ func Total(rows []Row) Row {
 	return total
 }
 
-// octets sends each message twice over one stream on loopback and adds a row for each.
-func (t *tour) octets(ctx context.Context) (err error) {
+// costs sends each message twice over one stream on loopback and adds a row for each.
+func (t *tour) costs(ctx context.Context) (err error) {
 	far, err := t.newSite(ctx)
 	if err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// transit is what learned shapes take on the wire, over all messages of the corpus in one stream. A
-// message counts if a shape was learned from it, or widened by it. Ratios are shape frames to the
-// gzip size of that message. PlainMost is of all messages the largest ratio of what the stream
-// needed for one, shape and data frames and its share of the sync frames, to the message under a
-// small HTTP head. AloneMost and AlonePlainMost are the same where each message is the first of a
+// transit is the size of learned shapes on the wire, over all messages of the corpus in one stream.
+// A message counts if a shape was learned from it, or widened by it. Ratios are shape frames to the
+// gzip size of that message. PlainMost is the largest ratio over all messages of the stream's bytes
+// for one message (shape and data frames and its share of the sync frames) to the message under a
+// small HTTP head. AloneMost and AlonePlainMost are the same if each message is the first of a
 // stream of its own, so that its shape has no base.
 type transit struct {
 	Messages   int     `json:"messages"`
@@ -44,7 +44,7 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 		before := l.coder.Counts()
 		s, err := l.send(ctx, m)
 		if err != nil {
-			_ = l.close() // it would say the same
+			_ = l.close() // it would return the same error
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
 		took[i] = s
@@ -87,8 +87,8 @@ func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
 	return nil
 }
 
-// plainMost is the largest ratio of what the stream needed for one of the messages to that message
-// under a small HTTP head. A sync frame is everybody's who has bytes on the stream, by their
+// plainMost is the largest ratio of the stream's bytes for one of the messages to that message
+// under a small HTTP head. A sync frame is shared by all that have bytes on the stream, by their
 // number.
 func plainMost(messages [][]byte, took []sent) (most float64) {
 	var own, syncs int64
@@ -102,7 +102,7 @@ func plainMost(messages [][]byte, took []sent) (most float64) {
 	return most
 }
 
-// plainHead is about the smallest HTTP head under which a SOAP request of n bytes travels.
+// plainHead is about the smallest HTTP head of a SOAP request of n bytes.
 func plainHead(n int) string {
 	return fmt.Sprintf("POST /s HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/xml\r\nSOAPAction: \"\"\r\n"+
 		"Content-Length: %d\r\n\r\n", n)

@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// The names of contestants, as they stand in the report.
+// The names of contestants, as in the report.
 const (
 	bareSplit   = "bare"
 	bareJoin    = "bare join"
@@ -32,9 +32,11 @@ const blobName = "w4-base64"
 
 // contest is all contestants on one workload.
 type contest struct {
-	name        string
-	messages    [][]byte
-	batch       int // messages of one turn: those that fit the second-level cache, so that all find them there
+	name     string
+	messages [][]byte
+	// messages of one turn: those that fit the second-level cache, so that all contestants find
+	// them there
+	batch       int
 	contestants []contestant
 	room        room
 }
@@ -72,7 +74,7 @@ func (c *contest) add(name string, garbage bool, run func(i int) error) {
 
 const segmentOctets = 16 << 10
 
-// addOurs adds split and join by a shape that fits all messages, what stages add to them, and
+// addOurs adds split and join by a shape that fits all messages, the additional work of stages, and
 // learn.
 func (c *contest) addOurs() error {
 	p, err := programOf(c.messages)
@@ -166,7 +168,7 @@ func (c *contest) addBase64() {
 	end := bytes.LastIndexByte(m[:bytes.LastIndex(m, []byte("="))+1], '>') + 1
 	text := m[end : end+bytes.IndexByte(m[end:], '<')]
 	octets := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, _ := base64.StdEncoding.Decode(octets, text) // a message of our own making
+	n, _ := base64.StdEncoding.Decode(octets, text) // a message created here
 	raw, back := bytes.Clone(octets[:n]), make([]byte, len(text))
 	c.add(bareSplit, false, func(int) error {
 		_, err := base64.StdEncoding.Decode(octets, text)
@@ -178,7 +180,7 @@ func (c *contest) addBase64() {
 	})
 }
 
-// addParsers adds what others would read the messages with.
+// addParsers adds the parsers of others.
 func (c *contest) addParsers() {
 	c.add(etreeParse, true, func(i int) error { return etree.NewDocument().ReadFromBytes(c.messages[i]) })
 	c.add(encodingXML, true, func(i int) error {
@@ -191,7 +193,7 @@ func (c *contest) addParsers() {
 			}
 		}
 	})
-	// with room for the byte that the lexer puts behind a message: else it copies
+	// with space for the byte that the lexer puts after a message: otherwise it copies
 	roomy := make([][]byte, len(c.messages))
 	for i, m := range c.messages {
 		roomy[i] = append(make([]byte, 0, len(m)+1), m...)

@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// entry is the way in: sessions of ten floats that come back as they are, from their first
-// connection on, on one link, in virtual time.
+// entry is the way in: sessions of ten echoed floats, from their first connection on, on one link,
+// in virtual time.
 type entry struct {
 	Link       string            `json:"link"`
 	Cells      []bench.Cell      `json:"cells"`
@@ -24,7 +24,7 @@ var entryCounts = []int{1, 2, 4, 8, 10, inFlight}
 // inFlight are the messages of the longest sessions; queued ones have all in flight at once.
 const inFlight = 100
 
-// measureEntry lives through sessions of all ways on the links.
+// measureEntry runs sessions of all ways on the links.
 func measureEntry(ctx context.Context, links []string) (list []entry, err error) {
 	for _, name := range links {
 		e := entry{Link: name}
@@ -35,7 +35,7 @@ func measureEntry(ctx context.Context, links []string) (list []entry, err error)
 				}
 				var c bench.Cell
 				err := virtually(func() (err error) {
-					// A context of outside would be waited for.
+					// An outside context would be waited for.
 					c, err = bench.Echo(context.Background(), clock.Real(), name, way, n)
 					return err
 				})
@@ -64,7 +64,7 @@ func (e *entry) cell(way bench.Way, n int) (c bench.Cell, ok bool) {
 // figure is one of the sessions on a link; ok: they were measured.
 type figure func(e *entry) (value float64, ok bool)
 
-// toOther is the time of n messages one way to that of another.
+// toOther is the time of n messages one way, divided by that of another.
 func toOther(way, other bench.Way, n int) figure {
 	return func(e *entry) (float64, bool) {
 		ours, ok := e.cell(way, n)
@@ -73,7 +73,8 @@ func toOther(way, other bench.Way, n int) figure {
 	}
 }
 
-// toLeast is the time of all messages in flight to that of their bytes and the least round trips.
+// toLeast is the time of all messages in flight, divided by that of their bytes and the least round
+// trips.
 func toLeast(way bench.Way) figure {
 	return func(e *entry) (float64, bool) {
 		c, ok := e.cell(way, inFlight)
@@ -81,8 +82,8 @@ func toLeast(way bench.Way) figure {
 	}
 }
 
-// breakEven is from how many messages on a way is as fast as each of plain SOAP; more than the most
-// where it never is.
+// breakEven is the number of messages from which a way is as fast as each of plain SOAP; more than
+// the largest count if it never is.
 func breakEven(way bench.Way) figure {
 	return func(e *entry) (most float64, ok bool) {
 		for _, b := range e.BreakEvens {
@@ -98,7 +99,7 @@ func breakEven(way bench.Way) figure {
 	}
 }
 
-// worstOf is the most of a figure on links; none: on all.
+// worstOf is the maximum of a figure on links; none: on all.
 func worstOf(of figure, links ...string) func(*report) (float64, bool) {
 	return func(r *report) (worst float64, measured bool) {
 		for i := range r.Entry {

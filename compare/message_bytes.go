@@ -9,7 +9,7 @@ import (
 )
 
 // octetsRow is one workload: bytes per message, means over all messages in order. Zero means not
-// measured. HHFR has framing and sync frames in it; HHFRShapes are the bytes of all shape frames of
+// measured. HHFR includes framing and sync frames; HHFRShapes are the bytes of all shape frames of
 // the stream, once. HHFRPlain is without stages, HHFRColumns with columns alone.
 type octetsRow struct {
 	Workload    string  `json:"workload"`
@@ -93,7 +93,7 @@ func overHHFR(ctx context.Context, messages [][]byte, without uint64) (mean floa
 	return float64(octets) / float64(len(messages)), shapes, err
 }
 
-// sendAll sends the messages over a stream of their own, and tells what each took.
+// sendAll sends the messages over a stream of their own, and returns the size of each.
 func sendAll(ctx context.Context, messages [][]byte, without uint64) ([]sent, error) {
 	l, err := openLink(ctx, without)
 	if err != nil {
@@ -102,7 +102,7 @@ func sendAll(ctx context.Context, messages [][]byte, without uint64) ([]sent, er
 	took := make([]sent, len(messages))
 	for i, m := range messages {
 		if took[i], err = l.send(ctx, m); err != nil {
-			_ = l.close() // it would say the same
+			_ = l.close() // it would return the same error
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
 	}
