@@ -122,7 +122,8 @@ func (r *report) writeSpeed(p *printer) {
 	if len(r.Speed) == 0 {
 		return
 	}
-	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n", blobName)
+	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n",
+		blobName)
 	names := []string{bareSplit, split, bareJoin, join, learning, tokenizer, etreeParse, encodingXML}
 	t := table{append(append([]string{"workload", "bytes"}, names...), "split MB/s", "join MB/s")}
 	for _, s := range r.Speed {

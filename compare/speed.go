@@ -121,7 +121,8 @@ func (c *contest) row() speedRow {
 	}
 	r.SplitToBare, r.JoinToBare = c.ratio(split, bareSplit), c.ratio(join, bareJoin)
 	r.JoinToSplit, r.LearnToEtree = c.ratio(join, split), c.ratio(learning, etreeParse)
-	r.EtreeToSplit, r.EncodingToSplit, r.TokenizerToSplit = c.ratio(etreeParse, split), c.ratio(encodingXML, split), c.ratio(tokenizer, split)
+	r.EtreeToSplit, r.EncodingToSplit, r.TokenizerToSplit = c.ratio(etreeParse, split), c.ratio(encodingXML, split),
+		c.ratio(tokenizer, split)
 	r.SplitAllocs, r.JoinAllocs = c.allocs(split), c.allocs(join)
 	r.PackedToSplit, r.UnpackedToJoin = 1+c.ratio(pack, split), 1+c.ratio(unpack, join)
 	r.PackAllocs, r.UnpackAllocs, r.Room = c.allocs(pack), c.allocs(unpack), c.room

@@ -45,7 +45,8 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 		Transports: d.network.transports(
 			d.secure.config,
 		), Store: d.store, Coders: coders.OfBook(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
-		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
+		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()),
+		OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
 		Mode: negotiate.Mode(
 			o.mode,

@@ -134,7 +134,8 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 				run(programs.gsoapClient, to, "chunked")
 			}
 			if server.name == "hhfr serve" {
-				out, err := exec.CommandContext(t.Context(), programs.python, filepath.Join("..", "..", "internal", "peer", "testdata", "zeep_client.py"), near.url("")).CombinedOutput()
+				out, err := exec.CommandContext(t.Context(), programs.python, filepath.Join("..", "..", "internal",
+					"peer", "testdata", "zeep_client.py"), near.url("")).CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
 			near.end()

@@ -91,8 +91,10 @@ func (s *soakSession) run(t *testing.T) {
 	sess, err := session.Dial(t.Context(), server.URL(peer.EchoPath), session.Config{
 		HTTPClient: &http.Client{
 			Transport: transport,
-		}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: s.stores[0], Coders: soakCoders(s.stores[0]),
-		Representations: representations, RequireHHFR: true, Stream: here, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
+		}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: s.stores[0],
+		Coders:          soakCoders(s.stores[0]),
+		Representations: representations, RequireHHFR: true, Stream: here,
+		WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
 	})
 	require.NoError(t, err)
 	inFlight := 1 + s.rnd.IntN(min(32, there.Limits.MaxExchanges))

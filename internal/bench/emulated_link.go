@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// sessionLinks is the link of one session: one for connections, and one for each socket of datagrams. They are never busy at the same time.
+// sessionLinks is the link of one session: one for connections, and one for each socket of
+// datagrams. They are never busy at the same time.
 type sessionLinks struct {
 	*link.Link
 	clock clock.Clock

@@ -12,9 +12,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// bufferedConn is one end of a connection, like a kernel's: writers do not wait for the line, and what is
-// written at one moment leaves together. It uses no real time, so that sessions can run in virtual
-// time.
+// bufferedConn is one end of a connection, like a kernel's: writers do not wait for the line, and
+// what is written at one moment leaves together. It uses no real time, so that sessions can run in
+// virtual time.
 type bufferedConn struct {
 	net.Conn
 	clock clock.Clock

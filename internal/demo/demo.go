@@ -54,9 +54,11 @@ type TourReport struct {
 	link link.Profile
 }
 
-// Same reports whether every message came back as it was sent, and was found in the captures as it was sent.
+// Same reports whether every message came back as it was sent, and was found in the captures as it
+// was sent.
 func (r *TourReport) Same() bool {
-	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) && !slices.ContainsFunc(r.Ways, func(w SessionRun) bool { return !w.Same })
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) && !slices.ContainsFunc(r.Ways,
+		func(w SessionRun) bool { return !w.Same })
 }
 
 const (
@@ -84,8 +86,10 @@ type tour struct {
 	met    *ends // of the way Stream
 }
 
-// Run sends each message twice to the echo service over a stream on loopback; then some of them over an emulated link, by each of [Ways]; then reads the captures of that, and compares everything with
-// what was sent. Errors: those of link.ParseProfile and link.Relay, without a report; ErrDifferent and ErrNotTheLink; that of a session.
+// Run sends each message twice to the echo service over a stream on loopback; then some of them
+// over an emulated link, by each of [Ways]; then reads the captures of that, and compares
+// everything with what was sent. Errors: those of link.ParseProfile and link.Relay, without a
+// report; ErrDifferent and ErrNotTheLink; that of a session.
 func Run(ctx context.Context, cfg Config) (*TourReport, error) {
 	if cfg.Link == "" {
 		cfg.Link = "gprs"

@@ -201,7 +201,8 @@ func TestGood(t *testing.T) {
 	for _, c := range []struct {
 		ms, cpu float64
 		good    bool
-	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false}, {1000, 0.051, false}} {
+	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false}, {1000, 0.051,
+		false}} {
 		assert.Equal(t, c.good, demo.SessionRun{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
 	}
 }

@@ -44,7 +44,8 @@ const (
 	linkOctets   = 8 << 10
 )
 
-// sample picks the messages for the link: all, or some spread evenly over those that are not too long.
+// sample picks the messages for the link: all, or some spread evenly over those that are not too
+// long.
 func sample(list []TourMessage) (some []TourMessage) {
 	for _, m := range list {
 		if len(m.Body) > 0 && len(m.Body) <= linkOctets {

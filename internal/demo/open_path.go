@@ -157,7 +157,8 @@ func facts(f negotiate.Facts, c net.Conn) {
 	}
 }
 
-// pair starts two proxies, one at each end of the link, and returns the URL of the near one. The far one has a store of its own.
+// pair starts two proxies, one at each end of the link, and returns the URL of the near one. The
+// far one has a store of its own.
 func (o *opener) pair(ctx context.Context, server string) (string, error) {
 	far, err := o.proxy(ctx, server, newStore(), nil)
 	if err != nil {
@@ -188,8 +189,10 @@ func (o *opener) pair(ctx context.Context, server string) (string, error) {
 	return "http://" + near.Addrs()["http"].String() + peer.EchoPath, nil
 }
 
-// proxy starts a proxy: the near one if it has transports, which is recorded, otherwise the far one.
-func (o *opener) proxy(ctx context.Context, upstream string, store ctxstore.Store, transports map[string]streamer.Transport) (*proxy.Proxy, error) {
+// proxy starts a proxy: the near one if it has transports, which is recorded, otherwise the far
+// one.
+func (o *opener) proxy(ctx context.Context, upstream string, store ctxstore.Store,
+	transports map[string]streamer.Transport) (*proxy.Proxy, error) {
 	u, err := url.Parse(upstream)
 	if err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ const (
 // Ways are all of them.
 var Ways = []string{SOAP, Stream, Again, Pair}
 
-// SessionRun is one session over the link. Times are those of the link, in milliseconds; bytes are those
-// on the link, with 40 for the headers of each packet.
+// SessionRun is one session over the link. Times are those of the link, in milliseconds; bytes are
+// those on the link, with 40 for the headers of each packet.
 type SessionRun struct {
 	// soap (one kept connection), stream, again (a stream of peers that have met) or pair (of
 	// proxies)

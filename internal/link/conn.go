@@ -70,7 +70,8 @@ func (c *linkConn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements [net.Conn].
 func (c *linkConn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements [net.Conn]. Deadlines are times of the machine's clock, whatever clock the link waits on.
+// SetDeadline implements [net.Conn]. Deadlines are times of the machine's clock, whatever clock the
+// link waits on.
 func (c *linkConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

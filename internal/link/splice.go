@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/internal/netconn"
 )
 
-// splice joins an end of a connection, mostly the far one, to one beyond the link, until both are over. false: the link is closed; beyond then is, too.
+// splice joins an end of a connection, mostly the far one, to one beyond the link, until both are
+// over. false: the link is closed; beyond then is, too.
 func (l *Link) splice(far *linkConn, beyond net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -276,7 +276,8 @@ func (c *client) bothWays(t *testing.T, s *session.Session) {
 	}, patience, tick, "what the server began did not arrive")
 }
 
-// upgrades makes a session by each of n first calls at a URL, and holds that its connection is upgraded.
+// upgrades makes a session by each of n first calls at a URL, and holds that its connection is
+// upgraded.
 func (c *client) upgrades(t *testing.T, o *origin, url string, n int) {
 	t.Helper()
 	for range n {

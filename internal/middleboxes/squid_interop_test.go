@@ -49,12 +49,13 @@ func squidHTTPHides(t *testing.T) {
 func squidPassesUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nhttp_upgrade_request_protocols hhfr allow all")))
+	c := newClient(t, negotiate.Auto, by(t, through(), squid(t,
+		"hosts_file "+hosts+"\nhttp_upgrade_request_protocols hhfr allow all")))
 	c.upgradesOnce(t, o, "http://service.invalid:"+o.port+"/soap")
 }
 
-// hiddenInTLS is a server with TLS that nobody but squid reaches, by a name that only squid knows, and a client that goes
-// through squid.
+// hiddenInTLS is a server with TLS that nobody but squid reaches, by a name that only squid knows,
+// and a client that goes through squid.
 func hiddenInTLS(t *testing.T) (*client, *origin) {
 	t.Helper()
 	authority := shared.NewAuthority(t)

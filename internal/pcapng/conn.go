@@ -234,8 +234,8 @@ func (c *RecordedConn) came(p []byte) {
 	c.data(c.in, c.out, p)
 }
 
-// Write writes p to the connection and records what was written, before anything that answers it. If
-// p is not written whole, this direction of the recording ends there with RST.
+// Write writes p to the connection and records what was written, before anything that answers it.
+// If p is not written whole, this direction of the recording ends there with RST.
 func (c *RecordedConn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()

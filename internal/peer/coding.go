@@ -37,7 +37,8 @@ func text(r *http.Request) (body io.Reader, declared func(label string, in io.Re
 	case "gzip", "x-gzip":
 		body = newInflated(body)
 	default:
-		body = refused{&complaint{code: soap.Client, reason: "the content coding is not known, only gzip", coding: true}}
+		body = refused{&complaint{code: soap.Client, reason: "the content coding is not known, only gzip",
+			coding: true}}
 	}
 	in := bufio.NewReader(&bounded{body, maxRequest})
 	start, _ := in.Peek(sniffed) // an error is that of the next Read, too

@@ -32,7 +32,8 @@ func TestDriftUnderLoad(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			s := startMisbehaving(t, fmt.Sprint("drift=", every), peer.Echo())
 			store := newStore(t)
-			cfg := session.Config{Mode: mode, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
+			cfg := session.Config{Mode: mode, Store: store,
+				Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 			if mode == negotiate.Explicit {
 				cfg.RequestSchema, cfg.ReplySchema = described, described
 			}
@@ -45,7 +46,8 @@ func TestDriftUnderLoad(t *testing.T) {
 					for i := range calls {
 						text := fmt.Sprintf("call %d of %d", i, c)
 						// The requests drift, too.
-						body := fmt.Sprintf(`<concat xmlns="urn:hhfr:demo"><item>%s</item>%s</concat>`, text, strings.Repeat("<item/>", i/every))
+						body := fmt.Sprintf(`<concat xmlns="urn:hhfr:demo"><item>%s</item>%s</concat>`, text,
+							strings.Repeat("<item/>", i/every))
 						m, err := sess.Call(t.Context(), streamer.NewMessage(nil, []byte(envelopeOf(body))))
 						if !assert.NoError(t, err) {
 							return

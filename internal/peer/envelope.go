@@ -38,8 +38,8 @@ func refuse(format string, args ...any) error {
 	return &complaint{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
-// envelope reads a requestReader of either version as it comes, up to the children of the Body's one
-// child. It goes by names and namespaces, never by prefixes.
+// envelope reads a requestReader of either version as it comes, up to the children of the Body's
+// one child. It goes by names and namespaces, never by prefixes.
 type envelope struct {
 	decoder *xml.Decoder
 	version soap.Version
@@ -113,8 +113,8 @@ func (e *envelope) judge(err error) error {
 	return err
 }
 
-// child goes to the next child element of the element that the requestReader stands in; ok is false at
-// its end, which is passed then. Text between children is white space.
+// child goes to the next child element of the element that the requestReader stands in; ok is false
+// at its end, which is passed then. Text between children is white space.
 func (e *envelope) child() (name xml.StartElement, ok bool, err error) {
 	for {
 		t, err := e.token()

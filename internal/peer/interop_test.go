@@ -36,6 +36,7 @@ func TestInteropZeep(t *testing.T) {
 	}
 	run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", zeep)
 
-	s := start(t, peer.Concat(), peer.Sum(), peer.Records(), peer.GeoIP(peer.DutchRanges()), peer.Blob(), peer.Ticker(nil, 100*time.Millisecond))
+	s := start(t, peer.Concat(), peer.Sum(), peer.Records(), peer.GeoIP(peer.DutchRanges()), peer.Blob(),
+		peer.Ticker(nil, 100*time.Millisecond))
 	assert.Contains(t, run(python, filepath.Join("testdata", "zeep_client.py"), s.URL("")), "agrees")
 }

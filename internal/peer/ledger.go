@@ -124,8 +124,8 @@ func (l *ledger) within(ctx context.Context, tx *wsrm.Tx, e *envelope) (name str
 	return name, c, err
 }
 
-// handle reads a requestReader, changes the book at hand, and gives the name of the operation with its
-// result. Errors are refusals, and those of the store and of the requestReader's body.
+// handle reads a requestReader, changes the book at hand, and gives the name of the operation with
+// its result. Errors are refusals, and those of the store and of the requestReader's body.
 func (l *ledger) handle(ctx context.Context, b *book, e *envelope) (name string, c content, err error) {
 	root, err := e.open()
 	if err != nil {

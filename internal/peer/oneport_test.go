@@ -67,7 +67,8 @@ func TestOneAddress(t *testing.T) {
 		}
 		assert.Equal(t, s.Addrs()["http"], s.Addrs()[transport])
 		assert.True(t, strings.HasPrefix(s.URL("/echo"), scheme+"://"))
-		for name, tr := range map[string]streamer.Transport{"tcp": tcp.Transport{}, "tls": streamtls.New(trust, nil), "udp": udp.Transport{}} {
+		for name, tr := range map[string]streamer.Transport{"tcp": tcp.Transport{}, "tls": streamtls.New(trust, nil),
+			"udp": udp.Transport{}} {
 			status, body := post(t, cfg.HTTPClient, s.URL(peer.EchoPath))
 			assert.Equal(t, http.StatusOK, status)
 			assert.Equal(t, "<plain/>", body)
@@ -141,7 +142,10 @@ func TestPlainOnly(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.NoHHFR})
 	assert.Len(t, s.Addrs(), 1)
 	elsewhere := listen(t)
-	s = startWith(t, func(c *peer.Config) { c.PlainOnly, c.Streams = true, map[string]net.Listener{"tcp": elsewhere} }, peer.Echo())
+	s = startWith(t, func(c *peer.Config) {
+		c.PlainOnly, c.Streams = true,
+			map[string]net.Listener{"tcp": elsewhere}
+	}, peer.Echo())
 	sess := dial(t, s.URL(peer.EchoPath), config(t, true))
 	assert.True(t, strings.HasSuffix(elsewhere.Addr().String(), sess.Agreed().Facts.Address))
 }

@@ -47,8 +47,10 @@ func TestRanges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 5, r.Len())
 	for address, in := range map[string]bool{
-		"0.0.0.0": true, "0.0.0.1": false, "9.255.255.255": false, "10.0.0.0": true, "10.1.2.3": true, "10.255.255.255": true, "11.0.0.0": false,
-		"192.168.1.6": false, "192.168.1.7": true, "192.168.1.8": false, "172.16.0.8": false, "172.16.0.9": true, "172.16.0.22": true, "172.16.0.23": false,
+		"0.0.0.0": true, "0.0.0.1": false, "9.255.255.255": false, "10.0.0.0": true, "10.1.2.3": true,
+		"10.255.255.255": true, "11.0.0.0": false,
+		"192.168.1.6": false, "192.168.1.7": true, "192.168.1.8": false, "172.16.0.8": false, "172.16.0.9": true,
+		"172.16.0.22": true, "172.16.0.23": false,
 		"255.255.254.255": false, "255.255.255.0": true, "255.255.255.255": true,
 	} {
 		assert.Equal(t, in, r.Has(address), address)

@@ -432,8 +432,8 @@ func TestGeoIPByRawSocket(t *testing.T) {
 	}
 }
 
-// Ticks come by themselves over a stream, each once, and as replies in plain SOAP, where their numbers
-// grow.
+// Ticks come by themselves over a stream, each once, and as replies in plain SOAP, where their
+// numbers grow.
 func TestTicker(t *testing.T) {
 	s := start(t, services(t)...)
 	cfg := config(t, true)

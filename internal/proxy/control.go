@@ -52,8 +52,8 @@ func Control(head []byte) string {
 	return controlNames[kind(head[1])]
 }
 
-// controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing says how the
-// body is reframed, nil if it is passed on unchanged.
+// controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing says
+// how the body is reframed, nil if it is passed on unchanged.
 type controlMessage struct {
 	kind    kind
 	head    http1.Head

@@ -243,10 +243,14 @@ func TestWrongCertificates(t *testing.T) {
 		far        *tls.Config
 		says, hint string
 	}{
-		"untrusted":  {&tls.Config{Certificates: []tls.Certificate{other.Issue(time.Hour, "127.0.0.1")}}, "no authority that is trusted", "--cacert"},
-		"expired":    {&tls.Config{Certificates: []tls.Certificate{a.Issue(-time.Hour, "127.0.0.1")}}, "expired", "another certificate"},
-		"other host": {&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "far.example")}}, "other hosts", "name a host"},
-		"wanted": {&tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(), ClientAuth: tls.RequireAndVerifyClientCert},
+		"untrusted": {&tls.Config{Certificates: []tls.Certificate{other.Issue(time.Hour, "127.0.0.1")}},
+			"no authority that is trusted", "--cacert"},
+		"expired": {&tls.Config{Certificates: []tls.Certificate{a.Issue(-time.Hour, "127.0.0.1")}}, "expired",
+			"another certificate"},
+		"other host": {&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "far.example")}}, "other hosts",
+			"name a host"},
+		"wanted": {&tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(),
+			ClientAuth: tls.RequireAndVerifyClientCert},
 			"wants a certificate", "--upstream-cert"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,8 @@ type Config struct {
 	AllowCleartext bool
 	// Mode is how sessions with the upstream are opened; empty means [negotiate.Auto].
 	Mode negotiate.Mode
-	// RememberFor is how long an upstream that did not agree gets no further offer; 0 means session.DefaultRememberFor.
+	// RememberFor is how long an upstream that did not agree gets no further offer; 0 means
+	// session.DefaultRememberFor.
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
@@ -150,7 +151,8 @@ type Proxy struct {
 	upstreams, long places
 }
 
-// Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [responder.New].
+// Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of
+// [responder.New].
 func Start(cfg Config) (*Proxy, error) {
 	listeners := []net.Listener{cfg.Listen, cfg.Streams}
 	p, err := newProxy(cfg)

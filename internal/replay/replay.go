@@ -226,8 +226,8 @@ type Outcome struct {
 	Difference *Difference
 }
 
-// Run sends the requests over a session, at most inFlight at once, and yields the outcome of each, in
-// order. It ends when all are sent, or ctx is done.
+// Run sends the requests over a session, at most inFlight at once, and yields the outcome of each,
+// in order. It ends when all are sent, or ctx is done.
 func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Outcome] {
 	messages := func(yield func(sender.Outgoing, error) bool) {
 		for i := range r.Exchanges {

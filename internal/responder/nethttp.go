@@ -26,8 +26,8 @@ type Handler struct {
 
 // NewHandler makes one for a server. cfg.Serve is not used. Without cfg.Addresses streams run over
 // upgraded connections alone, and without cfg.Sequenced the server also gets the messages of
-// sequences as requests, for effects of its own ([SequencedHandler]). The caller must call Close in the end. Errors:
-// BadConfig.
+// sequences as requests, for effects of its own ([SequencedHandler]). The caller must call Close in
+// the end. Errors: BadConfig.
 //
 // A request that came over a stream has the head that the initiator gave, and the host of the URL
 // that was negotiated. Its remote address and TLS are those of the stream's connection. A request
@@ -180,8 +180,8 @@ func (w *exchangeWriter) Write(p []byte) (int, error) {
 // copying are buffers for bodies that are read while they are written.
 var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
-// ReadFrom writes a body as it comes, so that what is there goes out while the rest is waited for; see
-// [io.Copy]. It is held back like any other only as long as nobody says what it is.
+// ReadFrom writes a body as it comes, so that what is there goes out while the rest is waited for;
+// see [io.Copy]. It is held back like any other only as long as nobody says what it is.
 func (w *exchangeWriter) ReadFrom(body io.Reader) (int64, error) {
 	buffer := copying.Get().(*[]byte)
 	defer copying.Put(buffer)

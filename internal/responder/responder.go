@@ -72,8 +72,8 @@ type Config struct {
 	// means half of MaxSessions. A server with clients behind one address, of a reverse proxy for
 	// example, needs as many as MaxSessions.
 	MaxPerPeer int
-	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
-	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a
+	// recorder). A wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
 	// [streamer.Transport]); one that does such a thing otherwise has the method for it.
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is called for each session when its stream is accepted, before our hello

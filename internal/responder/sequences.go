@@ -17,7 +17,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [Config].Serve; a nil reply is an empty one. See [sequence.MessageHandler].
+// Sequenced are services whose messages come in sequences. Paths are as in [Config].Serve; a nil
+// reply is an empty one. See [sequence.MessageHandler].
 type Sequenced interface {
 	// Transactional reports whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool

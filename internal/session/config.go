@@ -111,8 +111,8 @@ type Config struct {
 	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another.
 	// nil: there is none, and requests are canceled as failed.
 	Handler streamer.ExchangeHandler
-	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
-	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a
+	// recorder). A wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
 	// [streamer.Transport]); one that does such a thing otherwise has the method for it.
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is called for each session before its hello is sent, with the connection

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// current returns the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
+// current returns the stream to use now; nil means plain SOAP. While a broken stream is being
+// replaced it waits.
 func (s *Session) current(ctx context.Context) (*sessionStream, error) {
 	for {
 		s.mu.Lock()

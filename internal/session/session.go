@@ -254,7 +254,8 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error
 }
 
 // send sends a message by the path there is, and by the next one as long as it was not sent.
-func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessionStream, *streamer.Message) error) error {
+func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessionStream,
+	*streamer.Message) error) error {
 	from := m.Body
 	for {
 		l, err := s.current(ctx)

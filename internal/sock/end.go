@@ -18,8 +18,8 @@ const linger = time.Second
 // step is the number of bytes that a peer must accept within Stall.
 const step = 64 << 10
 
-// StallWriter writes to a connection whose peer may be slow, but not stand still: if it takes longer
-// than Stall for 64 KiB, the connection is reset.
+// StallWriter writes to a connection whose peer may be slow, but not stand still: if it takes
+// longer than Stall for 64 KiB, the connection is reset.
 type StallWriter struct {
 	Conn  net.Conn
 	Stall time.Duration

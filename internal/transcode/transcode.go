@@ -123,7 +123,8 @@ func (p *filePacker) store(cfg *Config) ctxstore.Store {
 
 func open(w io.Writer, cfg Config) (*filePacker, error) {
 	p := &filePacker{out: w}
-	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil, Without: cfg.Without})
+	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil,
+		Without: cfg.Without})
 	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{})
 	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(),
 		Limits: frame.Limits{

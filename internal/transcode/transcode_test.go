@@ -94,7 +94,10 @@ func TestPackReportsWhatFails(t *testing.T) {
 	broken := errors.New("no space left")
 	_, err := transcode.Pack(t.Context(), failing{broken}, inputs(own(t)), transcode.Config{}, nil)
 	assert.ErrorIs(t, err, broken)
-	_, err = transcode.Pack(t.Context(), &bytes.Buffer{}, func(yield func(transcode.Packable, error) bool) { yield(transcode.Packable{}, broken) }, transcode.Config{}, nil)
+	_, err = transcode.Pack(t.Context(), &bytes.Buffer{}, func(yield func(transcode.Packable,
+		error) bool) {
+		yield(transcode.Packable{}, broken)
+	}, transcode.Config{}, nil)
 	assert.ErrorIs(t, err, broken)
 }
 

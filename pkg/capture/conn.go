@@ -8,9 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// capturedConn is a connection, or a session over datagrams, or raw bytes of a stream. It finds out what
-// its bytes are from what comes first: a hello or a sync makes it a stream, the head of an HTTP
-// message makes it HTTP, whatever follows later.
+// capturedConn is a connection, or a session over datagrams, or raw bytes of a stream. It finds out
+// what its bytes are from what comes first: a hello or a sync makes it a stream, the head of an
+// HTTP message makes it HTTP, whatever follows later.
 type capturedConn struct {
 	r      *Reader
 	flow   *flow.Flow

@@ -107,7 +107,8 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.UDPD
 		d.dropped += int64(len(g.Data))
 		return nil
 	default:
-		s = &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time, FirstPacket: g.PacketNo}}
+		s = &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time,
+			FirstPacket: g.PacketNo}}
 		s.capturedConn = d.reader.conn(&s.flow)
 		for i := range s.ways {
 			s.ways[i] = units{there: map[uint64]unit{}, next: 1}

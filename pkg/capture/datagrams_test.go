@@ -400,7 +400,8 @@ func TestOtherDatagrams(t *testing.T) {
 
 // packetOf is a packet with one message.
 func packetOf(number, unit uint64, payload string) *window.Packet {
-	return &window.Packet{Number: number, Floor: 1, Units: []window.Unit{{Number: unit, First: true, Last: true, Payload: []byte(payload)}}}
+	return &window.Packet{Number: number, Floor: 1, Units: []window.Unit{{Number: unit, First: true, Last: true,
+		Payload: []byte(payload)}}}
 }
 
 // tapeOf and gramsOf write datagrams as bytes, and read them again: a direction, a length, and so

@@ -33,7 +33,9 @@ type plain struct {
 
 func newHTTPReader(c *capturedConn) *httpReader {
 	h := &httpReader{conn: c}
-	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage, Bodies: func() flow.KeptBody { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply, NoReply: h.noReply})
+	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage,
+		Bodies: func() flow.KeptBody { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply,
+		NoReply: h.noReply})
 	return h
 }
 
@@ -129,7 +131,8 @@ func isSOAP(d *Decoded) bool { return d.Version != soap.None }
 func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply bool) *Decoded {
 	body, _ := m.Body.(*spool.Spooled)
 	d := &Decoded{Head: m.Octets, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Unchecked,
-		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body, Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
+		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body,
+		Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
 	if (d.origin == 1) != reply {
 		d.Src, d.Dst = d.Dst, d.Src
 	}

@@ -12,7 +12,8 @@ import (
 // small, bodies need not be.
 var reliableLimits = soap.Limits{MaxBytes: 1 << 20, MaxDepth: 256, MaxElements: 1 << 16}
 
-// reliable returns what a message says about WS-RM sequences, nil if nothing, or nothing that could be read.
+// reliable returns what a message says about WS-RM sequences, nil if nothing, or nothing that could
+// be read.
 func reliable(body []byte) *header.Blocks {
 	if !bytes.Contains(body, []byte(xmlns.WSRM)) && !bytes.Contains(body, []byte(xmlns.WSRM10)) {
 		return nil

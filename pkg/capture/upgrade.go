@@ -13,7 +13,8 @@ import (
 // which no hello followed.
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
-// upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section 3.1).
+// upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section
+// 3.1).
 func upgrades(m *flow.HTTPMessage) bool {
 	return m != nil && slices.Contains(m.Tokens("Upgrade"), negotiate.Protocol) &&
 		slices.Contains(m.Tokens("Connection"), "upgrade")
@@ -32,7 +33,8 @@ func (h *httpReader) passed(dir int, b []byte) bool {
 	return ok
 }
 
-// unseen begins a stream with a packet that shows one. Only a hello shows where its direction begins.
+// unseen begins a stream with a packet that shows one. Only a hello shows where its direction
+// begins.
 func (c *capturedConn) unseen(dir int, b []byte, m flow.Mark) error {
 	if err := c.tunnel(); err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// The session in hex with which docs/wire-format.md begins is one: its bytes are the frames that the
-// page says, field by field, and decode to the message that the page shows.
+// The session in hex with which docs/wire-format.md begins is one: its bytes are the frames that
+// the page says, field by field, and decode to the message that the page shows.
 func TestSessionOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "wire-format.md"))
 	require.NoError(t, err)

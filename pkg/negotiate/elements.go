@@ -67,7 +67,8 @@ func (w *documentWriter) heads(request, reply []soap.Field) {
 	}
 }
 
-// shapes writes fingerprints in base64url: a full offer with hexadecimal ones would not fit [MaxOffer].
+// shapes writes fingerprints in base64url: a full offer with hexadecimal ones would not fit
+// [MaxOffer].
 func (w *documentWriter) shapes(fps [][32]byte) {
 	if len(fps) == 0 {
 		return
@@ -100,7 +101,8 @@ func (w *documentWriter) message(v soap.Version, local string) ([]byte, error) {
 	return data, nil
 }
 
-// documentReader reads the children of an offer, an answer or a context document, and remembers the first failure.
+// documentReader reads the children of an offer, an answer or a context document, and remembers the
+// first failure.
 type documentReader struct {
 	el    *soap.Element
 	asked map[string]bool // local names that were searched for

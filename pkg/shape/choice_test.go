@@ -28,23 +28,38 @@ func choices() []struct {
 		messages []string
 		want     string
 	}{
-		{"different elements at one place", []string{`<r><ok>1</ok></r>`, `<r><error>no such</error></r>`, `<r><later/></r>`},
+		{"different elements at one place", []string{`<r><ok>1</ok></r>`, `<r><error>no such</error></r>`,
+			`<r><later/></r>`},
 			`<r>(<ok>{int}</ok>|<error>{text}</error>|<later/>)</r>`},
-		{"indented", []string{"<r>\n <a/>\n <x>1</x>\n</r>", "<r>\n <a/>\n <y>1</y>\n</r>"}, "<r>\n <a/>(\n <x>{int}</x>|\n <y>{int}</y>)\n</r>"},
-		{"a choice that may be absent", []string{`<r><h/><a/></r>`, `<r><h/><b/></r>`, `<r><h/></r>`}, `<r><h/>(<a/>|<b/>)?</r>`},
-		{"what comes together is optional", []string{`<r><a/><t/></r>`, `<r><b/><t/></r>`, `<r><a/><b/><t/></r>`}, `<r><a/>?<b/>?<t/></r>`},
+		{"indented", []string{"<r>\n <a/>\n <x>1</x>\n</r>", "<r>\n <a/>\n <y>1</y>\n</r>"},
+			"<r>\n <a/>(\n <x>{int}</x>|\n <y>{int}</y>)\n</r>"},
+		{"a choice that may be absent", []string{`<r><h/><a/></r>`, `<r><h/><b/></r>`, `<r><h/></r>`},
+			`<r><h/>(<a/>|<b/>)?</r>`},
+		{"what comes together is optional", []string{`<r><a/><t/></r>`, `<r><b/><t/></r>`, `<r><a/><b/><t/></r>`},
+			`<r><a/>?<b/>?<t/></r>`},
 		{"what comes in both orders is a list", []string{`<r><a/><b/></r>`, `<r><b/><a/></r>`}, `<r>(<a/>|<b/>)*</r>`},
-		{"siblings in no order", []string{`<r><h/><a/><b/><a/><c/><a/><b/><t/></r>`, `<r><h/><b/><a/><c/><a/><t/></r>`}, `<r><h/>(<a/>|<b/>|<c/>)*<t/></r>`},
-		{"in one message", []string{`<r><h/>` + strings.Repeat(`<a/><b/><a/><c/>`, 5) + `<t/></r>`}, `<r><h/>(<a/>|<b/>|<c/>)*<t/></r>`},
-		{"names that are all prefix", []string{`<r>` + strings.Repeat(`<a:/><b:/>`, 9) + `</r>`}, `<r>(<a:/>|<b:/>)*</r>`},
-		{"a name twice is a sequence, until it comes otherwise", []string{`<r><a/><b/><a/><c/></r>`}, `<r><a/><b/><a/><c/></r>`},
-		{"otherwise", []string{`<r><a/><b/><a/><c/></r>`, `<r><a/><b/><c/></r>`, `<r><b/><a/><b/><a/><c/></r>`}, `<r>(<a/>|<b/>)*<c/></r>`},
-		{"variants of one element in an array", []string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i><i xsi:type="B"><y>1</y></i><i xsi:type="A"><x>2</x></i></r>`},
+		{"siblings in no order", []string{`<r><h/><a/><b/><a/><c/><a/><b/><t/></r>`,
+			`<r><h/><b/><a/><c/><a/><t/></r>`}, `<r><h/>(<a/>|<b/>|<c/>)*<t/></r>`},
+		{"in one message", []string{`<r><h/>` + strings.Repeat(`<a/><b/><a/><c/>`, 5) + `<t/></r>`},
+			`<r><h/>(<a/>|<b/>|<c/>)*<t/></r>`},
+		{"names that are all prefix", []string{`<r>` + strings.Repeat(`<a:/><b:/>`, 9) + `</r>`},
+			`<r>(<a:/>|<b:/>)*</r>`},
+		{"a name twice is a sequence, until it comes otherwise", []string{`<r><a/><b/><a/><c/></r>`},
+			`<r><a/><b/><a/><c/></r>`},
+		{"otherwise", []string{`<r><a/><b/><a/><c/></r>`, `<r><a/><b/><c/></r>`, `<r><b/><a/><b/><a/><c/></r>`},
+			`<r>(<a/>|<b/>)*<c/></r>`},
+		{"variants of one element in an array",
+			[]string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i><i xsi:type="B"><y>1</y></i><i xsi:type="A"><x>2</x></i></r>`},
 			`<r` + xsi + `>(<i xsi:type="B"><y>{int}</y></i>|<i xsi:type="A"><x>{int}</x></i>)*</r>`},
-		{"variants with prefixes of their own", []string{`<r` + xsi + `><v xmlns:d4p1="u" xsi:type="d4p1:int">1</v></r>`, `<r` + xsi + `><v xmlns:d4p1="u" xsi:type="d4p1:string">a</v></r>`},
+		{"variants with prefixes of their own",
+			[]string{`<r` + xsi + `><v xmlns:d4p1="u" xsi:type="d4p1:int">1</v></r>`,
+				`<r` + xsi + `><v xmlns:d4p1="u" xsi:type="d4p1:string">a</v></r>`},
 			`<r` + xsi + `>(<v xmlns:#="u" xsi:type="#:string">{text}</v>|<v xmlns:#="u" xsi:type="#:int">{int}</v>)</r>`},
-		{"types of what is alike stay together", []string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i><i xsi:type="B"><x>2</x></i></r>`}, `<r` + xsi + `><i xsi:type="(A"|B")><x>{int}</x></i>*</r>`},
-		{"a type that no guard reads tells nothing", []string{`<r` + xsi + `><i id="1" xsi:type="A"><x>1</x></i><i id="2" xsi:type="B"><y>2</y></i></r>`},
+		{"types of what is alike stay together",
+			[]string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i><i xsi:type="B"><x>2</x></i></r>`},
+			`<r` + xsi + `><i xsi:type="(A"|B")><x>{int}</x></i>*</r>`},
+		{"a type that no guard reads tells nothing",
+			[]string{`<r` + xsi + `><i id="1" xsi:type="A"><x>1</x></i><i id="2" xsi:type="B"><y>2</y></i></r>`},
 			`<r` + xsi + `><i id="{int}" xsi:type="(A"|B")>(<x>{int}</x>|<y>{int}</y>)</i>*</r>`},
 	}
 }
@@ -116,7 +131,8 @@ func TestChoicesAreBounded(t *testing.T) {
 		messages[i] = "<t>" + messages[i] + "</t>"
 	}
 	assert.Equal(t, "<t><r>{open}</r></t>", sketch(learnAll(t, messages).Root()))
-	assert.Equal(t, "<t><r>{open}</r></t>", sketch(learnAll(t, []string{"<t><r>" + all + all + "</r></t>", "<t><r><e1/>" + all + "</r></t>"}).Root()))
+	assert.Equal(t, "<t><r>{open}</r></t>", sketch(learnAll(t, []string{"<t><r>" + all + all + "</r></t>",
+		"<t><r><e1/>" + all + "</r></t>"}).Root()))
 }
 
 // TestAFamilyFitsWhatItLearned: whatever came, in whatever order, the shape of a family fits every
@@ -144,7 +160,8 @@ func TestAFamilyFitsWhatItLearned(t *testing.T) {
 			for i, m := range messages {
 				sp.Reset(p, 4096, true, func(bool, []byte) error { return nil })
 				checked++
-				require.NoError(t, sp.Split([]byte(m)), "seed %d: message %d of %d: %q", seed, i+1, len(messages), messages)
+				require.NoError(t, sp.Split([]byte(m)), "seed %d: message %d of %d: %q", seed, i+1, len(messages),
+					messages)
 			}
 		}
 	}
@@ -183,7 +200,8 @@ func anyContent(rnd *rand.Rand, depth int) string {
 	case 5:
 		for range rnd.IntN(6) {
 			kind := rnd.IntN(3)
-			fmt.Fprintf(&b, `<i xmlns:d4p1="u" xsi:type="d4p1:%c">%s</i>`, "ABC"[kind], []string{"5", "w", "<x>1</x>"}[kind])
+			fmt.Fprintf(&b, `<i xmlns:d4p1="u" xsi:type="d4p1:%c">%s</i>`, "ABC"[kind], []string{"5", "w",
+				"<x>1</x>"}[kind])
 		}
 	}
 	return b.String()

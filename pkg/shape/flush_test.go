@@ -83,7 +83,8 @@ func flushed(t testing.TB, p *program.Program, message []byte, most int, cuts []
 // Law 7: what was flushed is there, wherever that was.
 func TestFlush(t *testing.T) {
 	var messages [][]byte
-	for _, all := range []func(func([]byte) bool){work.Strings(1, 4), work.Floats(2, 10), work.Records(3, 20), work.Headers(4)} {
+	for _, all := range []func(func([]byte) bool){work.Strings(1, 4), work.Floats(2, 10), work.Records(3, 20),
+		work.Headers(4)} {
 		for m := range all {
 			messages = append(messages, bytes.Clone(m))
 			break
@@ -158,7 +159,8 @@ func TestFlushKeepsTheShape(t *testing.T) {
 func FuzzFlush(f *testing.F) {
 	for i, m := range soapFiles(f) {
 		f.Add(m, m, uint16(300+i), []byte{0, 10, 200, 7})
-		f.Add([]byte(wide(string(m), binary.LittleEndian)), []byte(wide(string(m), binary.LittleEndian)), uint16(1000), []byte{50, 3})
+		f.Add([]byte(wide(string(m), binary.LittleEndian)), []byte(wide(string(m), binary.LittleEndian)),
+			uint16(1000), []byte{50, 3})
 	}
 	for _, c := range cases() {
 		f.Add([]byte(c.message), []byte(c.message), uint16(256), []byte{4, 4, 4})

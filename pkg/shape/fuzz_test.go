@@ -22,7 +22,8 @@ import (
 )
 
 func soapFiles(tb testing.TB) (messages [][]byte) {
-	for _, path := range shared.Files(tb, shared.Testdata(tb, "soap"), func(path string) bool { return filepath.Ext(path) == ".xml" }) {
+	for _, path := range shared.Files(tb, shared.Testdata(tb, "soap"),
+		func(path string) bool { return filepath.Ext(path) == ".xml" }) {
 		messages = append(messages, shared.Read(tb, path))
 	}
 	return messages
@@ -100,7 +101,8 @@ func FuzzJoin(f *testing.F) {
 	f.Fuzz(func(t *testing.T, octets, first, second []byte, last, text bool) {
 		s, err := shape.Parse(octets)
 		if err != nil {
-			require.True(t, errors.Is(err, &shape.Error{Code: shape.Invalid}) || errors.Is(err, &shape.Error{Code: shape.TooLarge}), "%v", err)
+			require.True(t, errors.Is(err, &shape.Error{Code: shape.Invalid}) || errors.Is(err,
+				&shape.Error{Code: shape.TooLarge}), "%v", err)
 			return
 		}
 		require.True(t, bytes.Equal(octets, s.Octets()))
@@ -116,7 +118,8 @@ func FuzzJoin(f *testing.F) {
 			require.LessOrEqual(t, len(out)-before, 5<<20)
 		}
 		if err != nil {
-			require.True(t, errors.Is(err, &shape.Error{Code: shape.Malformed}) || errors.Is(err, &shape.Error{Code: shape.TooLarge}), "%v", err)
+			require.True(t, errors.Is(err, &shape.Error{Code: shape.Malformed}) || errors.Is(err,
+				&shape.Error{Code: shape.TooLarge}), "%v", err)
 		}
 	})
 }

@@ -76,7 +76,8 @@ func requireLaw1(t testing.TB, p *program.Program, message []byte, what string) 
 			for n < len(message) && n < len(got) && message[n] == got[n] {
 				n++
 			}
-			t.Fatalf("%s: %v: %d octets became %d, first difference at %d: %.60q, not %.60q", what, way, len(message), len(got), n, got[n:], message[n:])
+			t.Fatalf("%s: %v: %d octets became %d, first difference at %d: %.60q, not %.60q", what, way, len(message),
+				len(got), n, got[n:], message[n:])
 		}
 		if way.chunk == 0 {
 			fits = true

@@ -63,7 +63,8 @@ func (k *packed) message(t testing.TB, p *program.Program, segments []segment, m
 // and the other way round, and is as short. It takes little room.
 func TestFoldedMemory(t *testing.T) {
 	for name, messages := range map[string]iter.Seq[[]byte]{
-		"strings": work.Strings(1, 8), "floats": work.Floats(1, 10), "records": work.Records(1, 20), "headers": work.Headers(1),
+		"strings": work.Strings(1, 8), "floats": work.Floats(1, 10), "records": work.Records(1, 20),
+		"headers": work.Headers(1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, contents, _ := contentsOf(t, slices.Collect(first(300, messages)))
@@ -97,7 +98,8 @@ func TestFoldedMemory(t *testing.T) {
 // TestPlainBehindValues: a segment that turns out not to be packed when part of it was noted resets
 // the memory, once; those that follow are looked through before.
 func TestPlainBehindValues(t *testing.T) {
-	s, err := shape.New(element(text("<m>"), value(shape.TypeInt, shape.UntilTag), text("<t>"), value(shape.TypeString, shape.UntilTag), text("</t></m>")))
+	s, err := shape.New(element(text("<m>"), value(shape.TypeInt, shape.UntilTag), text("<t>"),
+		value(shape.TypeString, shape.UntilTag), text("</t></m>")))
 	require.NoError(t, err)
 	p := program.Compile(s)
 	whole := func(n byte) []byte { return []byte{n, 4, 'a', '-', 'b'} }
@@ -125,7 +127,8 @@ func TestPlainBehindValues(t *testing.T) {
 }
 
 func BenchmarkPack(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records",
+		"w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			p, contents, octets := contentsOf(b, workload(b, name))
 			var k columns.Packer
@@ -143,7 +146,8 @@ func BenchmarkPack(b *testing.B) {
 }
 
 func BenchmarkUnpack(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records",
+		"w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			p, contents, octets := contentsOf(b, workload(b, name))
 			var k columns.Packer

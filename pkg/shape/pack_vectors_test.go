@@ -42,15 +42,19 @@ type packedCase struct {
 // record is a message with a value of every type outside arrays.
 func record(i int) string {
 	return fmt.Sprintf("<m><n>%d</n><d>%d.25</d><t>2006-06-11T04:%02d:40.%03dZ</t><t>2006-06-11T05:%02d:40.%03dZ</t><z>2011-01-01T00:00:%02d-08:00</z><f>%s</f><s>%s</s><u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><b>AAEC%02dQF</b>%s</m>",
-		7+i, 100+i*i, i, i*37, i, i*37, i, []string{"1.5E-05", "-2e10", "2.5E+3", "NaN", "0.000000015", "-INF", "7"}[i%7], []string{"plain words here", "Words, other words.", "plain words here", "other-plain"}[i%4], i, i, []string{"", "<o>true</o>"}[i%2])
+		7+i, 100+i*i, i, i*37, i, i*37, i, []string{"1.5E-05", "-2e10", "2.5E+3", "NaN", "0.000000015", "-INF",
+			"7"}[i%7], []string{"plain words here", "Words, other words.", "plain words here", "other-plain"}[i%4], i,
+		i, []string{"", "<o>true</o>"}[i%2])
 }
 
 func recordShape() *shape.Node {
 	one := func(name string, t shape.Type) *shape.Node {
 		return element(text("<"+name+">"), value(t, shape.UntilTag), text("</"+name+">"))
 	}
-	return element(text("<m>"), one("n", shape.TypeInt), one("d", shape.TypeDecimal), one("t", shape.TypeDateTime), one("t", shape.TypeDateTime), one("z", shape.TypeDateTime),
-		one("f", shape.TypeFloat), one("s", shape.TypeString), one("u", shape.TypeUUID), one("b", shape.TypeBase64), optional(one("o", shape.TypeBoolean)), text("</m>"))
+	return element(text("<m>"), one("n", shape.TypeInt), one("d", shape.TypeDecimal), one("t", shape.TypeDateTime),
+		one("t", shape.TypeDateTime), one("z", shape.TypeDateTime),
+		one("f", shape.TypeFloat), one("s", shape.TypeString), one("u", shape.TypeUUID), one("b", shape.TypeBase64),
+		optional(one("o", shape.TypeBoolean)), text("</m>"))
 }
 
 // table is a message with rows of which each column asks for a method of its own.
@@ -59,8 +63,11 @@ func table(from, n int) string {
 	b.WriteString("<t>")
 	for i := from; i < from+n; i++ {
 		few := []string{"low", "high", "a value of several words", "high"}[i*i%7%4]
-		fmt.Fprintf(&b, `<r c="same" k="%s" l="item number %d of many"><a>%d</a><b>%d</b><e>%d</e><f>%d</f><g>2006-06-11T04:26:%02dZ</g><g>2006-06-11T04:27:%02dZ</g><h>2011-01-01T00:00:%02d+%02d:00</h><w>%s</w><u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><x>00ff%02x</x><q>%s</q><v>1</v><v>%d</v></r>`,
-			few, i*i*i, i*3, 1000000+i*7919%4096, []int{5, 70000, -12, 70000}[i*i%7%4], i*i*i*1000, i%60, i%60, i%60, i%3, []string{"true", "false", "TRUE"}[i%5%3], i, i, []string{"1.5E-05", "-2e10", "7.25", "INF"}[i*i%7%4], i)
+		fmt.Fprintf(&b,
+			`<r c="same" k="%s" l="item number %d of many"><a>%d</a><b>%d</b><e>%d</e><f>%d</f><g>2006-06-11T04:26:%02dZ</g><g>2006-06-11T04:27:%02dZ</g><h>2011-01-01T00:00:%02d+%02d:00</h><w>%s</w><u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><x>00ff%02x</x><q>%s</q><v>1</v><v>%d</v></r>`,
+			few, i*i*i, i*3, 1000000+i*7919%4096, []int{5, 70000, -12, 70000}[i*i%7%4], i*i*i*1000, i%60, i%60, i%60,
+			i%3, []string{"true", "false", "TRUE"}[i%5%3], i, i, []string{"1.5E-05", "-2e10", "7.25",
+				"INF"}[i*i%7%4], i)
 	}
 	return b.String() + "</t>"
 }
@@ -77,8 +84,11 @@ func tableShape() *shape.Node {
 		kids = append(kids, attr(name, shape.TypeString).Kids...)
 	}
 	kids[len(kids)-1] = text(`">`)
-	kids = append(kids, []*shape.Node{one("a", shape.TypeInt), one("b", shape.TypeInt), one("e", shape.TypeInt), one("f", shape.TypeInt), one("g", shape.TypeDateTime), one("g", shape.TypeDateTime), one("h", shape.TypeDateTime),
-		one("w", shape.TypeBoolean), one("u", shape.TypeUUID), one("x", shape.TypeHex), one("q", shape.TypeFloat), {Kind: shape.Array, Kids: []*shape.Node{one("v", shape.TypeInt)}}}...)
+	kids = append(kids, []*shape.Node{one("a", shape.TypeInt), one("b", shape.TypeInt), one("e", shape.TypeInt),
+		one("f", shape.TypeInt), one("g", shape.TypeDateTime), one("g", shape.TypeDateTime), one("h",
+			shape.TypeDateTime),
+		one("w", shape.TypeBoolean), one("u", shape.TypeUUID), one("x", shape.TypeHex), one("q", shape.TypeFloat),
+		{Kind: shape.Array, Kids: []*shape.Node{one("v", shape.TypeInt)}}}...)
 	return seq(text("<t>"), array(0, 0, append(joined(kids), text("</r>"))...), text("</t>"))
 }
 
@@ -88,14 +98,17 @@ func scaled(n, step int) string {
 	var b strings.Builder
 	for i := range n {
 		d := []string{"36.07334899", "36.0717163", "-36.08", "36", "n/a"}[i*i%7%5]
-		fmt.Fprintf(&b, `<r a="urn:x?n=LS%04d;of" b="%d-%d"><d>%s</d><e>%d.%d</e></r>`, 9000+i*step, 100+i, i*i*i%90+10, d, 116, i*7919%1000)
+		fmt.Fprintf(&b, `<r a="urn:x?n=LS%04d;of" b="%d-%d"><d>%s</d><e>%d.%d</e></r>`, 9000+i*step, 100+i,
+			i*i*i%90+10, d, 116, i*7919%1000)
 	}
 	return b.String()
 }
 
 func scaledShape() *shape.Node {
-	return array(0, 0, text(`<r a="`), value(shape.TypeString, shape.UntilQuote), text(`" b="`), value(shape.TypeString, shape.UntilQuote), text(`"><d>`),
-		value(shape.TypeDecimal, shape.UntilTag), text("</d><e>"), value(shape.TypeDecimal, shape.UntilTag), text("</e></r>"))
+	return array(0, 0, text(`<r a="`), value(shape.TypeString, shape.UntilQuote), text(`" b="`),
+		value(shape.TypeString, shape.UntilQuote), text(`"><d>`),
+		value(shape.TypeDecimal, shape.UntilTag), text("</d><e>"), value(shape.TypeDecimal, shape.UntilTag),
+		text("</e></r>"))
 }
 
 // joined makes one text of texts that follow each other.
@@ -126,10 +139,14 @@ func packedCases() (all []packedCase) {
 	}
 	return append(all,
 		packedCase{"memory", "values outside arrays, over messages", recordShape(), 16384, records},
-		packedCase{"columns", "columns by every method, over messages", tableShape(), 16384, []string{table(0, 40), table(40, 3), table(43, 100), table(0, 40)}},
-		packedCase{"columns-segments", "columns of arrays that go on in further segments", tableShape(), 700, []string{table(0, 60)}},
-		packedCase{"scales", "decimals of different scales, and texts with numbers that count", scaledShape(), 16384, []string{scaled(60, 1), scaled(60, -3), scaled(5, 1), scaled(60, 0)}},
-		packedCase{"words", "more texts than are remembered", repeated(shape.TypeString), 16384, []string{strings.Join(words, ""), strings.Join(words[:20], ""), strings.Join(words[280:], "")}},
+		packedCase{"columns", "columns by every method, over messages", tableShape(), 16384, []string{table(0, 40),
+			table(40, 3), table(43, 100), table(0, 40)}},
+		packedCase{"columns-segments", "columns of arrays that go on in further segments", tableShape(), 700,
+			[]string{table(0, 60)}},
+		packedCase{"scales", "decimals of different scales, and texts with numbers that count", scaledShape(), 16384,
+			[]string{scaled(60, 1), scaled(60, -3), scaled(5, 1), scaled(60, 0)}},
+		packedCase{"words", "more texts than are remembered", repeated(shape.TypeString), 16384,
+			[]string{strings.Join(words, ""), strings.Join(words[:20], ""), strings.Join(words[280:], "")}},
 	)
 }
 

@@ -16,7 +16,8 @@ import (
 // TestUTF16OfAnyOctets: characters of all planes, surrogates without partners, in the wrong order,
 // at the end, and an octet more are given back.
 func TestUTF16OfAnyOctets(t *testing.T) {
-	units := []uint16{'x', '<', '&', 0xFC, 0x7FF, 0x800, 0x20AC, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFEFF, 0xFFFD, 0xFFFF, 0}
+	units := []uint16{'x', '<', '&', 0xFC, 0x7FF, 0x800, 0x20AC, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFEFF,
+		0xFFFD, 0xFFFF, 0}
 	rnd := rand.New(rand.NewPCG(11, 12))
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		s, err := learn.FromMessage([]byte(wide("<a><b>word</b></a>", order)))
@@ -47,7 +48,8 @@ func TestUTF16IsLearned(t *testing.T) {
 			p := program.Compile(learnAll(t, []string{wide(mark+first, order), wide(mark+second, order)}))
 			fits, _ := requireLaw1(t, p, []byte(wide(mark+second, order)), "UTF-16")
 			assert.True(t, fits)
-			assert.Equal(t, split(t, narrow, []byte(second), 4096, 0), split(t, p, []byte(wide(mark+second, order)), 4096, 0))
+			assert.Equal(t, split(t, narrow, []byte(second), 4096, 0), split(t, p, []byte(wide(mark+second, order)),
+				4096, 0))
 			assert.Equal(t, wide(mark+"<a><b>", order), string(p.Leads()))
 		}
 	}
@@ -67,7 +69,8 @@ func TestContentOfUTF16IsUTF8(t *testing.T) {
 	p := program.Compile(s)
 	for text, ok := range map[string]bool{
 		"": true, "\u20AC": true, "\xED\xA0\x80": true, "\xED\xBF\xBF": true, "\U0010FFFF": true, "\uFFFD": true,
-		"\x80": false, "\xC0\x80": false, "\xE0\x80\x80": false, "\xF4\x90\x80\x80": false, "\xE2\x82": false, "\xED\xA0": false, "\xFF": false, "\xFFa": false, "\xFE": false,
+		"\x80": false, "\xC0\x80": false, "\xE0\x80\x80": false, "\xF4\x90\x80\x80": false, "\xE2\x82": false,
+		"\xED\xA0": false, "\xFF": false, "\xFFa": false, "\xFE": false,
 	} {
 		var j program.Joiner
 		j.Reset(p)

@@ -21,7 +21,8 @@ func workload(t testing.TB, name string) (messages [][]byte) {
 
 // TestWorkloadsShareOneShape: the shape of the first message fits all of a folder.
 func TestWorkloadsShareOneShape(t *testing.T) {
-	for _, dir := range shared.Files(t, shared.Dir(t, "workloads"), func(p string) bool { return filepath.Base(p) == "0001.xml" }) {
+	for _, dir := range shared.Files(t, shared.Dir(t, "workloads"),
+		func(p string) bool { return filepath.Base(p) == "0001.xml" }) {
 		name := filepath.Base(filepath.Dir(dir))
 		messages := workload(t, name)
 		s, err := learn.FromMessage(messages[0])
@@ -33,12 +34,14 @@ func TestWorkloadsShareOneShape(t *testing.T) {
 			assert.True(t, fits, "%s %d", name, i+1)
 			octets, content = octets+len(m), content+n
 		}
-		t.Logf("%-14s %8.1f octets, content %8.1f", name, float64(octets)/float64(len(messages)), float64(content)/float64(len(messages)))
+		t.Logf("%-14s %8.1f octets, content %8.1f", name, float64(octets)/float64(len(messages)),
+			float64(content)/float64(len(messages)))
 	}
 }
 
 func BenchmarkSplit(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records",
+		"w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
 			s, err := learn.FromMessage(m[0])
@@ -57,7 +60,8 @@ func BenchmarkSplit(b *testing.B) {
 }
 
 func BenchmarkJoin(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records",
+		"w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
 			s, err := learn.FromMessage(m[0])
@@ -81,7 +85,8 @@ func BenchmarkJoin(b *testing.B) {
 
 // BenchmarkLearn is what the first message of a kind costs before it is split.
 func BenchmarkLearn(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records",
+		"w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
 			b.ReportAllocs()

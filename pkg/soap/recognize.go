@@ -214,7 +214,8 @@ type tag struct {
 	end, empty bool
 }
 
-// tag reads the next start or end tag; ok is false when the bytes end first, or are not XML. depth is that of a start tag found here.
+// tag reads the next start or end tag; ok is false when the bytes end first, or are not XML. depth
+// is that of a start tag found here.
 func (s *envelopeScanner) tag(depth int) (tag, bool) {
 	for {
 		n := bytes.IndexByte(s.b[s.at:], '<')

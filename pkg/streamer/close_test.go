@@ -166,7 +166,8 @@ func TestHelloRefused(t *testing.T) {
 			here, there := inproc.Pipe(0)
 			_, err := here.Write(tc.in)
 			require.NoError(t, err)
-			require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite()) // else what it sends is read for a while
+			require.NoError(t,
+				here.(interface{ CloseWrite() error }).CloseWrite()) // else what it sends is read for a while
 			_, err = streamer.Over(t.Context(), there, streamer.Config{Representation: 1, Accept: accept})
 			assert.ErrorIs(t, err, &streamer.Error{Code: tc.code})
 			all, err := io.ReadAll(here)

@@ -35,7 +35,8 @@ type rawCoder struct {
 }
 
 func newRawCoder(kinds ...*kind) *rawCoder {
-	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{}, store: map[shape.Fingerprint]*program.Program{}}
+	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{},
+		store: map[shape.Fingerprint]*program.Program{}}
 	for _, k := range kinds {
 		c.store[k.Fingerprint()] = k.Program
 	}

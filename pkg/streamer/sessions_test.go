@@ -309,7 +309,8 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	case e.Code == streamer.Busy, e.Code == streamer.Unprocessed, e.Code == streamer.TooLarge:
 	case e.Code == streamer.FateUnknown && (errors.Is(e.Err, &streamer.Error{Code: streamer.Busy}) || errors.Is(e.Err,
 		&streamer.Error{Code: streamer.Unprocessed})):
-	case e.Code == streamer.Failed && int64(len(s.messages[n])+8) > s.cfg.Limits.MaxMessage: // the reply could not begin
+	case e.Code == streamer.Failed &&
+		int64(len(s.messages[n])+8) > s.cfg.Limits.MaxMessage: // the reply could not begin
 	default:
 		s.odd("message %d: %v", n, err)
 	}

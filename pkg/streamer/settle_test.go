@@ -14,7 +14,8 @@ import (
 func TestFlushesThatNobodyReadsAreBounded(t *testing.T) {
 	in := &inbound{s: &Stream{cfg: Config{Limits: Limits{Window: 32 << 10}}}}
 	in.credit = in.s.cfg.Limits.Window
-	fragment := &wire.Event{Body: wire.Part{There: true, First: true, Program: new(program.Program), Content: []byte("x")}}
+	fragment := &wire.Event{Body: wire.Part{There: true, First: true, Program: new(program.Program),
+		Content: []byte("x")}}
 	for range 3 {
 		assert.False(t, in.deliver(fragment))
 		for n := range uint64(10_000) {

@@ -125,7 +125,8 @@ func (m *HTTPMessage) Complete() bool { return m.Why == 0 }
 // End returns the offset after the message in its direction.
 func (m *HTTPMessage) End() int64 { return m.Offset + m.Wire + m.Missing }
 
-// HTTPExchange is a request and its reply; either is nil if the capture does not have it. Interim are 1xx replies before the reply.
+// HTTPExchange is a request and its reply; either is nil if the capture does not have it. Interim
+// are 1xx replies before the reply.
 type HTTPExchange struct {
 	// ID counts the exchanges of a connection from 1, in the order in which they began.
 	ID             int

@@ -17,9 +17,10 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// CapturedPacket is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of
-// its interface. Length is the packet's length on the wire; Data may be shorter. At is the offset
-// of the packet's record, or of the first block after the packet before, in bytes after gzip.
+// CapturedPacket is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE
+// number of its interface. Length is the packet's length on the wire; Data may be shorter. At is
+// the offset of the packet's record, or of the first block after the packet before, in bytes after
+// gzip.
 type CapturedPacket struct {
 	No       int
 	At       int64

@@ -172,7 +172,8 @@ func (a *Assembler) Add(p CapturedPacket) error {
 		if a.cfg.Datagram == nil {
 			return nil
 		}
-		return a.cfg.Datagram(UDPDatagram{Src: s.src, Dst: s.dst, Time: s.time, PacketNo: s.no, Data: s.payload, Missing: s.short, Comments: s.comments})
+		return a.cfg.Datagram(UDPDatagram{Src: s.src, Dst: s.dst, Time: s.time, PacketNo: s.no, Data: s.payload,
+			Missing: s.short, Comments: s.comments})
 	default:
 		return a.tcp(s)
 	}

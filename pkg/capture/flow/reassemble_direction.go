@@ -104,7 +104,10 @@ func (d *assembly) insert(p latePiece, st *Stats) {
 	if len(d.pending) == 0 {
 		d.oldest = p.mark.PacketNo
 	}
-	i, _ := slices.BinarySearchFunc(d.pending, p.at, func(q latePiece, at int64) int { return int(min(max(q.end()-at-1, -1), 1)) })
+	i, _ := slices.BinarySearchFunc(d.pending, p.at, func(q latePiece,
+		at int64) int {
+		return int(min(max(q.end()-at-1, -1), 1))
+	})
 	for len(p.data) > 0 {
 		n := len(p.data)
 		if i < len(d.pending) {
@@ -138,7 +141,10 @@ func (d *assembly) drain(st *Stats) {
 		n++
 	}
 	if d.pending = slices.Delete(d.pending, 0, n); n > 0 && len(d.pending) > 0 {
-		d.oldest = slices.MinFunc(d.pending, func(a, b latePiece) int { return a.mark.PacketNo - b.mark.PacketNo }).mark.PacketNo
+		d.oldest = slices.MinFunc(d.pending, func(a,
+			b latePiece) int {
+			return a.mark.PacketNo - b.mark.PacketNo
+		}).mark.PacketNo
 	}
 }
 

@@ -125,7 +125,8 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	at := 0
 	add := func(data []byte) {
 		at++
-		require.NoError(t, a.Add(flow.CapturedPacket{No: at, Time: at2time(at), Link: 101, Length: len(data), Data: data}))
+		require.NoError(t, a.Add(flow.CapturedPacket{No: at, Time: at2time(at), Link: 101, Length: len(data),
+			Data: data}))
 	}
 	add(seg(1, 1, ack|fin, 1, 1, "x"))
 	add(seg(2, 1, ack|fin, 1, 3, "y"))

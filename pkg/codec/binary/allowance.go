@@ -3,7 +3,8 @@ package binary
 import "sync/atomic"
 
 const (
-	// allowanceMost is what a lane may spend on learning at first, and save: about 256 kinds of messages.
+	// allowanceMost is what a lane may spend on learning at first, and save: about 256 kinds of
+	// messages.
 	allowanceMost = 256 * learnCost
 	// learnCost is the price of learning from a message, beside one for each KiB of it.
 	learnCost = 64
@@ -11,7 +12,8 @@ const (
 	fitWorth = 16
 )
 
-// allowance bounds the work of the learner on messages whose kinds do not repeat: what it spends must be earned by messages that fit. It counts messages, not time, so that it is the same on
+// allowance bounds the work of the learner on messages whose kinds do not repeat: what it spends
+// must be earned by messages that fit. It counts messages, not time, so that it is the same on
 // every machine. Safe for concurrent use.
 type allowance struct{ left atomic.Int64 }
 
@@ -34,7 +36,8 @@ func (a *allowance) earn() {
 	}
 }
 
-// allowances are those of the lanes of a stream. Lanes far apart share one, so that many of them take no more room.
+// allowances are those of the lanes of a stream. Lanes far apart share one, so that many of them
+// take no more room.
 type allowances [64]allowance
 
 func (a *allowances) of(lane uint64) *allowance { return &a[lane%uint64(len(a))] }

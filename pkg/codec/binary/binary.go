@@ -1,7 +1,10 @@
-// Package binary is the representation `binary`: messages as shape and content (docs/wire-format.md, sections 4 and 9 to 11).
+// Package binary is the representation `binary`: messages as shape and content
+// (docs/wire-format.md, sections 4 and 9 to 11).
 //
-// A [Book] holds the shapes that one end knows, over all its streams; it finds the shape of a message, and learns one where there is none. A [Coder] is the codec of one
-// stream: it cuts messages by shapes and learns new ones; what a direction knows of shapes is the business of package wire.
+// A [Book] holds the shapes that one end knows, over all its streams; it finds the shape of a
+// message, and learns one where there is none. A [Coder] is the codec of one stream: it cuts
+// messages by shapes and learns new ones; what a direction knows of shapes is the business of
+// package wire.
 package binary
 
 import (
@@ -11,7 +14,8 @@ import (
 // Fingerprint names a shape; see shape.Fingerprint.
 type Fingerprint = [32]byte
 
-// Shapes is where the shapes behind fingerprints are kept; ctxstore.Shapes is one. It must be safe for concurrent use.
+// Shapes is where the shapes behind fingerprints are kept; ctxstore.Shapes is one. It must be safe
+// for concurrent use.
 type Shapes interface {
 	// Get returns a shape's serialization; an error if it is not there.
 	Get(ctx context.Context, fp Fingerprint) ([]byte, error)
@@ -23,16 +27,20 @@ type Shapes interface {
 type Options struct {
 	// Text makes every message travel as text: the representation `xml`.
 	Text bool
-	// PeerKnows are fingerprints of shapes that the other end said it has; they are announced by reference.
+	// PeerKnows are fingerprints of shapes that the other end said it has; they are announced by
+	// reference.
 	PeerKnows []Fingerprint
 	// Refer says that whoever reads has the store.
 	Refer bool
-	// Describe, if given, may put a shape of a message that is whole and of no known kind into the book, and reports whether it did.
-	// It may be called concurrently, and must not keep the message.
+	// Describe, if given, may put a shape of a message that is whole and of no known kind into the
+	// book, and reports whether it did. It may be called concurrently, and must not keep the
+	// message.
 	Describe func(message []byte) bool
-	// Without are stages, of [wire.Columns], [wire.Memory] and [wire.Zstd], that this end does not do. There is no Memory without Columns.
+	// Without are stages, of [wire.Columns], [wire.Memory] and [wire.Zstd], that this end does not
+	// do. There is no Memory without Columns.
 	Without uint64
-	// MaxShapes and MaxShapeBytes bound the shapes that the stream carried and that are kept for it, in number and octets of serialization; 0: 1024 and 4 MiB.
+	// MaxShapes and MaxShapeBytes bound the shapes that the stream carried and that are kept for
+	// it, in number and octets of serialization; 0: 1024 and 4 MiB.
 	MaxShapes     int
 	MaxShapeBytes int64
 }
@@ -42,21 +50,26 @@ const (
 	defaultShapeBytes = 4 << 20
 	// maxPeerKnows bounds the shapes that the other end is known to have.
 	maxPeerKnows = 1 << 16
-	// bookShapes and bookBytes bound a book: shapes, and about what they take in memory, compiled, in octets. Beyond, the shape used longest ago goes.
+	// bookShapes and bookBytes bound a book: shapes, and about what they take in memory, compiled,
+	// in octets. Beyond, the shape used longest ago goes.
 	bookShapes = 4096
 	bookBytes  = 16 << 20
 	// window is how much of a message is looked at before its shape is chosen, in octets.
 	window = 64 << 10
-	// learnWindow is how much of a message the learner looks at, in octets; of a longer one the rest is expected to go on alike.
+	// learnWindow is how much of a message the learner looks at, in octets; of a longer one the
+	// rest is expected to go on alike.
 	learnWindow = 4 << 20
-	// maxLearners is of how many messages of a stream at once that much is kept: bodies that nobody reads, or that never end, must not have it all.
+	// maxLearners is of how many messages of a stream at once that much is kept: bodies that nobody
+	// reads, or that never end, must not have it all.
 	maxLearners = 4
-	// shapeWorth is the length from which on a body has its shape announced when it is the first of its kind, in octets. The shape of a shorter one is longer than the
-	// body: it goes with the second. No SOAP envelope is that short.
+	// shapeWorth is the length from which on a body has its shape announced when it is the first of
+	// its kind, in octets. The shape of a shorter one is longer than the body: it goes with the
+	// second. No SOAP envelope is that short.
 	shapeWorth = 100
 	// maxTries bounds the shapes that are tried on one message.
 	maxTries = 64
-	// storeTimeout bounds one access to the store, in seconds, so that a store that hangs cannot hold up a stream for ever.
+	// storeTimeout bounds one access to the store, in seconds, so that a store that hangs cannot
+	// hold up a stream for ever.
 	storeTimeout = 10
 )
 

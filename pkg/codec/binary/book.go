@@ -15,11 +15,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// Book holds the shapes one end knows, compiled, over all its streams. It is safe for concurrent use.
+// Book holds the shapes one end knows, compiled, over all its streams. It is safe for concurrent
+// use.
 type Book struct {
 	// Log hears of shapes that could not be stored. NewBook sets one that drops everything.
 	Log *slog.Logger
-	// Without are stages that no coder of this book does, whatever its options say. It is set before the first coder is made.
+	// Without are stages that no coder of this book does, whatever its options say. It is set
+	// before the first coder is made.
 	Without uint64
 
 	store       Shapes
@@ -46,7 +48,8 @@ type bookPage struct {
 	missed  int  // octets of the parts that did without it, since it was not worth that
 }
 
-// NewBook makes an empty book over a store, to which every shape it learns is written before it is used.
+// NewBook makes an empty book over a store, to which every shape it learns is written before it is
+// used.
 func NewBook(store Shapes) *Book {
 	return &Book{Log: slog.New(slog.DiscardHandler), store: store, known: map[Fingerprint]*bookPage{}}
 }
@@ -55,7 +58,8 @@ func storeContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), storeTimeout*time.Second)
 }
 
-// Load reads shapes from the store, so that messages are tried on them. Those that are not there, or damaged, are passed over.
+// Load reads shapes from the store, so that messages are tried on them. Those that are not there,
+// or damaged, are passed over.
 func (b *Book) Load(ctx context.Context, fps []Fingerprint) {
 	for _, fp := range fps {
 		if octets, err := b.store.Get(ctx, fp); err == nil {
@@ -79,7 +83,8 @@ func (b *Book) Known(most int) (fps []Fingerprint) {
 	return fps[:min(most, len(fps))]
 }
 
-// Program gives the compiled shape behind a fingerprint, from the book or the store. It is false if neither has it.
+// Program gives the compiled shape behind a fingerprint, from the book or the store. It is false if
+// neither has it.
 func (b *Book) Program(fp Fingerprint) (*program.Program, bool) {
 	b.mu.Lock()
 	p, ok := b.known[fp]
@@ -110,7 +115,8 @@ func (b *Book) Keep(s *shape.Shape) (*program.Program, error) {
 	return b.add(s), nil
 }
 
-// isHead tells shapes of HTTP heads from those of bodies: a body begins with markup or a byte order mark.
+// isHead tells shapes of HTTP heads from those of bodies: a body begins with markup or a byte order
+// mark.
 func isHead(p *program.Program) bool {
 	leads := p.Leads()
 	return len(leads) > 0 && leads[0] != '<' && leads[0] > 0 && leads[0] < 0x80
@@ -163,7 +169,8 @@ func (b *Book) retire(fp Fingerprint) {
 	}
 }
 
-// candidates appends the programs whose leading text the message begins with, the longest text first, at most maxTries.
+// candidates appends the programs whose leading text the message begins with, the longest text
+// first, at most maxTries.
 func (b *Book) candidates(dst []*program.Program, beginning []byte, head bool) []*program.Program {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,8 +202,9 @@ func (b *Book) mayBegin(beginning []byte) bool {
 	return b.bodies.goesOn(beginning)
 }
 
-// worth reports whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
-// grew by all messages of a kind may be longer than many a message.
+// worth reports whether a shape may be sent that the other end lacks, for a part of n octets that
+// it fits: it must not be longer than half of that, and the parts that did without it before. One
+// that grew by all messages of a kind may be longer than many a message.
 func (b *Book) worth(by *program.Program, n int) bool {
 	fp := by.Shape().Fingerprint()
 	b.mu.Lock()

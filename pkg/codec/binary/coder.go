@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// Coder is the codec of one stream: it cuts messages by the shapes of its book, learns new ones, and knows which of them the peer has. Its methods may be called
-// concurrently.
+// Coder is the codec of one stream: it cuts messages by the shapes of its book, learns new ones,
+// and knows which of them the peer has. Its methods may be called concurrently.
 type Coder struct {
 	book   *Book
 	opt    Options
@@ -107,7 +107,8 @@ func (c *Coder) Find(fp shape.Fingerprint) *program.Program {
 func (c *Coder) Keep(s *shape.Shape) *program.Program {
 	p, err := c.book.Keep(s)
 	if err != nil {
-		c.book.Log.Warn("shape not stored: what this stream carries cannot be decoded later by the store alone", "shape", s.Fingerprint().URI(), "err", err)
+		c.book.Log.Warn("shape not stored: what this stream carries cannot be decoded later by the store alone",
+			"shape", s.Fingerprint().URI(), "err", err)
 		p = c.book.add(s)
 	}
 	c.Learned(p)
@@ -116,11 +117,13 @@ func (c *Coder) Keep(s *shape.Shape) *program.Program {
 
 // CoderCounts are what a coder's Split has done so far.
 type CoderCounts struct {
-	// Learned are shapes made of a message of a new kind, Widened those made of one that did not fit the shape of its kind.
+	// Learned are shapes made of a message of a new kind, Widened those made of one that did not
+	// fit the shape of its kind.
 	Learned, Widened int64
 	// Texts are parts that travelled as text, from the start or from some place on.
 	Texts int64
-	// Exceptions are values that travelled as text, since theirs is not the canonical one of their type.
+	// Exceptions are values that travelled as text, since theirs is not the canonical one of their
+	// type.
 	Exceptions int64
 }
 

@@ -51,7 +51,8 @@ func TestCorpusTwice(t *testing.T) {
 		for fp := range d.to.store.octets {
 			assert.Contains(t, d.from.store.octets, fp, "a shape is in the stores of both ends")
 		}
-		assert.Greater(t, 20*len(d.to.store.octets), 19*len(d.from.store.octets), "hardly a shape is not worth to be sent")
+		assert.Greater(t, 20*len(d.to.store.octets), 19*len(d.from.store.octets),
+			"hardly a shape is not worth to be sent")
 	}
 }
 

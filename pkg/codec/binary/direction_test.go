@@ -377,7 +377,8 @@ func requireSame(t testing.TB, want, got []byte, what string) {
 
 // enveloped makes a body long enough that its shape goes with the first of its kind.
 func enveloped(m string) []byte {
-	const begin, end = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`, `</s:Body></s:Envelope>`
+	const begin, end = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`,
+		`</s:Body></s:Envelope>`
 	return []byte(begin + m + end)
 }
 

@@ -8,17 +8,21 @@ import (
 )
 
 const (
-	// maxFamilies bounds the kinds of messages that are widened; beyond, the one learned from longest ago starts anew.
+	// maxFamilies bounds the kinds of messages that are widened; beyond, the one learned from
+	// longest ago starts anew.
 	maxFamilies = 256
 	// maxBranches bounds the families of one kind that have too little in common to be one.
 	maxBranches = 4
-	// maxWidened bounds the serialization of a shape that is widened, in octets: beyond it a kind has no order worth describing.
+	// maxWidened bounds the serialization of a shape that is widened, in octets: beyond it a kind
+	// has no order worth describing.
 	maxWidened = 64 << 10
-	// familyBytes bounds what all families take in memory, in octets: beyond, kinds learned from longest ago are forgotten. One that would take more than a sixteenth is not kept.
+	// familyBytes bounds what all families take in memory, in octets: beyond, kinds learned from
+	// longest ago are forgotten. One that would take more than a sixteenth is not kept.
 	familyBytes = 16 << 20
 )
 
-// families are what was learned from messages of each kind. They are one end's, over all its streams.
+// families are what was learned from messages of each kind. They are one end's, over all its
+// streams.
 type families struct {
 	mu    sync.Mutex
 	kinds map[string]*messageKind
@@ -37,7 +41,9 @@ type branch struct {
 	bytes  int
 }
 
-// learn learns from a message that fits no shape known: it widens what was learned from others of its kind, if that fits, else begins a new branch. old is the shape that the new one takes the place of, nil if none.
+// learn learns from a message that fits no shape known: it widens what was learned from others of
+// its kind, if that fits, else begins a new branch. old is the shape that the new one takes the
+// place of, nil if none.
 func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err error) {
 	one, err := learn.NewFamily(message, whole)
 	if err != nil {

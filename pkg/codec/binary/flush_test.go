@@ -82,14 +82,15 @@ func small() map[string][]byte {
 	rows := `<list><row><a>1</a><b>x</b></row><row><a>22</a><b>yy</b></row><row><a>333</a><b/></row></list>` +
 		`<any><x>1</x><y/></any>`
 	return map[string][]byte{
-		"values":     append([]byte(declaration), enveloped(order)...),
-		"rows":       enveloped(rows),
-		"not much":   []byte("<a>1</a>"),
-		"no XML":     []byte("nothing that is markup, at all"),
-		"UTF-16LE":   utf16(string(enveloped(rows)), true),
-		"UTF-16BE":   utf16(string(enveloped(order)), false),
-		"with a BOM": append([]byte("\xEF\xBB\xBF"+declaration), enveloped("<a>z\u00fcrich, \u65e5\u672c</a><a>x</a>")...),
-		"nothing":    nil,
+		"values":   append([]byte(declaration), enveloped(order)...),
+		"rows":     enveloped(rows),
+		"not much": []byte("<a>1</a>"),
+		"no XML":   []byte("nothing that is markup, at all"),
+		"UTF-16LE": utf16(string(enveloped(rows)), true),
+		"UTF-16BE": utf16(string(enveloped(order)), false),
+		"with a BOM": append([]byte("\xEF\xBB\xBF"+declaration),
+			enveloped("<a>z\u00fcrich, \u65e5\u672c</a><a>x</a>")...),
+		"nothing": nil,
 	}
 }
 

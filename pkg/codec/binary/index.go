@@ -2,7 +2,8 @@ package binary
 
 import "slices"
 
-// leadIndex finds the pages whose leading text a message begins with: a radix tree over these texts, so that the time does not depend on how many shapes are known.
+// leadIndex finds the pages whose leading text a message begins with: a radix tree over these
+// texts, so that the time does not depend on how many shapes are known.
 type leadIndex struct{ root leadNode }
 
 // leadNode is a place in the tree: label leads to it from the one above.

@@ -15,8 +15,8 @@ func (c *Coder) has(p *program.Program) bool {
 	return has
 }
 
-// learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too
-// much for nothing: then the body travels as text.
+// learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that
+// cannot be, or the learner has done too much for nothing: then the body travels as text.
 func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	c := s.c
 	if whole {
@@ -48,7 +48,8 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	return p
 }
 
-// described has the shape of a body described that is whole, and splits by it; nil if that cannot be.
+// described has the shape of a body described that is whole, and splits by it; nil if that cannot
+// be.
 func (s *Split) described(body []byte) *program.Program {
 	if describe := s.c.opt.Describe; describe == nil || !describe(body) {
 		return nil
@@ -110,7 +111,8 @@ func (s *Split) remember(octets []byte) {
 	s.cut = append(s.cut, octets...)
 }
 
-// learnCut has a body of an unknown kind that had to travel as text described, or makes a shape of it: the next of its kind need not.
+// learnCut has a body of an unknown kind that had to travel as text described, or makes a shape of
+// it: the next of its kind need not.
 func (s *Split) learnCut() {
 	c := s.c
 	if p := s.described(s.cut); p != nil {

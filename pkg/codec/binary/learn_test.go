@@ -23,7 +23,9 @@ func TestShapesOfShortBodiesComeWithTheSecond(t *testing.T) {
 	assert.Equal(t, 1, d.texts)
 }
 
-// TestAKindWidensInFewSteps: optional elements and attributes, arrays of any length, lists that may be empty, choices, and siblings in any order end in one shape, whatever the order in which they come.
+// TestAKindWidensInFewSteps: optional elements and attributes, arrays of any length, lists that may
+// be empty, choices, and siblings in any order end in one shape, whatever the order in which they
+// come.
 func TestAKindWidensInFewSteps(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	d := newDirection(t, binary.Options{})
@@ -83,7 +85,8 @@ func TestOperationsAreKinds(t *testing.T) {
 	}
 }
 
-// TestWhatNeverRepeatsTravelsAsText: kinds that do not come again are learned until the allowance is spent, then cost a frame's head and no more.
+// TestWhatNeverRepeatsTravelsAsText: kinds that do not come again are learned until the allowance
+// is spent, then cost a frame's head and no more.
 func TestWhatNeverRepeatsTravelsAsText(t *testing.T) {
 	d := newDirection(t, binary.Options{})
 	for i := range 2000 {
@@ -107,7 +110,8 @@ func TestPasswordsStayOutOfShapes(t *testing.T) {
 	d := newDirection(t, binary.Options{})
 	head := []byte("POST / HTTP/1.1\r\nAuthorization: Basic " + password + "\r\nCookie: id=" + password + "\r\n\r\n")
 	for i := range 50 {
-		m := enveloped(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`, password, password, i))
+		m := enveloped(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`, password,
+			password, i))
 		gotHead, got := d.send(t, head, m, 4096)
 		requireSame(t, head, gotHead, "head")
 		requireSame(t, m, got, string(m))
@@ -120,8 +124,9 @@ func TestPasswordsStayOutOfShapes(t *testing.T) {
 	}
 }
 
-// TestShapesLongerThanTheirMessages: a shape that grew by long messages of a kind is not sent with a short one of them, neither where it is made nor to another end. That gets a shape of its own, and
-// the long one is sent when messages have been worth it.
+// TestShapesLongerThanTheirMessages: a shape that grew by long messages of a kind is not sent with
+// a short one of them, neither where it is made nor to another end. That gets a shape of its own,
+// and the long one is sent when messages have been worth it.
 func TestShapesLongerThanTheirMessages(t *testing.T) {
 	long := func(from int) []byte {
 		var b strings.Builder
@@ -136,7 +141,8 @@ func TestShapesLongerThanTheirMessages(t *testing.T) {
 	const head = 100 // of a message in plain SOAP
 	first := newEnd(binary.Options{})
 	again := &end{book: first.book, coder: first.book.Coder(binary.Options{})}
-	for _, d := range []*direction{between(t, first, newEnd(binary.Options{}), limits), between(t, again, newEnd(binary.Options{}), limits)} {
+	for _, d := range []*direction{between(t, first, newEnd(binary.Options{}), limits), between(t, again,
+		newEnd(binary.Options{}), limits)} {
 		most := 0.0
 		send := func(m []byte) (shapes int) {
 			before, content := d.full, d.content

@@ -41,7 +41,8 @@ func (w wide) Read(b []byte) (int, error) {
 	return 2 * n, err
 }
 
-// TestLongValuesTakeNoMemory: 22 MB of base64 in one message travel as their octets, through bounded buffers on both sides; in UTF-16, too.
+// TestLongValuesTakeNoMemory: 22 MB of base64 in one message travel as their octets, through
+// bounded buffers on both sides; in UTF-16, too.
 func TestLongValuesTakeNoMemory(t *testing.T) {
 	longValueTakesNoMemory(t, 1, func(r io.Reader) io.Reader { return r })
 	longValueTakesNoMemory(t, 2, func(r io.Reader) io.Reader { return wide{r} })
@@ -77,7 +78,8 @@ func longValueTakesNoMemory(t *testing.T, unit int, encode func(io.Reader) io.Re
 	assert.Zero(t, d.texts)
 }
 
-// TestLearnerMemoryIsBounded: what streams learn from large messages of many kinds, over all of them, stays under 32 MB.
+// TestLearnerMemoryIsBounded: what streams learn from large messages of many kinds, over all of
+// them, stays under 32 MB.
 func TestLearnerMemoryIsBounded(t *testing.T) {
 	const kinds, elements, bound = 200, 1500, 32 << 20
 	heap := func() uint64 {

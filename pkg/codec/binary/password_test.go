@@ -12,8 +12,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// TestPasswordsLeaveTheStreamAfterTheirFirstMessage: what stands unchanged in a thousand messages of a lane is in no shape and no store, and the octets that travel do not depend on it,
-// but for the first message and the first one behind each sync.
+// TestPasswordsLeaveTheStreamAfterTheirFirstMessage: what stands unchanged in a thousand messages
+// of a lane is in no shape and no store, and the octets that travel do not depend on it, but for
+// the first message and the first one behind each sync.
 func TestPasswordsLeaveTheStreamAfterTheirFirstMessage(t *testing.T) {
 	const messages, syncEvery = 1000, 100
 	travels := func(password string) (all [][]byte) {
@@ -22,7 +23,9 @@ func TestPasswordsLeaveTheStreamAfterTheirFirstMessage(t *testing.T) {
 			if i > 0 && i%syncEvery == 0 {
 				d.sync(t)
 			}
-			frames := d.onLane(t, 0, enveloped(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`, password, password, i)))
+			frames := d.onLane(t, 0,
+				enveloped(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`,
+					password, password, i)))
 			require.Len(t, frames, 1)
 			all = append(all, frames[0])
 		}
@@ -44,7 +47,8 @@ func TestPasswordsLeaveTheStreamAfterTheirFirstMessage(t *testing.T) {
 	}
 }
 
-// TestLanesLearnFromTheirOwnAllowance: a lane on which nothing repeats does not keep another from learning.
+// TestLanesLearnFromTheirOwnAllowance: a lane on which nothing repeats does not keep another from
+// learning.
 func TestLanesLearnFromTheirOwnAllowance(t *testing.T) {
 	c := newEnd(binary.Options{}).coder
 	shaped := func(lane uint64, m string) (is bool) {

@@ -7,8 +7,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// recent are shapes that this stream carried, either way: the peer refers to them as to what is here for sure, also when book and store have forgotten them. At most as
-// many as a table has; those carried or looked for longest ago go.
+// recent are shapes that this stream carried, either way: the peer refers to them as to what is
+// here for sure, also when book and store have forgotten them. At most as many as a table has;
+// those carried or looked for longest ago go.
 type recent struct {
 	mu       sync.Mutex
 	programs map[Fingerprint]*program.Program

@@ -18,7 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
-// signed is an envelope whose Body child is signed, with the signature inside it (enveloped) or in the header (detached).
+// signed is an envelope whose Body child is signed, with the signature inside it (enveloped) or in
+// the header (detached).
 func signed(t *testing.T, ctx *dsig.SigningContext, n int, inside bool) []byte {
 	doc := etree.NewDocument()
 	require.NoError(t, doc.ReadFromBytes(enveloped(fmt.Sprintf(`<m:order xmlns:m="urn:o" ID="_%d"><m:item a='1'>%d</m:item>
@@ -53,7 +54,8 @@ func verify(t *testing.T, cert *x509.Certificate, message []byte) error {
 	return err
 }
 
-// verifyDetached checks a signature that stands apart from what it signs, which the library makes but does not verify: its digest and its value, over what the library canonicalizes.
+// verifyDetached checks a signature that stands apart from what it signs, which the library makes
+// but does not verify: its digest and its value, over what the library canonicalizes.
 func verifyDetached(t *testing.T, cert *x509.Certificate, message []byte) error {
 	doc := etree.NewDocument()
 	require.NoError(t, doc.ReadFromBytes(message))
@@ -79,7 +81,8 @@ func verifyDetached(t *testing.T, cert *x509.Certificate, message []byte) error 
 	return cert.CheckSignature(x509.SHA256WithRSA, canonical("//SignedInfo"), octets("//SignatureValue"))
 }
 
-// TestSignaturesVerifyAfterTheTrip: what was signed by a library verifies by it on the other side, and what was changed on the way would not.
+// TestSignaturesVerifyAfterTheTrip: what was signed by a library verifies by it on the other side,
+// and what was changed on the way would not.
 func TestSignaturesVerifyAfterTheTrip(t *testing.T) {
 	keys := dsig.RandomKeyStoreForTest()
 	_, der, err := keys.GetKeyPair()
@@ -89,7 +92,8 @@ func TestSignaturesVerifyAfterTheTrip(t *testing.T) {
 	sign := dsig.NewDefaultSigningContext(keys)
 	sign.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
 	d := newDirection(t, binary.Options{})
-	for inside, check := range map[bool]func(*testing.T, *x509.Certificate, []byte) error{true: verify, false: verifyDetached} {
+	for inside, check := range map[bool]func(*testing.T, *x509.Certificate, []byte) error{true: verify,
+		false: verifyDetached} {
 		for n := range 5 {
 			m := signed(t, sign, n, inside)
 			_, got := d.send(t, nil, m, 4096)

@@ -16,7 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// TestSoakNeverRepeating: a million messages of kinds that never come again cost little more than to pass them on, and no octet beside their frames' heads. The learner's memory is bounded.
+// TestSoakNeverRepeating: a million messages of kinds that never come again cost little more than
+// to pass them on, and no octet beside their frames' heads. The learner's memory is bounded.
 func TestSoakNeverRepeating(t *testing.T) {
 	const messages = 1_000_000
 	filler := strings.Repeat("<line><a>1</a><b>two</b></line>", 20)

@@ -51,8 +51,8 @@ var splits = sync.Pool{New: func() any {
 	return s
 }}
 
-// Split begins to cut a message of a lane into segments of at most most bytes, each of which is handed to emit, in order. What fits no
-// known shape makes one, or travels as text.
+// Split begins to cut a message of a lane into segments of at most most bytes, each of which is
+// handed to emit, in order. What fits no known shape makes one, or travels as text.
 func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.Splitter {
 	s := splits.Get().(*Split)
 	s.c, s.learning, s.most, s.emit = c, c.learning.of(lane), most, emit
@@ -112,7 +112,8 @@ func (s *Split) Write(octets []byte) error {
 
 // decide chooses a shape by the beginning of a body, or finds out that more must be seen.
 func (s *Split) decide() error {
-	if s.upTo == window && s.c.mayLearn(s.learning) && s.find(s.window, false, false) == nil && !insideValue(s.window) && s.enterLearners() {
+	if s.upTo == window && s.c.mayLearn(s.learning) && s.find(s.window, false, false) == nil &&
+		!insideValue(s.window) && s.enterLearners() {
 		s.upTo = learnWindow
 		if len(s.window) < learnWindow {
 			return nil
@@ -200,7 +201,8 @@ func (s *Split) Close() error {
 	return s.part(s.program, s.heldText, s.content, true)
 }
 
-// passed hands out a segment of the body; of those that end it the last is held back, since only the end tells that it is.
+// passed hands out a segment of the body; of those that end it the last is held back, since only
+// the end tells that it is.
 func (s *Split) passed(text bool, segment []byte) error {
 	if text && !s.escaped {
 		s.escaped = true
@@ -229,7 +231,8 @@ func (s *Split) part(p *program.Program, text bool, segment []byte, last bool) e
 func (s *Split) handOut(head bool, p *program.Program, whole bool) error {
 	from := 0
 	for i, end := range s.ends {
-		part := wire.Part{There: true, First: i == 0, Last: whole && i == len(s.ends)-1, Program: p, Content: s.content[from:end]}
+		part := wire.Part{There: true, First: i == 0, Last: whole && i == len(s.ends)-1, Program: p,
+			Content: s.content[from:end]}
 		s.begun = s.begun || !head
 		if err := s.emit(head, part); err != nil {
 			return err
@@ -276,7 +279,8 @@ func (s *Split) collected(_ bool, segment []byte) error {
 	return nil
 }
 
-// fits tries a program on a whole part, or on the beginning of one; on success the segments so far are gathered.
+// fits tries a program on a whole part, or on the beginning of one; on success the segments so far
+// are gathered.
 func (s *Split) fits(p *program.Program, part []byte, whole bool) bool {
 	s.content, s.ends = s.content[:0], s.ends[:0]
 	s.splitter.Reset(p, s.most, true, s.collect)
@@ -286,7 +290,8 @@ func (s *Split) fits(p *program.Program, part []byte, whole bool) bool {
 	return s.splitter.Write(part) == nil
 }
 
-// choose gives a program that fits the body, or the beginning of it, with its segments gathered; nil: it travels as text.
+// choose gives a program that fits the body, or the beginning of it, with its segments gathered;
+// nil: it travels as text.
 func (s *Split) choose(body []byte, whole bool) *program.Program {
 	p := s.find(body, whole, false)
 	if p != nil || !s.c.mayLearn(s.learning) {
@@ -299,8 +304,8 @@ func (s *Split) choose(body []byte, whole bool) *program.Program {
 	return p
 }
 
-// find gives a program of a known shape that fits the part, with its segments gathered; nil if there is none, or none that the peer has
-// or that is worth sending for this message.
+// find gives a program of a known shape that fits the part, with its segments gathered; nil if
+// there is none, or none that the peer has or that is worth sending for this message.
 func (s *Split) find(part []byte, whole, head bool) *program.Program {
 	c := s.c
 	if c.opt.Text {
@@ -331,7 +336,8 @@ func (s *Split) fitted(p *program.Program) *program.Program {
 	return p
 }
 
-// insideValue reports whether the beginning of a message ends inside a long value: more of that would teach the learner nothing.
+// insideValue reports whether the beginning of a message ends inside a long value: more of that
+// would teach the learner nothing.
 func insideValue(beginning []byte) bool {
 	return bytes.LastIndexByte(beginning[len(beginning)/2:], '<') < 0
 }

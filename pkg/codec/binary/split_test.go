@@ -21,7 +21,8 @@ func TestBodiesInAnyChunks(t *testing.T) {
 	path := filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "jtlm"), "publish911.xml")
 	message := shared.Read(t, path)
 	d := newDirection(t, binary.Options{})
-	for i, r := range []io.Reader{bytes.NewReader(message), iotest.HalfReader(bytes.NewReader(message)), iotest.OneByteReader(bytes.NewReader(message[:100000])), iotest.DataErrReader(bytes.NewReader(message))} {
+	for i, r := range []io.Reader{bytes.NewReader(message), iotest.HalfReader(bytes.NewReader(message)),
+		iotest.OneByteReader(bytes.NewReader(message[:100000])), iotest.DataErrReader(bytes.NewReader(message))} {
 		_, got := d.stream(t, nil, r, 4096)
 		requireSame(t, message[:len(got)], got, path)
 		if i != 2 {
@@ -97,9 +98,13 @@ func TestEncodings(t *testing.T) {
 	xml := string(enveloped("<m:a xmlns:m='urn:m'><m:b>z\u00fcrich</m:b><m:c>12</m:c></m:a>"))
 	latin := []byte(`<?xml version="1.0" encoding="ISO-8859-1"?>` + strings.ReplaceAll(xml, "\u00fc", "\xfc"))
 	for name, m := range map[string][]byte{
-		"UTF-8": []byte(xml), "BOM": []byte("\xEF\xBB\xBF" + xml), "BOM and declaration": []byte("\xEF\xBB\xBF<?xml version='1.0'?>\n" + xml),
-		"ISO-8859-1": latin, "UTF-16LE": utf16(xml, true), "UTF-16BE": utf16(xml, false), "UTF-16LE without a mark": utf16(xml, true)[2:],
-		"UTF-16BE and declaration": utf16(`<?xml version="1.0" encoding="UTF-16"?>`+xml, false), "UTF-32": append([]byte{0xFF, 0xFE, 0, 0}, utf16(strings.Join(strings.Split(xml, ""), "\x00")+"\x00", true)[2:]...),
+		"UTF-8": []byte(xml), "BOM": []byte("\xEF\xBB\xBF" + xml),
+		"BOM and declaration": []byte("\xEF\xBB\xBF<?xml version='1.0'?>\n" + xml),
+		"ISO-8859-1":          latin, "UTF-16LE": utf16(xml, true), "UTF-16BE": utf16(xml, false),
+		"UTF-16LE without a mark":  utf16(xml, true)[2:],
+		"UTF-16BE and declaration": utf16(`<?xml version="1.0" encoding="UTF-16"?>`+xml, false),
+		"UTF-32": append([]byte{0xFF, 0xFE, 0, 0}, utf16(strings.Join(strings.Split(xml, ""), "\x00")+"\x00",
+			true)[2:]...),
 	} {
 		d := newDirection(t, binary.Options{})
 		for range 2 {

@@ -109,7 +109,8 @@ func (r *fileRegistry) close(f *sharedFile) error {
 var errLocked = errors.New("another process holds it")
 
 func openFile(path string, readOnly bool) (_ *sharedFile, err error) {
-	f := &sharedFile{path: path, readOnly: readOnly, users: 1, unlock: func() {}, watchers: map[chan struct{}]struct{}{}, touched: map[string]uint64{}}
+	f := &sharedFile{path: path, readOnly: readOnly, users: 1, unlock: func() {},
+		watchers: map[chan struct{}]struct{}{}, touched: map[string]uint64{}}
 	if !readOnly {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fault("", path, err)

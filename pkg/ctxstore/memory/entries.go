@@ -41,7 +41,8 @@ func (s *Store) replace(uri string, value []byte, ifRevision *uint64, expires ti
 			return 0, conflict(uri, *ifRevision, have)
 		}
 	}
-	if err := s.set(uri, &storedEntry{value: slices.Clone(value), revision: s.revision + 1, expires: expires}); err != nil {
+	if err := s.set(uri, &storedEntry{value: slices.Clone(value), revision: s.revision + 1,
+		expires: expires}); err != nil {
 		return 0, err
 	}
 	s.revision++

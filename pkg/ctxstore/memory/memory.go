@@ -62,7 +62,8 @@ func New(cfg Config) *Store {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real()
 	}
-	s := &Store{max: cfg.MaxBytes, clock: cfg.Clock, entries: map[string]*storedEntry{}, watchers: map[chan struct{}]bool{}}
+	s := &Store{max: cfg.MaxBytes, clock: cfg.Clock, entries: map[string]*storedEntry{},
+		watchers: map[chan struct{}]bool{}}
 	s.open, s.shut = context.WithCancel(context.Background())
 	return s
 }

@@ -71,7 +71,8 @@ const (
 	NoBase
 )
 
-var codeNames = map[Code]string{Malformed: "malformed packed shape", TooLarge: "packed shape over the limit", NoBase: "packed shape whose base is not here"}
+var codeNames = map[Code]string{Malformed: "malformed packed shape", TooLarge: "packed shape over the limit",
+	NoBase: "packed shape whose base is not here"}
 
 func (c Code) String() string { return codeNames[c] }
 
@@ -124,7 +125,8 @@ func Pack(dst, octets, base []byte) []byte {
 	}
 	if before, ok := fold(base); ok {
 		name := NameOf(sha256.Sum256(base))
-		if packed := pack(append(append(dst, deflated|based), name[:]...), folded, before); len(packed)-len(dst) <= min(MaxBased, len(octets)) {
+		if packed := pack(append(append(dst, deflated|based), name[:]...), folded,
+			before); len(packed)-len(dst) <= min(MaxBased, len(octets)) {
 			return packed
 		}
 	}

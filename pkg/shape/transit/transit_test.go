@@ -214,7 +214,8 @@ func TestVectors(t *testing.T) {
 			"vocabulary.json": vectorOf("packed with the vocabulary alone", all[0], nil),
 			"base.json":       vectorOf("packed on another shape", all[1], all[2]),
 			"marks.json":      vectorOf("all marks of the folded form", []byte(everyNode), nil),
-			"marks-base.json": vectorOf("packed on a shape with all marks", []byte(strings.Replace(everyNode, "qq", "rs", 1)), []byte(everyNode)),
+			"marks-base.json": vectorOf("packed on a shape with all marks", []byte(strings.Replace(everyNode, "qq",
+				"rs", 1)), []byte(everyNode)),
 		} {
 			out, err := json.MarshalIndent(v, "", "  ")
 			require.NoError(t, err)
@@ -238,7 +239,8 @@ func TestVectors(t *testing.T) {
 }
 
 func vectorOf(what string, octets, base []byte) vector {
-	return vector{What: what, Packed: hex.EncodeToString(transit.Pack(nil, octets, base)), Base: hex.EncodeToString(base), Octets: hex.EncodeToString(octets)}
+	return vector{What: what, Packed: hex.EncodeToString(transit.Pack(nil, octets, base)),
+		Base: hex.EncodeToString(base), Octets: hex.EncodeToString(octets)}
 }
 
 func unhex(t testing.TB, s string) []byte {

@@ -38,7 +38,8 @@ func unfold(folded []byte) ([]byte, error) {
 	case len(u.flat) > MaxOctets:
 		return nil, &Error{Code: TooLarge}
 	case len(u.lists) > 0 || u.roots != 1 || u.single:
-		return nil, &Error{Code: Malformed, Err: fmt.Errorf("%d nodes, %d lists that do not end", u.roots, len(u.lists))}
+		return nil, &Error{Code: Malformed, Err: fmt.Errorf("%d nodes, %d lists that do not end", u.roots,
+			len(u.lists))}
 	}
 	return u.write(binary.AppendUvarint([]byte{serialVersion}, slots))
 }
@@ -150,7 +151,8 @@ func (u *unfolder) write(out []byte) ([]byte, error) {
 			untils = untils[:len(untils)-1]
 		case markApart:
 		case markElement, markAttribute, markSequence, markChoice:
-			kind := map[byte]byte{markElement: nodeElement, markAttribute: nodeAttribute, markSequence: nodeSequence, markChoice: nodeChoice}[c]
+			kind := map[byte]byte{markElement: nodeElement, markAttribute: nodeAttribute, markSequence: nodeSequence,
+				markChoice: nodeChoice}[c]
 			switch c {
 			case markElement:
 				until = untilTag

@@ -1,4 +1,5 @@
-// Package inproc is the transport within a process, for tests and examples: connections in memory, with buffers, deadlines and half close.
+// Package inproc is the transport within a process, for tests and examples: connections in memory,
+// with buffers, deadlines and half close.
 package inproc
 
 import (
@@ -10,9 +11,11 @@ import (
 	"syscall"
 )
 
-// Transport connects who listens and who dials at the same name in it. The zero value is ready; it must not be copied.
+// Transport connects who listens and who dials at the same name in it. The zero value is ready; it
+// must not be copied.
 type Transport struct {
-	// Buffer is how many octets each direction of a connection takes before a write waits; 0 means 64 KiB.
+	// Buffer is how many octets each direction of a connection takes before a write waits; 0 means
+	// 64 KiB.
 	Buffer int
 
 	mu     sync.Mutex
@@ -40,7 +43,8 @@ func (t *Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 }
 
-// Listen waits for connections at addr, any name; an empty one, or one that ends in ":0", is replaced by a free one.
+// Listen waits for connections at addr, any name; an empty one, or one that ends in ":0", is
+// replaced by a free one.
 func (t *Transport) Listen(_ context.Context, addr string) (net.Listener, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 
 const defaultBuffer = 64 << 10
 
-// Pipe is a pair of connected ends. buffer is how many octets each direction takes before a write waits; 0 means 64 KiB. Both ends have CloseWrite() error.
+// Pipe is a pair of connected ends. buffer is how many octets each direction takes before a write
+// waits; 0 means 64 KiB. Both ends have CloseWrite() error.
 func Pipe(buffer int) (net.Conn, net.Conn) { return pipe(buffer, "pipe") }
 
 func pipe(buffer int, addr Addr) (net.Conn, net.Conn) {

@@ -20,7 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// severed is a socket of which nothing gets through from some moment on, as if a machine had lost its power: no farewell tells the other end.
+// severed is a socket of which nothing gets through from some moment on, as if a machine had lost
+// its power: no farewell tells the other end.
 type severed struct {
 	net.PacketConn
 	at time.Time // zero: never
@@ -33,7 +34,8 @@ func (s severed) WriteTo(p []byte, to net.Addr) (int, error) {
 	return s.PacketConn.WriteTo(p, to)
 }
 
-// anyLink draws what the links between two ends are like, and which of their connections are cut, and how.
+// anyLink draws what the links between two ends are like, and which of their connections are cut,
+// and how.
 type anyLink struct {
 	t       *testing.T
 	r       *rand.Rand
@@ -46,9 +48,11 @@ type anyLink struct {
 func newAnyLink(t *testing.T, seed uint64) *anyLink {
 	r := rand.New(rand.NewPCG(seed, 7))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	profile := pick("gprs", "edge", "3g", "lte", "geo") + fmt.Sprintf(",loss=%d%%", r.IntN(31)) + pick("", ",burst=3") + pick("", ",reorder=10%") + pick("", ",dup=10%") +
+	profile := pick("gprs", "edge", "3g", "lte", "geo") + fmt.Sprintf(",loss=%d%%", r.IntN(31)) + pick("",
+		",burst=3") + pick("", ",reorder=10%") + pick("", ",dup=10%") +
 		pick("", ",jitter=100ms") + pick("", ",outage=3s/30s")
-	return &anyLink{t: t, r: r, profile: profile, cfg: udp.Config{Datagram: []int{0, 300, 1472}[r.IntN(3)]}, cuts: r.IntN(5)}
+	return &anyLink{t: t, r: r, profile: profile, cfg: udp.Config{Datagram: []int{0, 300, 1472}[r.IntN(3)]},
+		cuts: r.IntN(5)}
 }
 
 // conns makes the next connection; there is none if the link lost too much of what was to open it.
@@ -84,7 +88,8 @@ func (a *anyLink) conns() (ends [2]net.Conn) {
 	return ends
 }
 
-// notebook handles messages with effects of its own, some of which take long: it notes which it began. It outlives the processes that call it.
+// notebook handles messages with effects of its own, some of which take long: it notes which it
+// began. It outlives the processes that call it.
 type notebook struct {
 	mu      sync.Mutex
 	numbers []uint64
@@ -123,7 +128,9 @@ func (a *tally) add(b tally) {
 	a.unknown += b.unknown
 }
 
-// anyLinkAndCrashes has a seed decide on the link, the streams, their cuts, the assurance, the handler and when the power of either end's disk fails; what the assurance promises holds. It tells what came of it.
+// anyLinkAndCrashes has a seed decide on the link, the streams, their cuts, the assurance, the
+// handler and when the power of either end's disk fails; what the assurance promises holds. It
+// tells what came of it.
 func anyLinkAndCrashes(t *testing.T, seed uint64) (came tally) {
 	const messages = 60
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +148,8 @@ func anyLinkAndCrashes(t *testing.T, seed uint64) (came tally) {
 		w := newWorld(t, cfg, handler)
 		links := newAnyLink(t, seed)
 		w.conns = links.conns
-		t.Logf("%v, ordered %v, transactions %v, %s, %d cuts", cfg.Assurance, cfg.Ordered, transactions, links.profile, links.cuts)
+		t.Logf("%v, ordered %v, transactions %v, %s, %d cuts", cfg.Assurance, cfg.Ordered, transactions,
+			links.profile, links.cuts)
 		for i, d := range w.disks {
 			r := rand.New(rand.NewPCG(seed, uint64(8+i))) // each end has its own chance
 			fails := r.IntN(4)
@@ -176,13 +184,16 @@ func anyLinkAndCrashes(t *testing.T, seed uint64) (came tally) {
 			effects = w.effect()
 		}
 		came.again = checkEffects(t, cfg, effects, messages, !transactions)
-		came.unknown = checkReplies(t, w, effects, messages, !transactions && cfg.Assurance == wsrm.ExactlyOnce, !transactions || cfg.Ordered && cfg.Assurance == wsrm.ExactlyOnce)
+		came.unknown = checkReplies(t, w, effects, messages, !transactions && cfg.Assurance == wsrm.ExactlyOnce,
+			!transactions || cfg.Ordered && cfg.Assurance == wsrm.ExactlyOnce)
 		time.Sleep(time.Hour) // for what the connections left
 	})
 	return came
 }
 
-// checkEffects holds what was handled to the assurance. begun: an effect is noted before it is done, so that a crash may leave a message without one under exactly-once, and with many under at-least-once. It tells how many were had again.
+// checkEffects holds what was handled to the assurance. begun: an effect is noted before it is
+// done, so that a crash may leave a message without one under exactly-once, and with many under
+// at-least-once. It tells how many were had again.
 func checkEffects(t *testing.T, cfg sequence.Config, effects []uint64, messages int, begun bool) (again int) {
 	t.Helper()
 	seen := map[uint64]bool{}
@@ -205,7 +216,9 @@ func checkEffects(t *testing.T, cfg sequence.Config, effects []uint64, messages 
 	return again
 }
 
-// checkReplies: every message is settled, once, in the last life of who sent it, and with a reply; unknown: or an unknown fate. A life that ended took along what it alone knew. counts: replies tell the number of their message. It tells how many fates are unknown.
+// checkReplies: every message is settled, once, in the last life of who sent it, and with a reply;
+// unknown: or an unknown fate. A life that ended took along what it alone knew. counts: replies
+// tell the number of their message. It tells how many fates are unknown.
 func checkReplies(t *testing.T, w *world, effects []uint64, messages int, unknown, counts bool) (fates int) {
 	t.Helper()
 	assert.False(t, w.twice, "a reply came twice")
@@ -231,7 +244,8 @@ func checkReplies(t *testing.T, w *world, effects []uint64, messages int, unknow
 	return fates
 }
 
-// Sequences over UDP on links that lose, reorder, duplicate and have outages, whose streams are cut, and the power of whose ends fails: what is assured holds.
+// Sequences over UDP on links that lose, reorder, duplicate and have outages, whose streams are
+// cut, and the power of whose ends fails: what is assured holds.
 func TestAnyLinkAndCrashes(t *testing.T) {
 	var all tally
 	const seeds = 100

@@ -15,7 +15,8 @@ type post struct {
 	posted *streamer.Posted
 }
 
-// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has an unknown fate. What it did not write, and what is here already, is none of that.
+// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has
+// an unknown fate. What it did not write, and what is here already, is none of that.
 func (q *Sequence) forsake(l *streamLink) {
 	q.answered()
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected, Number: l.stop()}) // never refused

@@ -12,7 +12,8 @@ import (
 // sends nothing more that could be answered.
 func (q *Sequence) finish() {
 	l := &q.loop
-	if !l.finish && !l.remote || l.ending || l.running > 0 || len(l.inbox) > 0 || len(l.outbox) > 0 || len(l.answers) > 0 {
+	if !l.finish && !l.remote || l.ending || l.running > 0 || len(l.inbox) > 0 || len(l.outbox) > 0 ||
+		len(l.answers) > 0 {
 		return
 	}
 	l.ending = true
@@ -26,7 +27,8 @@ func (q *Sequence) end(a wsrm.Action) {
 		l.remote = true
 	}
 	if a.Reason != wsrm.Complete {
-		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
+		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why",
+			a.Reason.String())
 	}
 	if l.over = q.engine.Over(); l.over || a.Reason == wsrm.Unrecognized {
 		l.after = append(l.after, func() { q.fail(errOver, errEnded) })
@@ -130,7 +132,8 @@ func Abandon(list []*Sending) {
 		if s.Accepted() {
 			code = FateUnknown
 		}
-		s.settled, s.err = true, &Error{Code: code, Err: errors.New("the other end lost the sequence, and no other could be begun")}
+		s.settled, s.err = true, &Error{Code: code,
+			Err: errors.New("the other end lost the sequence, and no other could be begun")}
 		close(s.done)
 		s.keep()
 	}

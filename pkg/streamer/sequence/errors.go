@@ -6,19 +6,23 @@ type Code uint8
 const (
 	// BadConfig: a configuration that cannot work, or that a stored state contradicts.
 	BadConfig Code = iota + 1
-	// Kept: the message is accepted and lies in the store; whether it is done is not known yet. A sequence that is opened on the same store goes on with it.
+	// Kept: the message is accepted and lies in the store; whether it is done is not known yet. A
+	// sequence that is opened on the same store goes on with it.
 	Kept
-	// FateUnknown: the message was sent, and nobody will ever know whether it was processed. It is not sent again.
+	// FateUnknown: the message was sent, and nobody will ever know whether it was processed. It is
+	// not sent again.
 	FateUnknown
 	// Unsent: the message was not sent, and will not be.
 	Unsent
 	// TooLarge: the message is longer than a sequence takes.
 	TooLarge
-	// Unstored: the store failed; the sequence is of no use any more, and what the store has goes on when it is opened again.
+	// Unstored: the store failed; the sequence is of no use any more, and what the store has goes
+	// on when it is opened again.
 	Unstored
 )
 
-var codeNames = map[Code]string{BadConfig: "bad configuration", Kept: "kept for later", FateUnknown: "fate unknown", Unsent: "not sent", TooLarge: "message is too large", Unstored: "state could not be stored"}
+var codeNames = map[Code]string{BadConfig: "bad configuration", Kept: "kept for later", FateUnknown: "fate unknown",
+	Unsent: "not sent", TooLarge: "message is too large", Unstored: "state could not be stored"}
 
 func (c Code) String() string { return codeNames[c] }
 

@@ -53,24 +53,27 @@ func copied(t testing.TB, from ctxstore.Store) *disk {
 	return to
 }
 
-// A process dies while a handler runs: under exactly-once nobody knows how far it came, and the sender is told; under at-least-once it runs again.
+// A process dies while a handler runs: under exactly-once nobody knows how far it came, and the
+// sender is told; under at-least-once it runs again.
 func TestProcessDiesInAHandler(t *testing.T) {
 	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
 		t.Run(a.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				running, release := make(chan struct{}), make(chan struct{})
-				w := newWorld(t, sequence.Config{Assurance: a, Ordered: true}, worker{func(m sequence.Message) sequence.Message {
-					running <- struct{}{}
-					<-release
-					return m
-				}})
+				w := newWorld(t, sequence.Config{Assurance: a, Ordered: true},
+					worker{func(m sequence.Message) sequence.Message {
+						running <- struct{}{}
+						<-release
+						return m
+					}})
 				w.open()
 				require.True(t, w.connect())
 				first := send(t, w.ends[0], "first", true)
 				<-running
 				synctest.Wait()
 
-				// The next process finds what the store has now; the first one does nothing more that counts.
+				// The next process finds what the store has now; the first one does nothing more
+				// that counts.
 				dead := w.ends[1]
 				w.disconnect()
 				w.ends[1], w.disks[1] = nil, copied(t, w.disks[1])
@@ -186,7 +189,8 @@ func (h moody) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (s
 	return h.ledger.Transact(ctx, tx, m)
 }
 
-// A transaction that fails leaves nothing behind, and its message is handed over again, in its turn.
+// A transaction that fails leaves nothing behind, and its message is handed over again, in its
+// turn.
 func TestTransactionsAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, exactly(true), moody{seen: map[string]bool{}})
@@ -198,7 +202,8 @@ func TestTransactionsAreTriedAgain(t *testing.T) {
 	})
 }
 
-// A sequence that is closed early keeps what is not done; the next process goes on with it, and is told what comes of it.
+// A sequence that is closed early keeps what is not done; the next process goes on with it, and is
+// told what comes of it.
 func TestWhatIsKeptGoesOn(t *testing.T) {
 	w := newWorld(t, exactly(true), worker{echo})
 	w.open()
@@ -252,7 +257,8 @@ func TestStatusIsNotBehind(t *testing.T) {
 	})
 }
 
-// No more messages are accepted than the window has; who waits for room goes on when there is some, or gives up.
+// No more messages are accepted than the window has; who waits for room goes on when there is some,
+// or gives up.
 func TestWindow(t *testing.T) {
 	w := newWorld(t, exactly(false), worker{echo})
 	w.open()
@@ -306,7 +312,8 @@ func TestHostileArrivals(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for ; blocked == nil && number < sequence.Window; number++ { // of the longest messages: far beyond all bounds
+			for ; blocked == nil &&
+				number < sequence.Window; number++ { // of the longest messages: far beyond all bounds
 				blocked = arrive(ctx, number+1, sequence.MaxMessage)
 			}
 		}()
@@ -320,7 +327,8 @@ func TestHostileArrivals(t *testing.T) {
 	})
 }
 
-// Of a sequence that the other end lost, what was never sent goes into another one; what was sent only if that may be twice.
+// Of a sequence that the other end lost, what was never sent goes into another one; what was sent
+// only if that may be twice.
 func TestLose(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -361,7 +369,8 @@ func TestLose(t *testing.T) {
 	}
 }
 
-// Whoever waits for a silent end asks, ever less often: some transports tell only then that it is gone.
+// Whoever waits for a silent end asks, ever less often: some transports tell only then that it is
+// gone.
 func TestSilenceIsAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, exactly(true), worker{func(m sequence.Message) sequence.Message {
@@ -389,7 +398,9 @@ func TestSilenceIsAskedAbout(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for _, cfg := range []sequence.Config{
-		{Assurance: wsrm.ExactlyOnce, URI: uri}, {Assurance: wsrm.ExactlyOnce, Store: newDisk()}, {Assurance: wsrm.AtMostOnce, Store: newDisk(), URI: uri}, {Assurance: wsrm.ExactlyOnce, Store: newDisk(), URI: uri, Life: -1},
+		{Assurance: wsrm.ExactlyOnce, URI: uri}, {Assurance: wsrm.ExactlyOnce, Store: newDisk()},
+		{Assurance: wsrm.AtMostOnce, Store: newDisk(), URI: uri}, {Assurance: wsrm.ExactlyOnce, Store: newDisk(),
+			URI: uri, Life: -1},
 	} {
 		_, err := sequence.Open(t.Context(), cfg)
 		assert.ErrorIs(t, err, &sequence.Error{Code: sequence.BadConfig})

@@ -7,7 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// streamLink is one stream of a sequence, and what waits to be sent on it. The window bounds the units; of what is said beside them, only the last of each kind counts.
+// streamLink is one stream of a sequence, and what waits to be sent on it. The window bounds the
+// units; of what is said beside them, only the last of each kind counts.
 type streamLink struct {
 	stream *streamer.Stream
 	wake   chan struct{}

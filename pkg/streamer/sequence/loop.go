@@ -176,7 +176,8 @@ func (q *Sequence) step(ev wsrm.Event) error {
 		return errDead
 	}
 	actions, err := q.engine.Step(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), ev)
-	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Heard || ev.Kind == wsrm.Disconnected || ev.Kind == wsrm.Wake) {
+	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Heard || ev.Kind == wsrm.Disconnected ||
+		ev.Kind == wsrm.Wake) {
 		q.note() // before anybody is told: whoever asks then finds it counted
 	}
 	return q.act(actions, err)
@@ -226,7 +227,8 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 				if a.Remote {
 					l.answers = append(l.answers, pendingReply{answers: n, unknown: true})
 				} else {
-					q.settle(n, Message{}, &Error{Code: FateUnknown, Err: errors.New("the sequence ended before it was known to be done")})
+					q.settle(n, Message{}, &Error{Code: FateUnknown,
+						Err: errors.New("the sequence ended before it was known to be done")})
 				}
 			}
 		case wsrm.Unsent:
@@ -251,7 +253,8 @@ func (q *Sequence) note() {
 	accepted, done, received := e.Positions()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Resent(), GivenUp: e.GivenUp() + q.loop.tooLate, Closed: e.Closed(), Over: e.Over()}
+	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Resent(),
+		GivenUp: e.GivenUp() + q.loop.tooLate, Closed: e.Closed(), Over: e.Over()}
 }
 
 // alarm sets the timer to what comes first.

@@ -8,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Message is one message as the application gave it: an optional HTTP head, its octets as received, and a body. It is whole, as it lies in stores.
+// Message is one message as the application gave it: an optional HTTP head, its octets as received,
+// and a body. It is whole, as it lies in stores.
 type Message struct{ Head, Body []byte }
 
 const (

@@ -42,8 +42,10 @@ type Config struct {
 	Life time.Duration
 	// Handler gets the messages of the other end that are no replies; nil: they are done without.
 	Handler MessageHandler
-	// Late gets replies, and errors in their place, for which nobody waits, as those of messages that an earlier process sent. number is that of the message answered: the how manieth of its sequence it was. It must not
-	// block. nil: they are dropped. So are those of at-most-once, whose messages were told to have an unknown fate.
+	// Late gets replies, and errors in their place, for which nobody waits, as those of messages
+	// that an earlier process sent. number is that of the message answered: the how manieth of its
+	// sequence it was. It must not block. nil: they are dropped. So are those of at-most-once,
+	// whose messages were told to have an unknown fate.
 	Late func(number uint64, reply Message, err error)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -51,9 +53,12 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// MessageHandler is an application. Its methods get messages in their order, one after the other, if the sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
+// MessageHandler is an application. Its methods get messages in their order, one after the other,
+// if the sequence has one; else Handle is called concurrently. A reply is sent if the other end
+// wants one.
 type MessageHandler interface {
-	// Transactional tells whether Transact handles a message, with effects that it puts into a transaction; else Handle does.
+	// Transactional tells whether Transact handles a message, with effects that it puts into a
+	// transaction; else Handle does.
 	Transactional(m Message) bool
 	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error
 	// means that nothing happened; it is asked again after a while. Nothing may be kept of m.
@@ -130,7 +135,8 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Sequence{cfg: cfg, engine: e, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	q := &Sequence{cfg: cfg, engine: e, wake: make(chan struct{}, 1), quit: make(chan struct{}),
+		ended: make(chan struct{}), over: make(chan struct{})}
 	if err := q.track(found); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ func exactly(ordered bool) sequence.Config {
 	return sequence.Config{Assurance: wsrm.ExactlyOnce, Ordered: ordered}
 }
 
-// A connection that breaks behind any octet, of either direction: each message has its effect once, and its reply comes.
+// A connection that breaks behind any octet, of either direction: each message has its effect once,
+// and its reply comes.
 func TestCutAnywhere(t *testing.T) {
 	const messages = 5
 	for _, ordered := range []bool{true, false} {
@@ -39,7 +40,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// The power of either end fails at each change of its store in turn, before or after that is made: number, reply and effect of each message are one.
+// The power of either end fails at each change of its store in turn, before or after that is made:
+// number, reply and effect of each message are one.
 func TestPowerFailsAnywhere(t *testing.T) {
 	const messages = 8
 	for _, ordered := range []bool{true, false} {
@@ -56,13 +58,15 @@ func TestPowerFailsAnywhere(t *testing.T) {
 						t.Fatalf("end %d fails at %d, written %v", end, failAt, written)
 					}
 				}
-				assert.Positive(t, failed, "the last run was one with fewer changes; how many there are depends on how many messages share one")
+				assert.Positive(t, failed,
+					"the last run was one with fewer changes; how many there are depends on how many messages share one")
 			}
 		}
 	}
 }
 
-// Connections break and the power fails again and again, wherever it happens: with many messages under way, all is as it should be in the end.
+// Connections break and the power fails again and again, wherever it happens: with many messages
+// under way, all is as it should be in the end.
 func TestAnything(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -15,7 +15,8 @@ type deliveredMessage struct {
 	payload []byte
 }
 
-// pendingReply is a reply that is to be sent: alone, or, with commits, as the commit of the message it answers.
+// pendingReply is a reply that is to be sent: alone, or, with commits, as the commit of the message
+// it answers.
 type pendingReply struct {
 	answers uint64
 	unknown bool
@@ -95,7 +96,8 @@ func (q *Sequence) arrived(number uint64, payload []byte, weight int) {
 	err := q.step(wsrm.Event{Kind: wsrm.Arrived, Number: number, Message: payload})
 	if err != nil && !q.loop.dead {
 		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", number, "err", err)
-		q.abort(streamer.CloseProtocol, "a message of the sequence was refused") // it does not come again on this stream
+		q.abort(streamer.CloseProtocol,
+			"a message of the sequence was refused") // it does not come again on this stream
 	}
 	delivered := 0
 	for _, d := range q.loop.inbox[before:] {
@@ -210,13 +212,14 @@ func (q *Sequence) replied(d deliveredMessage, m Message, p streamer.Place) {
 func (q *Sequence) transact(d deliveredMessage, m Message, p streamer.Place) bool {
 	l := &q.loop
 	failed := false
-	actions, err := q.engine.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
-		reply, err := q.cfg.Handler.Transact(ctx, tx, m)
-		if failed = err != nil; failed || !p.Wanted {
-			return nil, err
-		}
-		return encode(bounded(reply), streamer.Place{Answers: d.number}), nil
-	}))
+	actions, err := q.engine.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload},
+		handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
+			reply, err := q.cfg.Handler.Transact(ctx, tx, m)
+			if failed = err != nil; failed || !p.Wanted {
+				return nil, err
+			}
+			return encode(bounded(reply), streamer.Place{Answers: d.number}), nil
+		}))
 	if err := q.act(actions, err); err != nil {
 		if failed && q.ctx.Err() == nil {
 			q.cfg.Log.Warn("message of a sequence not handled yet", "uri", q.cfg.URI, "number", d.number, "err", err)
@@ -269,7 +272,8 @@ func (q *Sequence) handle(d deliveredMessage) {
 		if cut {
 			return // what it did before it was told to end, nobody knows
 		}
-		q.loop.answers = append(q.loop.answers, pendingReply{answers: d.number, commits: true, message: reply, wanted: p.Wanted, octets: len(d.payload)})
+		q.loop.answers = append(q.loop.answers, pendingReply{answers: d.number, commits: true, message: reply,
+			wanted: p.Wanted, octets: len(d.payload)})
 	})
 	q.poke()
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// stateStore is the store of one state. What has an effect stays for good; else a state goes when nothing has changed it for life.
+// stateStore is the store of one state. What has an effect stays for good; else a state goes when
+// nothing has changed it for life.
 type stateStore struct {
 	store ctxstore.Store
 	life  time.Duration

@@ -27,7 +27,8 @@ const uri = "urn:hhfr:sequence:test"
 
 var errPower = errors.New("power cut")
 
-// disk is a store that outlives its end, and whose power fails at one change: before it is made, or after.
+// disk is a store that outlives its end, and whose power fails at one change: before it is made, or
+// after.
 type disk struct {
 	ctxstore.Store
 	mu      sync.Mutex
@@ -196,7 +197,8 @@ func (w *world) connect() bool {
 			coder := codec.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(codec.Options{Text: true})
 			q := w.ends[i]
 			serve := func(ctx context.Context, x *streamer.Exchange) { _ = q.Arrived(ctx, x.Message()) }
-			cfg := streamer.Config{Initiator: i == 0, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
+			cfg := streamer.Config{Initiator: i == 0, Token: make([]byte, 16), Representation: 2, Coder: coder,
+				Handler: serve, Acks: q.Acks}
 			if i == 1 {
 				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Admission, error) {
 					return streamer.Admission{Coder: coder, Handler: serve}, nil
@@ -241,7 +243,8 @@ func (w *world) close() {
 	w.waiting.Wait()
 }
 
-// send sends what is left of so many messages, each with its number first in its body, and files the replies. It gives what it sent.
+// send sends what is left of so many messages, each with its number first in its body, and files
+// the replies. It gives what it sent.
 func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64) (list []*sequence.Sending) {
 	for n := q.Status().Accepted + 1; n <= messages; n++ {
 		body := binary.BigEndian.AppendUint64(nil, n)
@@ -264,7 +267,8 @@ func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64)
 	return list
 }
 
-// run has the client send messages until both ends know that all is done, whatever breaks on the way; it says how often an end was restarted.
+// run has the client send messages until both ends know that all is done, whatever breaks on the
+// way; it says how often an end was restarted.
 func (w *world) run(messages uint64) int {
 	for range 100 {
 		restarted := w.ends[0] == nil

@@ -18,7 +18,8 @@ import (
 func TestProbesOfTCPBelow(t *testing.T) {
 	const userTimeout = 18 // of linux/tcp.h
 	a := shared.NewAuthority(t)
-	l, err := streamtls.New(&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}, nil).Listen(t.Context(), "127.0.0.1:0")
+	l, err := streamtls.New(&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}},
+		nil).Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
 	dialled, err := streamtls.New(&tls.Config{RootCAs: a.Pool()}, nil).Dial(t.Context(), l.Addr().String())
 	require.NoError(t, err)

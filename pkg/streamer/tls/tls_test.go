@@ -81,10 +81,14 @@ func TestCertificates(t *testing.T) {
 		client *tls.Config
 		want   any
 	}{
-		"unknown authority": {other.Issue(time.Hour, "127.0.0.1"), &tls.Config{RootCAs: a.Pool()}, new(x509.UnknownAuthorityError)},
-		"expired":           {a.Issue(-time.Hour, "127.0.0.1"), &tls.Config{RootCAs: a.Pool()}, new(x509.CertificateInvalidError)},
-		"wrong host":        {a.Issue(time.Hour, "far.example"), &tls.Config{RootCAs: a.Pool()}, new(x509.HostnameError)},
-		"named host":        {a.Issue(time.Hour, "far.example"), &tls.Config{RootCAs: a.Pool(), ServerName: "far.example"}, nil},
+		"unknown authority": {other.Issue(time.Hour, "127.0.0.1"), &tls.Config{RootCAs: a.Pool()},
+			new(x509.UnknownAuthorityError)},
+		"expired": {a.Issue(-time.Hour, "127.0.0.1"), &tls.Config{RootCAs: a.Pool()},
+			new(x509.CertificateInvalidError)},
+		"wrong host": {a.Issue(time.Hour, "far.example"), &tls.Config{RootCAs: a.Pool()},
+			new(x509.HostnameError)},
+		"named host": {a.Issue(time.Hour, "far.example"), &tls.Config{RootCAs: a.Pool(),
+			ServerName: "far.example"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := echo(t, &tls.Config{Certificates: []tls.Certificate{tc.server}})
@@ -98,8 +102,10 @@ func TestCertificates(t *testing.T) {
 		})
 	}
 	t.Run("mutual", func(t *testing.T) {
-		addr := echo(t, &tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(), ClientAuth: tls.RequireAndVerifyClientCert})
-		conn, err := streamtls.New(&tls.Config{RootCAs: a.Pool(), Certificates: []tls.Certificate{client}}, nil).Dial(t.Context(), addr)
+		addr := echo(t, &tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(),
+			ClientAuth: tls.RequireAndVerifyClientCert})
+		conn, err := streamtls.New(&tls.Config{RootCAs: a.Pool(), Certificates: []tls.Certificate{client}},
+			nil).Dial(t.Context(), addr)
 		require.NoError(t, err)
 		exchange(t, conn)
 		conn, err = streamtls.New(&tls.Config{RootCAs: a.Pool()}, nil).Dial(t.Context(), addr)
@@ -119,7 +125,8 @@ func TestOtherServers(t *testing.T) {
 	}{
 		"no ALPN":    {&tls.Config{}, "takes no streams"},
 		"other ALPN": {&tls.Config{NextProtos: []string{"h2", "http/1.1"}}, "no application protocol"},
-		"TLS 1.2":    {&tls.Config{MaxVersion: tls.VersionTLS12, NextProtos: []string{"hhfr/1"}}, "protocol version not supported"},
+		"TLS 1.2": {&tls.Config{MaxVersion: tls.VersionTLS12, NextProtos: []string{"hhfr/1"}},
+			"protocol version not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.server.Certificates = []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}

@@ -16,7 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// translated is the socket of a listener behind which an address translator sits: who dialled comes from one address, and later from another; what is sent to one that is not his any more is lost.
+// translated is the socket of a listener behind which an address translator sits: who dialled comes
+// from one address, and later from another; what is sent to one that is not his any more is lost.
 type translated struct {
 	net.PacketConn
 	mu     sync.Mutex
@@ -57,13 +58,15 @@ func (s *translated) WriteTo(p []byte, to net.Addr) (int, error) {
 	return s.PacketConn.WriteTo(p, to)
 }
 
-// Who dialled changes networks, in the middle of traffic both ways and more than once: the session goes on from the new address, nothing is lost or twice.
+// Who dialled changes networks, in the middle of traffic both ways and more than once: the session
+// goes on from the new address, nothing is lost or twice.
 func TestNewAddress(t *testing.T) {
 	for _, profile := range []string{"lte", "edge,loss=5%,seed=3", "14k4,loss=5%,reorder=5%,seed=4"} {
 		t.Run(profile, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var nat *translated
-				a, b, l := connect(t, profile, udp.Config{Linger: time.Hour}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
+				a, b, l := connect(t, profile, udp.Config{Linger: time.Hour}, func(near,
+					far net.PacketConn) (net.PacketConn, net.PacketConn) {
 					nat = &translated{PacketConn: far}
 					return near, nat
 				})
@@ -106,7 +109,8 @@ func TestNewAddress(t *testing.T) {
 	}
 }
 
-// Who was silent while its address changed speaks: it takes about two round trips until it hears what was sent to it meanwhile.
+// Who was silent while its address changed speaks: it takes about two round trips until it hears
+// what was sent to it meanwhile.
 func TestNewAddressAfterSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nat *translated

@@ -147,7 +147,8 @@ func TestSpoofedAddresses(t *testing.T) {
 			{append(numbers(udp.Ask, 1), make([]byte, 23)...), append(numbers(udp.Ask, 2), make([]byte, 23)...)},
 			{opening(other, 12, text(1, 1, "with the id of another address"))},
 			{opening(id, 11, text(2, 2, "x")), data(id, text(3, 2, "x"))},
-			{data(id, window.Packet{HasAck: true, Ack: window.Ack{Echo: 1}}), data(id, window.Packet{HasAck: true, Ack: window.Ack{Echo: 1}})},
+			{data(id, window.Packet{HasAck: true, Ack: window.Ack{Echo: 1}}), data(id, window.Packet{HasAck: true,
+				Ack: window.Ack{Echo: 1}})},
 			{data(12345, text(1, 1, "x")), data(12345, window.Packet{HasAck: true})},
 			{numbers(udp.Challenge, id, 5), numbers(udp.Proof, id, 5), numbers(udp.Answer, 5, id)},
 			{data(id, text(4, 2, "x"))[:12], {4}, {}},
@@ -235,9 +236,11 @@ func TestNumbersOfAnAttacker(t *testing.T) {
 				{HasAck: true, Ack: window.Ack{Echo: 1, Ranges: []window.Range{{First: 2, Last: 1_000_000_000 + i}}}},
 				{HasAck: true, Ack: window.Ack{Done: math.MaxInt64, Echo: math.MaxUint64}},
 				{HasAck: true, Ack: window.Ack{Echo: 1, Nacks: []window.Range{{First: 1, Last: 1 << 60}}}},
-				{Number: math.MaxUint64, Floor: math.MaxInt64, Units: []window.Unit{{Number: math.MaxInt64, First: true, Last: true}}},
+				{Number: math.MaxUint64, Floor: math.MaxInt64, Units: []window.Unit{{Number: math.MaxInt64,
+					First: true, Last: true}}},
 				{Number: 5 + i, Floor: 1, Units: []window.Unit{{Number: math.MaxInt64 - i, First: true, Last: true}}},
-				{Number: 5 + i, Floor: 1, Closing: true, Last: math.MaxInt64, Units: []window.Unit{{Number: 1 << 40, Last: true}}},
+				{Number: 5 + i, Floor: 1, Closing: true, Last: math.MaxInt64, Units: []window.Unit{{Number: 1 << 40,
+					Last: true}}},
 				{Number: 5 + i, Floor: 1 << 50, Terminate: true},
 			} {
 				s.came <- parcel{host(1), data(id, p)}
@@ -342,7 +345,8 @@ func TestMessagesNeverWhole(t *testing.T) {
 			require.NoError(t, err)
 			all = append(all, c)
 			for k := range uint64(3000) {
-				s.came <- parcel{host(n + 2), data(id, window.Packet{Number: 2 + k, Floor: 1, Units: []window.Unit{{Number: 2 + k%1000, Payload: part}}})}
+				s.came <- parcel{host(n + 2), data(id, window.Packet{Number: 2 + k, Floor: 1,
+					Units: []window.Unit{{Number: 2 + k%1000, Payload: part}}})}
 			}
 		}
 		synctest.Wait()

@@ -72,7 +72,10 @@ func (d *dialled) open(ctx context.Context, cfg Config) (net.Conn, error) {
 				return nil, err
 			}
 			c.local = d.socket.LocalAddr()
-			c.write = func(b []byte, to net.Addr) { _, _ = d.socket.WriteTo(b, to) } // what is not sent is as good as lost
+			c.write = func(b []byte, to net.Addr) {
+				_, _ = d.socket.WriteTo(b,
+					to)
+			} // what is not sent is as good as lost
 			c.gone = func() { _ = d.socket.Close() }
 			d.mu.Lock()
 			d.conn = c

@@ -50,7 +50,8 @@ func (s *tape) SetDeadline(time.Time) error      { return nil }
 func (s *tape) SetReadDeadline(time.Time) error  { return nil }
 func (s *tape) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzListener gets anything, from a stranger, then from one with a session: nobody is sent more than three times what came, and nothing breaks.
+// FuzzListener gets anything, from a stranger, then from one with a session: nobody is sent more
+// than three times what came, and nothing breaks.
 func FuzzListener(f *testing.F) {
 	f.Add([]byte{4, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 1, 0, 1, 2, 'x'}, []byte{1, 1, 1, 0, 1, 2, 'x'})
 	f.Add([]byte{3, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 5, 1, 1, 0}, []byte{0x0d, 1, 1, 0})

@@ -24,7 +24,8 @@ func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 		_ = socket.Close()
 		return nil, err
 	}
-	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{}, graves: map[string]int{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{},
+		graves: map[string]int{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
 	_, _ = rand.Read(l.secret[:]) // never fails
 	l.wait.Go(l.read)
 	return l, nil
@@ -200,7 +201,8 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	valid := g.Kind == Open && l.made(g.Session, Answer, from, g.Nonce)
 	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxTombs {
 		if ended || !valid {
-			l.refuse(g, from) // an answer may have been too old when it was used, or come from a process before this one: who asks again gets another
+			l.refuse(g,
+				from) // an answer may have been too old when it was used, or come from a process before this one: who asks again gets another
 		}
 		return nil, nil
 	}

@@ -26,7 +26,8 @@ import (
 func anything(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	profile := pick("14k4", "gprs", "edge", "3g", "lte", "geo") + fmt.Sprintf(",loss=%d%%,seed=%d", r.IntN(21), seed) + pick("", ",burst=3") + pick("", ",reorder=10%") + pick("", ",dup=10%") +
+	profile := pick("14k4", "gprs", "edge", "3g", "lte", "geo") + fmt.Sprintf(",loss=%d%%,seed=%d", r.IntN(21),
+		seed) + pick("", ",burst=3") + pick("", ",reorder=10%") + pick("", ",dup=10%") +
 		pick("", ",jitter=100ms") + pick("", ",outage=3s/30s")
 	synctest.Test(t, func(t *testing.T) {
 		p, err := link.ParseProfile(profile)
@@ -34,7 +35,8 @@ func anything(t *testing.T, seed uint64) {
 		near, far, err := link.Packets(nil, p)
 		require.NoError(t, err)
 		nat := &translated{PacketConn: far}
-		cfg := udp.Config{Linger: 2 * time.Hour, Inactivity: time.Hour, Unanswered: time.Hour, Datagram: []int{0, 300, 1472}[r.IntN(3)]}
+		cfg := udp.Config{Linger: 2 * time.Hour, Inactivity: time.Hour, Unanswered: time.Hour, Datagram: []int{0, 300,
+			1472}[r.IntN(3)]}
 		l, err := udp.Listen(nat, cfg)
 		require.NoError(t, err)
 		a, err := udp.Dial(t.Context(), near, far.LocalAddr(), cfg)

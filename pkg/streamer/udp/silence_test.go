@@ -60,12 +60,20 @@ func TestSilentEndIsFoundOut(t *testing.T) {
 		before, after   func(t *testing.T, c net.Conn)
 		soonest, latest time.Duration
 	}{
-		"a reply is awaited, when the silence begins": {before: func(_ *testing.T, c net.Conn) { await(c, true) }, soonest: 100 * time.Second, latest: 150 * time.Second},
-		"a reply is awaited later":                    {after: func(_ *testing.T, c net.Conn) { await(c, true) }, soonest: 115 * time.Second, latest: 150 * time.Second},
-		"something is written":                        {after: write, soonest: 115 * time.Second, latest: 150 * time.Second},
-		"who accepted writes":                         {accepted: true, after: write, soonest: 5 * time.Minute, latest: 6 * time.Minute},
-		"nothing is awaited":                          {soonest: 9 * time.Minute, latest: 10 * time.Minute},
-		"nothing is awaited any more":                 {before: func(_ *testing.T, c net.Conn) { await(c, true); await(c, false) }, soonest: 9 * time.Minute, latest: 10 * time.Minute},
+		"a reply is awaited, when the silence begins": {before: func(_ *testing.T, c net.Conn) { await(c, true) },
+			soonest: 100 * time.Second, latest: 150 * time.Second},
+		"a reply is awaited later": {after: func(_ *testing.T, c net.Conn) { await(c, true) },
+			soonest: 115 * time.Second, latest: 150 * time.Second},
+		"something is written": {after: write, soonest: 115 * time.Second,
+			latest: 150 * time.Second},
+		"who accepted writes": {accepted: true, after: write, soonest: 5 * time.Minute,
+			latest: 6 * time.Minute},
+		"nothing is awaited": {soonest: 9 * time.Minute, latest: 10 * time.Minute},
+		"nothing is awaited any more": {before: func(_ *testing.T, c net.Conn) {
+			await(c,
+				true)
+			await(c, false)
+		}, soonest: 9 * time.Minute, latest: 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -123,7 +131,8 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
-// A link that comes back in time is no dead end, and goes on soon, also late, when what is sent again waits longest for its next turn.
+// A link that comes back in time is no dead end, and goes on soon, also late, when what is sent
+// again waits longest for its next turn.
 func TestOutageWhileAwaiting(t *testing.T) {
 	for _, outage := range []time.Duration{20 * time.Second, 65 * time.Second, 100 * time.Second} {
 		t.Run(outage.String(), func(t *testing.T) {

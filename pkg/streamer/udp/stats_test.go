@@ -62,7 +62,8 @@ func TestStats(t *testing.T) {
 	for _, profile := range []string{"lte", "edge,loss=8%,reorder=5%,dup=5%,seed=3"} {
 		synctest.Test(t, func(t *testing.T) {
 			near := &counting{unitsOut: map[uint64]bool{}, unitsIn: map[uint64]bool{}}
-			a, b, l := connect(t, profile, udp.Config{Linger: time.Hour}, func(n, far net.PacketConn) (net.PacketConn, net.PacketConn) {
+			a, b, l := connect(t, profile, udp.Config{Linger: time.Hour}, func(n, far net.PacketConn) (net.PacketConn,
+				net.PacketConn) {
 				near.PacketConn = n
 				return near, far
 			})

@@ -24,7 +24,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // connect gives both ends of a connection over an emulated link, with its listener.
-func connect(t *testing.T, profile string, cfg udp.Config, wrap func(near, far net.PacketConn) (net.PacketConn, net.PacketConn)) (dialled, accepted net.Conn, l net.Listener) {
+func connect(t *testing.T, profile string, cfg udp.Config, wrap func(near, far net.PacketConn) (net.PacketConn,
+	net.PacketConn)) (dialled, accepted net.Conn, l net.Listener) {
 	t.Helper()
 	p, err := link.ParseProfile(profile)
 	require.NoError(t, err)
@@ -53,7 +54,9 @@ func octets(n, seed int) []byte {
 // Whatever the link does, both directions carry all octets in order, and then end.
 func TestOverBadLinks(t *testing.T) {
 	for _, profile := range []string{
-		"lte", "14k4,loss=5%,seed=1", "gprs,loss=10%,burst=3,seed=2", "geo,loss=20%,reorder=10%,dup=5%,jitter=100ms,seed=3", "3g,loss=2%,outage=5s/20s,seed=4", "wifi,loss=30%,mtu=1228,seed=5",
+		"lte", "14k4,loss=5%,seed=1", "gprs,loss=10%,burst=3,seed=2",
+		"geo,loss=20%,reorder=10%,dup=5%,jitter=100ms,seed=3", "3g,loss=2%,outage=5s/20s,seed=4",
+		"wifi,loss=30%,mtu=1228,seed=5",
 	} {
 		t.Run(profile, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,11 +110,13 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
-// The other end is gone without a word: reading and writing end after the inactivity time, closing after the linger time.
+// The other end is gone without a word: reading and writing end after the inactivity time, closing
+// after the linger time.
 func TestOtherEndIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mute atomic.Bool
-		a, b, l := connect(t, "lte", udp.Config{Inactivity: time.Minute}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
+		a, b, l := connect(t, "lte", udp.Config{Inactivity: time.Minute}, func(near,
+			far net.PacketConn) (net.PacketConn, net.PacketConn) {
 			drop := func([]byte) bool { return !mute.Load() }
 			return filter{near, drop}, filter{far, drop}
 		})
@@ -194,7 +199,8 @@ type keep struct{ net.PacketConn }
 
 func (k keep) Close() error { return k.SetReadDeadline(time.Unix(1, 0)) }
 
-// Who has not shown that it receives gets at most three times the octets that it sent, and no session.
+// Who has not shown that it receives gets at most three times the octets that it sent, and no
+// session.
 func TestNoAmplification(t *testing.T) {
 	l, err := udp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)

@@ -195,7 +195,8 @@ func compressedVectors(tb testing.TB) (all []compressedCase) {
 }
 
 func TestMalformedFrames(t *testing.T) {
-	good := newPair(t, wire.EncoderConfig{}, allStages).text(1, bytes.Repeat([]byte("somebody or other, "), 50)) // fc 60 size size blocks
+	good := newPair(t, wire.EncoderConfig{}, allStages).text(1, bytes.Repeat([]byte("somebody or other, "),
+		50)) // fc 60 size size blocks
 	require.Equal(t, []byte{0xfc, 0x60}, good[:2])
 	edit := func(at int, octets ...byte) []byte {
 		b := bytes.Clone(good)
