@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// Ones has 1 in each octet of a word.
+// Ones has 1 in each byte of a word.
 const Ones = 0x0101010101010101
 
-// Squeeze gives the integer that is written in the lowest octets of w, up to bit end, which is the
-// highest of its last octet.
+// Squeeze gives the integer that is written in the lowest bytes of w, up to bit end, which is the
+// highest of its last byte.
 func Squeeze(w uint64, end int) uint64 {
 	w &= 0x7f * Ones & (2<<uint(end) - 1)
 	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
@@ -17,7 +17,7 @@ func Squeeze(w uint64, end int) uint64 {
 	return w&0x0fffffff | w>>32<<28
 }
 
-// Stretch gives the octets of an integer below 2^56, the first as the lowest, and how many they
+// Stretch gives the bytes of an integer below 2^56, the first as the lowest, and how many they
 // are.
 func Stretch(u uint64) (w uint64, n int) {
 	n = (9*bits.Len64(u|1) + 64) >> 6 // a seventh of the bits, rounded up

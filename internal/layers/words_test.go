@@ -55,7 +55,7 @@ func TestWords(t *testing.T) {
 }
 
 func wrongWords(s source) (list []string) {
-	prose, quoted := joined(s.prose), strings.ToLower(strings.Join(s.quoted, "\n"))
+	prose, quoted := joined(s.prose), strings.ToLower(key.ReplaceAllString(strings.Join(s.quoted, "\n"), ""))
 	for _, w := range words {
 		if within(s.name, w.except) {
 			continue
@@ -85,13 +85,16 @@ func partOfWord(text string, at int) bool {
 
 var (
 	comment = regexp.MustCompile(`(?m)^//`)
+	name    = regexp.MustCompile(`\w*Octets\b`) // of fields and methods
+	key     = regexp.MustCompile(`json:"[^"]*"`)
 	code    = regexp.MustCompile("`[^`\n]*\n?[^`\n]*`") // it may stand on two lines
 )
 
 // joined returns prose as one text in lower case, line for line, without the marks of comments and
-// the code in backticks.
+// the code in backticks, and names.
 func joined(lines []string) string {
 	text := comment.ReplaceAllString(strings.Join(lines, "\n"), "  ")
+	text = name.ReplaceAllString(text, "")
 	breaks := func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) }
 	text = code.ReplaceAllStringFunc(text, breaks)
 	return strings.ToLower(text)
@@ -105,6 +108,8 @@ func TestWordsAreFound(t *testing.T) {
 		{"a.go", "package a\n\nvar err = \"came unasked\"\n", `a.go:3: "unasked": use "server-initiated"`},
 		{"a.go", "package a\n\nvar a = 1 // an octet\n", `a.go:3: "octet": use "byte"`},
 		{"a.go", "package a\n\nvar keptOctets = `octets`\n", ""},
+		{"a.go", "package a\n\n// Octets is a field of a [B.Octets].\n", ""},
+		{"a.go", "package a\n\ntype a struct {\n\tb int `json:\"unasked\"`\n}\n", ""},
 		{"a.go", "package a\n\n// application/octet-stream, `octets`, TestEveryOctet\n", ""},
 		{"pkg/streamer/frame/a.go", "package frame\n\n// an octet\n", ""},
 		{"a.md", "a\n\nX tells\nwhether y\n", `a.md:3: "tells\nwhether": use "reports whether"`},

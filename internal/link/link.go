@@ -185,7 +185,7 @@ func (l *Link) Close() error {
 
 // Direction is what one direction carried.
 type Direction struct {
-	// Octets are the bytes that were written, Wire those with the headers of their packets.
+	// Bytes are the bytes that were written, Wire those with the headers of their packets.
 	Octets, Wire int64
 	// Packets is the number of packets.
 	Packets int64

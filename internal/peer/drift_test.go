@@ -26,7 +26,8 @@ var drifted = regexp.MustCompile(`<d:drift(\d+) xmlns:d="urn:hhfr:drift">(\d+)</
 // each message arrives as it was sent, whatever described both: new shapes are agreed on the way.
 func TestDriftUnderLoad(t *testing.T) {
 	const every, callers, calls = 5, 8, 40
-	described, err := schema.Parse([]byte(`<element name="concat"><complexType><element name="item" type="string"/></complexType></element>`))
+	described, err := schema.Parse([]byte(`<element name="concat"><complexType>` +
+		`<element name="item" type="string"/></complexType></element>`))
 	require.NoError(t, err)
 	for _, mode := range []negotiate.Mode{negotiate.Explicit, negotiate.FirstCall} {
 		t.Run(string(mode), func(t *testing.T) {

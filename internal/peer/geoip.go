@@ -14,7 +14,7 @@ const GeoIPPath = "/geoip"
 // valid POST: true or false; an invalid POST: a fault; what is no HTTP: 400.
 func GeoIP(ranges *Ranges) Service {
 	return (&operation{
-		name: "geoip", documentation: "Tells whether an IPv4 address lies in a list of ranges. Those built in " +
+		name: "geoip", documentation: "Reports whether an IPv4 address lies in a list of ranges. Those built in " +
 			"are " + DutchRangesOrigin + ".",
 		request: `<xs:element name="address" type="xs:string"/>`,
 		reply:   `<xs:element name="result" type="xs:boolean"/>`,

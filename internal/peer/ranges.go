@@ -23,7 +23,9 @@ type Ranges struct{ bounds []uint32 }
 const maxRanges = 4 << 20
 
 // DutchRangesOrigin says where [DutchRanges] comes from, and under which licence.
-const DutchRangesOrigin = "the IPv4 ranges registered for the Netherlands, from github.com/pcwrt-router/country-ip-blocks (country/nl/ipv4-aggregated.txt, commit 0393aa3d4022b61b818c25b92081e12a2ef68101), CC0-1.0"
+const DutchRangesOrigin = "the IPv4 ranges registered for the Netherlands, " +
+	"from github.com/pcwrt-router/country-ip-blocks (country/nl/ipv4-aggregated.txt, " +
+	"commit 0393aa3d4022b61b818c25b92081e12a2ef68101), CC0-1.0"
 
 // dutch is made of that file by the test of DutchRanges, run with -update.
 //

@@ -29,7 +29,7 @@ func Ticker(c clock.Clock, interval time.Duration) Service {
 	const values = `<xs:element name="number" type="xs:unsignedLong"/><xs:element name="time" type="xs:dateTime"/>`
 	service := (&operation{
 		name:          "ticker",
-		documentation: "Answers with the next tick; over a stream the element tick also comes unasked.",
+		documentation: "Answers with the next tick; over a stream the element tick also comes without a request.",
 		reply:         values,
 		types: `<xs:element name="tick"><xs:complexType><xs:sequence>` + values +
 			`</xs:sequence></xs:complexType></xs:element>`,

@@ -108,7 +108,7 @@ func (w *way) taped(gap int64, b []byte) error {
 	return w.tape.write(b, c.r.keeps(c) && (c.http == nil || c.http.Heads == 0), c.r.bodies)
 }
 
-// octets searches for a stream in new bytes, or continues with it.
+// bytes searches for a stream in new bytes, or continues with it.
 func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 	first := w.total == int64(len(b))
 	if gap != 0 && !first {

@@ -178,7 +178,7 @@ type Stream struct {
 	Facts string
 	// Service is that of its session, as far as it is known.
 	Service Endpoint
-	// Octets are the numbers of bytes of the two directions, Src to Dst first.
+	// Bytes are the numbers of bytes of the two directions, Src to Dst first.
 	Octets [2]StreamOctets
 	// Problems describe where a direction could not be followed.
 	Problems []string

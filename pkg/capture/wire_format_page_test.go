@@ -187,7 +187,8 @@ func (a *annotated) data(t *testing.T, f frame.Data) {
 	if f.Reply {
 		what = "reply"
 	}
-	require.Equal(t, []bool{true, true, false}, []bool{f.First, f.Last, f.Head || f.OneWay || f.NamesExchange || f.NamesLane})
+	other := f.Head || f.OneWay || f.NamesExchange || f.NamesLane
+	require.Equal(t, []bool{true, true, false}, []bool{f.First, f.Last, other})
 	a.take(t, 1, "first and last fragment of a %s", what)
 	a.take(t, 1, "length %d", len(f.Payload))
 	a.take(t, 1, "body under shape number %d", f.Payload[0])

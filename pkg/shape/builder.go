@@ -47,7 +47,7 @@ func (b *Builder) Shape() (*Shape, error) {
 	return parse(octets, nodes)
 }
 
-// count writes a number into the octet at, and makes room for more if it needs more.
+// count writes a number into the byte at, and makes room for more if it needs more.
 func (b *Builder) count(at, n int) {
 	if n < 0x80 {
 		b.dst[at] = byte(n)

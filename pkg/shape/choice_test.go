@@ -49,12 +49,14 @@ func choices() []struct {
 		{"otherwise", []string{`<r><a/><b/><a/><c/></r>`, `<r><a/><b/><c/></r>`, `<r><b/><a/><b/><a/><c/></r>`},
 			`<r>(<a/>|<b/>)*<c/></r>`},
 		{"variants of one element in an array",
-			[]string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i><i xsi:type="B"><y>1</y></i><i xsi:type="A"><x>2</x></i></r>`},
+			[]string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i>` +
+				`<i xsi:type="B"><y>1</y></i><i xsi:type="A"><x>2</x></i></r>`},
 			`<r` + xsi + `>(<i xsi:type="B"><y>{int}</y></i>|<i xsi:type="A"><x>{int}</x></i>)*</r>`},
 		{"variants with prefixes of their own",
 			[]string{`<r` + xsi + `><v xmlns:d4p1="u" xsi:type="d4p1:int">1</v></r>`,
 				`<r` + xsi + `><v xmlns:d4p1="u" xsi:type="d4p1:string">a</v></r>`},
-			`<r` + xsi + `>(<v xmlns:#="u" xsi:type="#:string">{text}</v>|<v xmlns:#="u" xsi:type="#:int">{int}</v>)</r>`},
+			`<r` + xsi + `>(<v xmlns:#="u" xsi:type="#:string">{text}</v>|` +
+				`<v xmlns:#="u" xsi:type="#:int">{int}</v>)</r>`},
 		{"types of what is alike stay together",
 			[]string{`<r` + xsi + `><i xsi:type="A"><x>1</x></i><i xsi:type="B"><x>2</x></i></r>`},
 			`<r` + xsi + `><i xsi:type="(A"|B")><x>{int}</x></i>*</r>`},

@@ -25,7 +25,7 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in octets: into the serialization (Invalid),
+// Error is the error of this package. At is an offset in bytes: into the serialization (Invalid),
 // the segment (Malformed) or the message (Unlearnable).
 type Error struct {
 	Code Code

@@ -157,7 +157,7 @@ func TestArrayOf911Records(t *testing.T) {
 	t.Log(fits, content)
 }
 
-// TestChoiceOfMany: an index takes as many bits as it needs, more than an octet too.
+// TestChoiceOfMany: an index takes as many bits as it needs, more than a byte too.
 func TestChoiceOfMany(t *testing.T) {
 	const n = 700
 	kids := make([]*shape.Node, n)
@@ -175,7 +175,7 @@ func TestChoiceOfMany(t *testing.T) {
 	assert.Less(t, content, 3*n/37)
 }
 
-// TestChunksMakeNoDifference: what is settled at one look, and what is not since octets are
+// TestChunksMakeNoDifference: what is settled at one look, and what is not since bytes are
 // missing, gives the same content.
 func TestChunksMakeNoDifference(t *testing.T) {
 	messages := soapFiles(t)

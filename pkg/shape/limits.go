@@ -3,7 +3,7 @@ package shape
 const (
 	// maxDepth bounds recursion over trees that come from a peer (wire-format section 9).
 	maxDepth = 200
-	// maxSerialization bounds one shape, in octets: the text around values of a message kind; real
+	// maxSerialization bounds one shape, in bytes: the text around values of a message kind; real
 	// ones have a few hundred to some ten thousand.
 	maxSerialization = 1 << 20
 	// MaxSlots bounds prefix slots of one shape: a message has one per generated declaration,

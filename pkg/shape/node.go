@@ -16,8 +16,8 @@ const (
 	Array                 // Node.Kids[0], Node.Min to Node.Max times
 	Optional              // Node.Kids[0] or nothing
 	Choice                // one of Node.Kids
-	UTF16LE               // the root only: Node.Kids[0] in UTF-16, the lower octet of a unit first
-	UTF16BE               // the same, the higher octet first
+	UTF16LE               // the root only: Node.Kids[0] in UTF-16, the lower byte of a unit first
+	UTF16BE               // the same, the higher byte first
 	kinds
 )
 
@@ -36,7 +36,7 @@ const (
 	TypeFloat
 	TypeBoolean
 	TypeDecimal
-	TypeOpen     // octets of any kind: text, elements, comments
+	TypeOpen     // bytes of any kind: text, elements, comments
 	TypeUUID     // a UUID, also with urn:uuid: in front
 	TypeDateTime // xs:dateTime, up to nanoseconds
 	TypeBase64

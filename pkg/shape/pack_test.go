@@ -173,7 +173,7 @@ func BenchmarkUnpack(b *testing.B) {
 	}
 }
 
-// contentsOf is the content of a workload's messages, and the octets of one of them.
+// contentsOf is the content of a workload's messages, and the bytes of one of them.
 func first(n int, messages iter.Seq[[]byte]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		left := n

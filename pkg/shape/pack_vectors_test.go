@@ -41,7 +41,9 @@ type packedCase struct {
 
 // record is a message with a value of every type outside arrays.
 func record(i int) string {
-	return fmt.Sprintf("<m><n>%d</n><d>%d.25</d><t>2006-06-11T04:%02d:40.%03dZ</t><t>2006-06-11T05:%02d:40.%03dZ</t><z>2011-01-01T00:00:%02d-08:00</z><f>%s</f><s>%s</s><u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><b>AAEC%02dQF</b>%s</m>",
+	return fmt.Sprintf("<m><n>%d</n><d>%d.25</d><t>2006-06-11T04:%02d:40.%03dZ</t>"+
+		"<t>2006-06-11T05:%02d:40.%03dZ</t><z>2011-01-01T00:00:%02d-08:00</z><f>%s</f><s>%s</s>"+
+		"<u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><b>AAEC%02dQF</b>%s</m>",
 		7+i, 100+i*i, i, i*37, i, i*37, i, []string{"1.5E-05", "-2e10", "2.5E+3", "NaN", "0.000000015", "-INF",
 			"7"}[i%7], []string{"plain words here", "Words, other words.", "plain words here", "other-plain"}[i%4], i,
 		i, []string{"", "<o>true</o>"}[i%2])
@@ -64,7 +66,9 @@ func table(from, n int) string {
 	for i := from; i < from+n; i++ {
 		few := []string{"low", "high", "a value of several words", "high"}[i*i%7%4]
 		fmt.Fprintf(&b,
-			`<r c="same" k="%s" l="item number %d of many"><a>%d</a><b>%d</b><e>%d</e><f>%d</f><g>2006-06-11T04:26:%02dZ</g><g>2006-06-11T04:27:%02dZ</g><h>2011-01-01T00:00:%02d+%02d:00</h><w>%s</w><u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><x>00ff%02x</x><q>%s</q><v>1</v><v>%d</v></r>`,
+			`<r c="same" k="%s" l="item number %d of many"><a>%d</a><b>%d</b><e>%d</e><f>%d</f>`+
+				`<g>2006-06-11T04:26:%02dZ</g><g>2006-06-11T04:27:%02dZ</g><h>2011-01-01T00:00:%02d+%02d:00</h>`+
+				`<w>%s</w><u>6ba7b810-9dad-11d1-80b4-00c04fd430%02x</u><x>00ff%02x</x><q>%s</q><v>1</v><v>%d</v></r>`,
 			few, i*i*i, i*3, 1000000+i*7919%4096, []int{5, 70000, -12, 70000}[i*i%7%4], i*i*i*1000, i%60, i%60, i%60,
 			i%3, []string{"true", "false", "TRUE"}[i%5%3], i, i, []string{"1.5E-05", "-2e10", "7.25",
 				"INF"}[i*i%7%4], i)

@@ -68,7 +68,7 @@ type parser struct {
 	stack       []*Node // kids of nodes that are being read
 }
 
-// fresh makes a node. Nodes are allocated many at a time, but not more than there are octets for.
+// fresh makes a node. Nodes are allocated many at a time, but not more than there are bytes for.
 func (p *parser) fresh() *Node {
 	const most = 64
 	if len(p.room) == 0 {

@@ -68,12 +68,12 @@ func New(root *Node) (*Shape, error) {
 }
 
 // Parse reads a serialization and refuses whatever is not canonical; what it accepts serializes to
-// the same octets. Errors are of type [Error], code Invalid or TooLarge.
+// the same bytes. Errors are of type [Error], code Invalid or TooLarge.
 func Parse(octets []byte) (*Shape, error) {
 	return parse(append([]byte(nil), octets...), 0)
 }
 
-// parse keeps the octets. Nodes is how many there are at most, if that is known.
+// parse keeps the bytes. Nodes is how many there are at most, if that is known.
 func parse(octets []byte, nodes int) (*Shape, error) {
 	if len(octets) > maxSerialization {
 		what := fmt.Sprintf("shape of %d octets, most are %d", len(octets), maxSerialization)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestUTF16OfAnyOctets: characters of all planes, surrogates without partners, in the wrong order,
-// at the end, and an octet more are given back.
+// at the end, and a byte more are given back.
 func TestUTF16OfAnyOctets(t *testing.T) {
 	units := []uint16{'x', '<', '&', 0xFC, 0x7FF, 0x800, 0x20AC, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFEFF,
 		0xFFFD, 0xFFFF, 0}
@@ -61,7 +61,7 @@ func TestUTF16IsLearned(t *testing.T) {
 	assert.NotEqual(t, utf8.Key(), utf16.Key())
 }
 
-// TestContentOfUTF16IsUTF8: other octets are malformed, and so is a character that the content ends
+// TestContentOfUTF16IsUTF8: other bytes are malformed, and so is a character that the content ends
 // in.
 func TestContentOfUTF16IsUTF8(t *testing.T) {
 	s, err := shape.New(utf16Of(shape.UTF16LE, ""))

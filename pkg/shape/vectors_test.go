@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write the vectors anew")
 
 // vector is one file of testdata/vectors/content: a shape and the content of one message, for
-// readers in other languages. Octets are hexadecimal.
+// readers in other languages. Bytes are hexadecimal.
 type vector struct {
 	What        string          `json:"what"`
 	Shape       string          `json:"shape"`
@@ -89,14 +89,17 @@ func cases() []struct {
 		{"exceptions", "typed leaves whose text is not canonical travel as text",
 			`<a i="+12" b="007" f="1,50" t="TRUE" d="-0" e="12345678901234567890" s="">x</a>`, typed(), 4096},
 		{"floats", "floats as toolkits write them, and what is none",
-			"<a f=\"1.0E-5\"/><a f=\"1E-05\"/><a f=\"-1.5e+10\"/><a f=\"0.0E0\"/><a f=\"4.9E-324\"/><a f=\"1e007\"/><a f=\"NaN\"/><a f=\"INF\"/><a f=\"-INF\"/><a f=\"1E-0\"/><a f=\"1e1000\"/><a f=\"1.e5\"/>",
+			"<a f=\"1.0E-5\"/><a f=\"1E-05\"/><a f=\"-1.5e+10\"/><a f=\"0.0E0\"/><a f=\"4.9E-324\"/>" +
+				"<a f=\"1e007\"/><a f=\"NaN\"/>" +
+				"<a f=\"INF\"/><a f=\"-INF\"/><a f=\"1E-0\"/><a f=\"1e1000\"/><a f=\"1.e5\"/>",
 			array(0, 0, text("<a f=\""), value(shape.TypeFloat, shape.UntilQuote), text("\"/>"), optional(text(" "),
 				value(shape.TypeText, shape.UntilTag))), 4096},
 		{"scientific", "an array of numbers with exponents is no column",
 			"<a>1.5E-5</a><a>2</a><a>-0.25</a><a>1.75e+10</a><a>NaN</a><a>007</a>", repeated(shape.TypeScientific),
 			4096},
 		{"rows", "an array of records with optional, choice and bits",
-			"<t><r><x>5</x><d>1</d></r><r a=\"q\"><y/><d>2.5</d></r><r><z>false</z><d>x</d></r><r><z>true</z><d>-3.25</d></r></t>", rows(), 4096},
+			"<t><r><x>5</x><d>1</d></r><r a=\"q\"><y/><d>2.5</d></r>" +
+				"<r><z>false</z><d>x</d></r><r><z>true</z><d>-3.25</d></r></t>", rows(), 4096},
 		{"rows-none", "an array without rows", "<t></t>", rows(), 4096},
 		{"rows-200", "groups of more than 127 rows, in several segments", "<t>" + many(200, func(i int) string {
 			return []string{"<r><x>5</x><d>1.5</d></r>", "<r><y/><d>7</d></r>",
@@ -133,7 +136,8 @@ func cases() []struct {
 			"<a><n>1</n><n>2</n><m/></a>", seq(text("<a>"), array(0, 0, text("<n>"), value(shape.TypeInt,
 				shape.UntilTag), text("</n>")), text("</a>")), 4096},
 		{"uuid", "UUIDs in all forms, and what is none",
-			"<a>6ba7b810-9dad-11d1-80b4-00c04fd430c8</a><a>urn:uuid:6BA7B810-9DAD-11D1-80B4-00C04FD430C8</a><a>none</a>", repeated(shape.TypeUUID), 4096},
+			"<a>6ba7b810-9dad-11d1-80b4-00c04fd430c8</a>" +
+				"<a>urn:uuid:6BA7B810-9DAD-11D1-80B4-00C04FD430C8</a><a>none</a>", repeated(shape.TypeUUID), 4096},
 		{"datetime", "dates and times in all forms, and what is none",
 			"<a>2006-06-11T04:26:40.318Z</a><a>1999-12-31T23:59:59</a><a>2011-01-01T00:00:00.5-08:00</a><a>today</a>",
 			repeated(shape.TypeDateTime), 4096},
@@ -195,7 +199,7 @@ func repeated(t shape.Type) *shape.Node {
 	return array(0, 0, text("<a>"), value(t, shape.UntilTag), text("</a>"))
 }
 
-// lined is the base64 of n octets in lines of 76 characters.
+// lined is the base64 of n bytes in lines of 76 characters.
 func lined(n int) string {
 	octets := make([]byte, n)
 	for i := range octets {

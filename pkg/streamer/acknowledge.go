@@ -2,7 +2,7 @@ package streamer
 
 import "context"
 
-// Acknowledge tells the peer about a sequence: octets go ahead of all messages that are queued, to
+// Acknowledge tells the peer about a sequence: bytes go ahead of all messages that are queued, to
 // its [Config.Acks]; at most 65,536. It returns when they are queued, which the same room bounds as
 // messages. Errors are *[Error]: Unsent, and that of ctx.
 func (s *Stream) Acknowledge(ctx context.Context, octets []byte) error {

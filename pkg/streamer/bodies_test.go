@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// flipped reads other octets than there are.
+// flipped reads other bytes than there are.
 type flipped struct{ io.Reader }
 
 func (f flipped) Read(p []byte) (int, error) {

@@ -300,7 +300,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A call that nobody waits for does not keep the stream open when the other end has said that it
+// A call that nobody waits for does not keep the stream open when the peer has said that it
 // sends no more.
 func TestCallsWithoutAWaiterEndWithTheOtherEnd(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
@@ -314,7 +314,7 @@ func TestCallsWithoutAWaiterEndWithTheOtherEnd(t *testing.T) {
 	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
 }
 
-// failing is a connection whose writes can be made to wait for a word: how many octets they take
+// failing is a connection whose writes can be made to wait for a word: how many bytes they take
 // before they fail, -1: all, and they do not.
 type failing struct {
 	net.Conn

@@ -37,12 +37,12 @@ type Config struct {
 	// Accept is the responder's: it judges the hello of the initiator. A *[Refusal] is told to the
 	// initiator. ctx is that of Over.
 	Accept func(ctx context.Context, h frame.Hello) (Admission, error)
-	// Handler serves what the other end begins; the responder's comes from Accept. nil: such
+	// Handler serves what the peer begins; the responder's comes from Accept. nil: such
 	// messages are cancelled as unserved.
 	Handler ExchangeHandler
 	// Limits are what this end takes.
 	Limits Limits
-	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader,
+	// Acks is told what the peer says of a sequence ([Stream.Acknowledge]), by the reader,
 	// between the messages that came before and behind it; it must not block. nil: that is passed
 	// over.
 	Acks func(octets []byte)
@@ -55,7 +55,7 @@ type Config struct {
 	Incoming func(body io.ReadCloser) io.ReadCloser
 	// QueueBytes bounds the content between senders and writer, in bytes; 0 means 1 MiB.
 	QueueBytes int64
-	// SyncBytes and SyncMessages bound what is sent between two syncs, in octets and messages; 0
+	// SyncBytes and SyncMessages bound what is sent between two syncs, in bytes and messages; 0
 	// means, and at most, 65 536 and 1 024.
 	SyncBytes    int64
 	SyncMessages int
@@ -64,7 +64,7 @@ type Config struct {
 	// no more than a twentieth to what was sent since the last one. 0 means 15 minutes; below 0,
 	// time does not count.
 	SyncInterval time.Duration
-	// HelloTimeout bounds the wait for the other end's hello; 0 means 30 s.
+	// HelloTimeout bounds the wait for the peer's hello; 0 means 30 s.
 	HelloTimeout time.Duration
 	// Rand is where the sync word comes from; nil means crypto/rand.
 	Rand io.Reader

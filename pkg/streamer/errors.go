@@ -12,7 +12,7 @@ import (
 type Code uint8
 
 // The codes of a message that was cancelled, as in section 7 of the wire format. With Remote, the
-// other end said so. Only Unprocessed means that a request was not processed and is safe to send
+// peer said so. Only Unprocessed means that a request was not processed and is safe to send
 // again.
 const (
 	Aborted     = Code(frame.Aborted)
@@ -27,7 +27,7 @@ const (
 const (
 	// Closed: the stream is over, by Close, or because the connection ended.
 	Closed Code = iota + 16
-	// Unsent: nothing of the message was written, or the other end never took the session; it is
+	// Unsent: nothing of the message was written, or the peer never took the session; it is
 	// safe to send elsewhere.
 	Unsent
 	// FateUnknown: the request was written, at least in part, and no reply came, or it was lost on
@@ -39,7 +39,7 @@ const (
 	BadConfig
 )
 
-// The codes of a stream that broke, as in section 8 of the wire format. With Remote, the other end
+// The codes of a stream that broke, as in section 8 of the wire format. With Remote, the peer
 // said so.
 const (
 	Protocol       = closeBase + Code(frame.CloseProtocol)
@@ -86,9 +86,9 @@ func (c Code) String() string {
 	return frame.CancelCode(c).String()
 }
 
-// Error is why a message, or a stream, did not go through. At is an offset in octets in the
+// Error is why a message, or a stream, did not go through. At is an offset in bytes in the
 // direction that was wrong (received, unless Remote), 0 where that means nothing. Remote tells that
-// the other end said so; Err then has its text. For a message that a broken stream took along, Err
+// the peer said so; Err then has its text. For a message that a broken stream took along, Err
 // is the stream's Error.
 type Error struct {
 	Code   Code
@@ -143,7 +143,7 @@ func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.CloseCode, r.T
 // Is compares codes.
 func (r *Refusal) Is(t error) bool { o, ok := t.(*Refusal); return ok && o.CloseCode == r.CloseCode }
 
-// said is what the other end gave as text, if it gave one.
+// said is what the peer gave as text, if it gave one.
 func said(text string) error {
 	if text == "" {
 		return nil

@@ -74,7 +74,7 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 			Piece: []byte("bad")}}, code: streamer.Protocol, back: 9},
 		"shape too large": {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 1 << 40,
 			Piece: []byte("x")}}, code: streamer.Protocol, back: -1},
-		// 16 numbers may be used before the other end's hello is read, whatever that says.
+		// 16 numbers may be used before the peer's hello is read, whatever that says.
 		"too many shapes": {frames: references(17), code: streamer.BeyondLimits, back: 36},
 		"sync of other word": {frames: []frame.Frame{frame.Sync{Session: session}}, code: streamer.WrongCheck,
 			back: -1},

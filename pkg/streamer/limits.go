@@ -10,19 +10,19 @@ import (
 // Limits are what this end takes from the other; its hello states them (docs/wire-format.md,
 // section 3). A zero field means its default.
 type Limits struct {
-	// MaxFragment is the longest payload of one data frame, in octets, 512 to 16384; default 16384:
+	// MaxFragment is the longest payload of one data frame, in bytes, 512 to 16384; default 16384:
 	// long enough that framing costs nothing.
 	MaxFragment int
-	// MaxMessage is the longest joined message, head and body, in octets; default 1 GiB: a bound on
+	// MaxMessage is the longest joined message, head and body, in bytes; default 1 GiB: a bound on
 	// work, as no message is held as a whole.
 	MaxMessage int64
-	// MaxShapes is how many shape numbers of the other end are kept; default 1024: some ten
+	// MaxShapes is how many shape numbers of the peer are kept; default 1024: some ten
 	// services of a hundred operations. Less than 16, or less than 64 KiB of MaxShapeBytes, binds a
 	// sender from when it has read the hello; that much is taken until then.
 	MaxShapes int
-	// MaxShapeBytes is the sum of their serializations, in octets; default 4 MiB: 4 KiB a shape.
+	// MaxShapeBytes is the sum of their serializations, in bytes; default 4 MiB: 4 KiB a shape.
 	MaxShapeBytes int64
-	// MaxExchanges is how many exchanges begun by the other end are in flight, and how many
+	// MaxExchanges is how many exchanges begun by the peer are in flight, and how many
 	// handlers run, at once; default 256.
 	MaxExchanges int
 	// Window is how much content of a message the peer may send ahead of who reads it here, in
@@ -33,7 +33,7 @@ type Limits struct {
 	// MaxQueued is how much content of one-way messages waits for the application, in bytes;
 	// default 64 MiB. Further ones are refused as busy. It is not stated.
 	MaxQueued int64
-	// MaxHeld is how much payload waits for a shape, in octets; default 1 MiB: a round trip on a
+	// MaxHeld is how much payload waits for a shape, in bytes; default 1 MiB: a round trip on a
 	// fast link.
 	MaxHeld int64
 }
@@ -43,7 +43,7 @@ const (
 	defaultQueueBytes = 1 << 20
 	// defaultHelloTimeout is several round trips of the slowest link.
 	defaultHelloTimeout = 30 * time.Second
-	// maxHead bounds the joined head of a message, in octets: unlike a body it is handed over as a
+	// maxHead bounds the joined head of a message, in bytes: unlike a body it is handed over as a
 	// whole.
 	maxHead = 1 << 20
 	// batchOctets is when the writer stops collecting frames and writes: about one fragment, so
@@ -51,9 +51,9 @@ const (
 	batchOctets = frame.MaxPayload
 	// maxRefusals bounds the refusals of one-way messages that are kept for who asks.
 	maxRefusals = 4096
-	// maxFlight bounds the exchanges this end has in flight, whatever the other end would take.
+	// maxFlight bounds the exchanges this end has in flight, whatever the peer would take.
 	maxFlight = 4096
-	// controlSlack is how many cancels may wait beside those that the other end's permitted
+	// controlSlack is how many cancels may wait beside those that the peer's permitted
 	// exchanges can cause.
 	controlSlack = 1024
 	// inlineBody is the longest body in memory, in bytes, that is sent in the goroutine of Call, if
@@ -62,8 +62,8 @@ const (
 	inlineBody = 64 << 10
 	// exchangeWeight is what a message that waits for a handler costs beside its content, in bytes.
 	exchangeWeight = 768
-	// closeLinger is how long Close, or the close of the other end, waits for what is under way;
-	// failLinger how long a broken stream tries to tell the other end why.
+	// closeLinger is how long Close, or the close of the peer, waits for what is under way;
+	// failLinger how long a broken stream tries to tell the peer why.
 	closeLinger = 5 * time.Second
 	failLinger  = time.Second
 	// memoryIdle is how long a lane is silent before its memory is made small, or given back if

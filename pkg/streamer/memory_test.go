@@ -34,7 +34,8 @@ func drop(bool, wire.Part) error { return nil }
 // event is a message of a kind whose shape a coder learns from the first one.
 func event(n int, text string) []byte {
 	return fmt.Appendf(nil,
-		`<e:Event xmlns:e="urn:events"><e:Number>%d</e:Number><e:Station>north-%d</e:Station><e:Text>%s</e:Text></e:Event>`, n, n%7, text)
+		`<e:Event xmlns:e="urn:events"><e:Number>%d</e:Number>`+
+			`<e:Station>north-%d</e:Station><e:Text>%s</e:Text></e:Event>`, n, n%7, text)
 }
 
 func callWith(t testing.TB, s *streamer.Stream, lane uint64, m []byte) {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Message is one message: an optional head, its octets as received, and a body, nil if empty. A
+// Message is one message: an optional head, its bytes as received, and a body, nil if empty. A
 // Body that is an io.Closer is closed when it is not read any more. The Body of a message that came
 // from a stream is an io.ReadCloser, for one goroutine at a time; it must be read to its end or
 // closed, or it keeps room.
@@ -27,7 +27,7 @@ func NewMessage(head, body []byte) *Message {
 	return &Message{Head: head, Body: bytes.NewReader(body)}
 }
 
-// ReadAll reads the whole body. A body above limit octets is an error of code [TooLarge], and what
+// ReadAll reads the whole body. A body above limit bytes is an error of code [TooLarge], and what
 // was read is returned with it.
 func (m *Message) ReadAll(limit int64) ([]byte, error) {
 	if m.Body == nil {

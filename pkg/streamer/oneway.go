@@ -71,8 +71,8 @@ func (p *Posted) Err() error {
 }
 
 // Send sends a one-way message. It returns when the message is queued as a whole, and waits and
-// fails as [Lane.Call] does. No one tells whether it was processed; [Lane.Post] tells whether it
-// arrived.
+// fails as [Lane.Call] does. It is not known whether the message was processed; [Lane.Post] reports
+// whether it arrived.
 func (l *Lane) Send(ctx context.Context, m *Message) error {
 	_, err := l.Post(ctx, m)
 	return err

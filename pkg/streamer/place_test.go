@@ -56,7 +56,7 @@ func TestAcknowledgementsTravel(t *testing.T) {
 	assert.ErrorIs(t, deaf.s.Acknowledge(t.Context(), []byte("late")), &streamer.Error{Code: streamer.Unsent})
 }
 
-// No sequence can do without a message that the other end refused: the stream breaks, and says what
+// No sequence can do without a message that the peer refused: the stream breaks, and says what
 // was said.
 func TestRefusedPlaceBreaksTheStream(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)

@@ -183,7 +183,7 @@ func randomConfig(rnd *rand.Rand) streamer.Config {
 	}
 }
 
-// randomMessages draws messages: as they are, cut off, with octets or pieces changed, or of octets
+// randomMessages draws messages: as they are, cut off, with bytes or pieces changed, or of bytes
 // that are no XML.
 func randomMessages(rnd *rand.Rand, material [][]byte) (list [][]byte) {
 	few := material

@@ -33,7 +33,7 @@ func (s severed) WriteTo(b []byte, to net.Addr) (int, error) {
 
 // TestLinkDiesInMidCall: over datagrams, a call whose reply cannot come any more ends as soon as
 // over TCP, although the request arrived whole; and a stream on which no call waits asks rarely
-// whether the other end is there.
+// whether the peer is there.
 func TestLinkDiesInMidCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := link.ParseProfile("gprs")

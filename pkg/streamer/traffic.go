@@ -23,9 +23,9 @@ func (d Dir) String() string {
 	return "received"
 }
 
-// Event is a frame that was cut for sending, or taken from the other end. At is the offset of its
-// first octet in its direction, Octets its length on the wire. Lane, Exchange and Reply are those
-// of data and cancel frames; the rest is of data frames: Payload is the octets of payload in it,
+// Event is a frame that was cut for sending, or taken from the peer. At is the offset of its
+// first byte in its direction, Octets its length on the wire. Lane, Exchange and Reply are those
+// of data and cancel frames; the rest is of data frames: Payload is the bytes of payload in it,
 // Message those of its message up to here, so with Last of the whole message (0 for what was
 // refused).
 type Event struct {
@@ -41,7 +41,7 @@ type Event struct {
 	Message        int64
 }
 
-// Count is a number of frames and their octets on the wire.
+// Count is a number of frames and their bytes on the wire.
 type Count struct{ Frames, Octets int64 }
 
 // Traffic is what one direction has carried. Other counts idle and skipped frames. Messages are

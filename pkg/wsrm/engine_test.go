@@ -96,7 +96,7 @@ func (o *office) restart(end int) {
 	}
 }
 
-// survived tells whether an end is still alive; if not it has a new life.
+// survived reports whether an end is still alive; if not it has a new life.
 func (o *office) survived(end int, err error) bool {
 	if err == nil {
 		return true

@@ -129,7 +129,7 @@ func (w *world) join() {
 	}
 }
 
-// carry brings to the other end what one sent or said.
+// carry brings to the peer what one sent or said.
 func (w *world) carry(from int, a wsrm.Action) {
 	if !w.up {
 		w.failf("end %d sends without a connection", from)

@@ -69,7 +69,7 @@ func (w Why) String() string { return whyNames[w] }
 // first missing byte.
 type HTTPMessage struct {
 	head http1.Head // empty if it is not complete or malformed
-	// Octets are the head as received, as far as it was captured.
+	// Bytes are the head as received, as far as it was captured.
 	Octets []byte
 	// Body is the body without transfer coding and content coding; with the content coding where
 	// that cannot be undone (see CodingErr).

@@ -217,7 +217,7 @@ func (p *httpParser) blankLine() bool {
 	return bytes.Contains(p.buf[from:], []byte("\n\r\n")) || bytes.Contains(p.buf[from:], []byte("\n\n"))
 }
 
-// octets makes the next n bytes those of a head.
+// bytes makes the next n bytes those of a head.
 func (p *httpParser) octets(m *HTTPMessage, n int) {
 	m.Octets = bytes.Clone(p.buf[p.at : p.at+n])
 	p.advance(m, n)

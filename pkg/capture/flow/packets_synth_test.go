@@ -143,7 +143,7 @@ type httpReceiver struct{ *flow.HTTP }
 
 func (httpReceiver) Closed() error { return nil }
 
-// octets returns those of a body.
+// bytes returns those of a body.
 func octets(m *flow.HTTPMessage) []byte {
 	if m.Body == nil {
 		return nil

@@ -17,10 +17,10 @@ const (
 // every machine. Safe for concurrent use.
 type allowance struct{ left atomic.Int64 }
 
-// may tells whether anything is left.
+// may reports whether anything is left.
 func (a *allowance) may() bool { return a.left.Load() >= learnCost }
 
-// spend takes the price of learning from a message of n octets, if there is enough left.
+// spend takes the price of learning from a message of n bytes, if there is enough left.
 func (a *allowance) spend(n int) bool {
 	if !a.may() {
 		return false

@@ -27,7 +27,7 @@ type Shapes interface {
 type Options struct {
 	// Text makes every message travel as text: the representation `xml`.
 	Text bool
-	// PeerKnows are fingerprints of shapes that the other end said it has; they are announced by
+	// PeerKnows are fingerprints of shapes that the peer said it has; they are announced by
 	// reference.
 	PeerKnows []Fingerprint
 	// Refer says that whoever reads has the store.
@@ -40,7 +40,7 @@ type Options struct {
 	// do. There is no Memory without Columns.
 	Without uint64
 	// MaxShapes and MaxShapeBytes bound the shapes that the stream carried and that are kept for
-	// it, in number and octets of serialization; 0: 1024 and 4 MiB.
+	// it, in number and bytes of serialization; 0: 1024 and 4 MiB.
 	MaxShapes     int
 	MaxShapeBytes int64
 }
@@ -48,22 +48,22 @@ type Options struct {
 const (
 	defaultShapes     = 1024
 	defaultShapeBytes = 4 << 20
-	// maxPeerKnows bounds the shapes that the other end is known to have.
+	// maxPeerKnows bounds the shapes that the peer is known to have.
 	maxPeerKnows = 1 << 16
 	// bookShapes and bookBytes bound a book: shapes, and about what they take in memory, compiled,
-	// in octets. Beyond, the shape used longest ago goes.
+	// in bytes. Beyond, the shape used longest ago goes.
 	bookShapes = 4096
 	bookBytes  = 16 << 20
-	// window is how much of a message is looked at before its shape is chosen, in octets.
+	// window is how much of a message is looked at before its shape is chosen, in bytes.
 	window = 64 << 10
-	// learnWindow is how much of a message the learner looks at, in octets; of a longer one the
+	// learnWindow is how much of a message the learner looks at, in bytes; of a longer one the
 	// rest is expected to go on alike.
 	learnWindow = 4 << 20
 	// maxLearners is of how many messages of a stream at once that much is kept: bodies that nobody
 	// reads, or that never end, must not have it all.
 	maxLearners = 4
 	// shapeWorth is the length from which on a body has its shape announced when it is the first of
-	// its kind, in octets. The shape of a shorter one is longer than the body: it goes with the
+	// its kind, in bytes. The shape of a shorter one is longer than the body: it goes with the
 	// second. No SOAP envelope is that short.
 	shapeWorth = 100
 	// maxTries bounds the shapes that are tried on one message.

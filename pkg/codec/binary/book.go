@@ -44,8 +44,8 @@ type bookPage struct {
 	used    uint64
 	index   *leadIndex
 	retired bool // a wider shape has taken its place: it is known, but no message is tried on it
-	cost    int  // octets of its packed form without a base, so at most what it takes to send it; 0: not known yet
-	missed  int  // octets of the parts that did without it, since it was not worth that
+	cost    int  // bytes of its packed form without a base, so at most what it takes to send it; 0: not known yet
+	missed  int  // bytes of the parts that did without it, since it was not worth that
 }
 
 // NewBook makes an empty book over a store, to which every shape it learns is written before it is
@@ -202,7 +202,7 @@ func (b *Book) mayBegin(beginning []byte) bool {
 	return b.bodies.goesOn(beginning)
 }
 
-// worth reports whether a shape may be sent that the other end lacks, for a part of n octets that
+// worth reports whether a shape may be sent that the peer lacks, for a part of n bytes that
 // it fits: it must not be longer than half of that, and the parts that did without it before. One
 // that grew by all messages of a kind may be longer than many a message.
 func (b *Book) worth(by *program.Program, n int) bool {
@@ -230,7 +230,7 @@ func (b *Book) worth(by *program.Program, n int) bool {
 	return false
 }
 
-// miss notes that a part of n octets did without a shape that it fits.
+// miss notes that a part of n bytes did without a shape that it fits.
 func (b *Book) miss(by *program.Program, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,7 +69,7 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 		rnd.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
 		for i, m := range messages {
 			if without != 0 && len(m) > 1<<20 {
-				continue // half of all octets: the set of all stages has them
+				continue // half of all bytes: the set of all stages has them
 			}
 			lane := rnd.Uint64N(4)
 			switch i % 40 {

@@ -74,8 +74,8 @@ type direction struct {
 	arriving  map[frame.Key]*passing
 	lacks     []uint64
 
-	full, references int // octets of shapes in full, references to others
-	content, payload int // octets of content, and of the payloads that it travels in
+	full, references int // bytes of shapes in full, references to others
+	content, payload int // bytes of content, and of the payloads that it travels in
 	texts            int // segments of text
 }
 
@@ -120,7 +120,7 @@ type passing struct {
 	took       func(body []byte) // if given, it gets what comes of the body
 }
 
-// begin begins a message of a lane in segments of at most most octets.
+// begin begins a message of a lane in segments of at most most bytes.
 func (d *direction) begin(t testing.TB, lane uint64, most int) *passing {
 	d.exchanges[lane]++
 	m := &passing{t: t, d: d, most: most}

@@ -13,10 +13,10 @@ const (
 	maxFamilies = 256
 	// maxBranches bounds the families of one kind that have too little in common to be one.
 	maxBranches = 4
-	// maxWidened bounds the serialization of a shape that is widened, in octets: beyond it a kind
+	// maxWidened bounds the serialization of a shape that is widened, in bytes: beyond it a kind
 	// has no order worth describing.
 	maxWidened = 64 << 10
-	// familyBytes bounds what all families take in memory, in octets: beyond, kinds learned from
+	// familyBytes bounds what all families take in memory, in bytes: beyond, kinds learned from
 	// longest ago are forgotten. One that would take more than a sixteenth is not kept.
 	familyBytes = 16 << 20
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
-// unit is how many octets a flush may leave behind, since they are the beginning of a character:
+// unit is how many bytes a flush may leave behind, since they are the beginning of a character:
 // in UTF-16, half of one.
 func unit(message []byte) int {
 	if len(message) > 1 && (message[0] == 0 || message[1] == 0 || message[0] >= 0xFE) {
@@ -73,10 +73,11 @@ func places(rnd *rand.Rand, message []byte, n int) (cuts []int) {
 	return cuts
 }
 
-// small are messages of a few hundred octets.
+// small are messages of a few hundred bytes.
 func small() map[string][]byte {
 	const declaration = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
-	order := `<o:order xmlns:o="urn:o" id="a17" when="2006-06-11T04:26:08.318Z"><o:n>1234567</o:n><price>-12.50</price>` +
+	order := `<o:order xmlns:o="urn:o" id="a17" when="2006-06-11T04:26:08.318Z">` +
+		`<o:n>1234567</o:n><price>-12.50</price>` +
 		`<ok>true</ok><data>SGVsbG8sIHdvcmxkIQ==</data><key>6ba7b810-9dad-11d1-80b4-00c04fd430c8</key>` +
 		`<note>some &amp; text</note></o:order>`
 	rows := `<list><row><a>1</a><b>x</b></row><row><a>22</a><b>yy</b></row><row><a>333</a><b/></row></list>` +

@@ -10,7 +10,7 @@ type leadIndex struct{ root leadNode }
 type leadNode struct {
 	label string
 	pages []*bookPage // those whose text ends here, the last that fitted first
-	kids  []*leadNode // by the first octet of their labels
+	kids  []*leadNode // by the first byte of their labels
 }
 
 func (n *leadNode) kid(c byte) (int, bool) {

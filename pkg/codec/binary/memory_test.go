@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
-// blob is a message with n octets of base64 in it, which is nowhere as a whole.
+// blob is a message with n bytes of base64 in it, which is nowhere as a whole.
 func blob(n int) (io.Reader, int) {
 	unit := make([]byte, 3*1024)
 	for i := range unit {
@@ -41,7 +41,7 @@ func (w wide) Read(b []byte) (int, error) {
 	return 2 * n, err
 }
 
-// TestLongValuesTakeNoMemory: 22 MB of base64 in one message travel as their octets, through
+// TestLongValuesTakeNoMemory: 22 MB of base64 in one message travel as their bytes, through
 // bounded buffers on both sides; in UTF-16, too.
 func TestLongValuesTakeNoMemory(t *testing.T) {
 	longValueTakesNoMemory(t, 1, func(r io.Reader) io.Reader { return r })

@@ -13,7 +13,7 @@ import (
 )
 
 // TestPasswordsLeaveTheStreamAfterTheirFirstMessage: what stands unchanged in a thousand messages
-// of a lane is in no shape and no store, and the octets that travel do not depend on it, but for
+// of a lane is in no shape and no store, and the bytes that travel do not depend on it, but for
 // the first message and the first one behind each sync.
 func TestPasswordsLeaveTheStreamAfterTheirFirstMessage(t *testing.T) {
 	const messages, syncEvery = 1000, 100

@@ -22,7 +22,8 @@ import (
 // the header (detached).
 func signed(t *testing.T, ctx *dsig.SigningContext, n int, inside bool) []byte {
 	doc := etree.NewDocument()
-	require.NoError(t, doc.ReadFromBytes(enveloped(fmt.Sprintf(`<m:order xmlns:m="urn:o" ID="_%d"><m:item a='1'>%d</m:item>
+	require.NoError(t, doc.ReadFromBytes(enveloped(fmt.Sprintf(`<m:order xmlns:m="urn:o" ID="_%d">`+
+		`<m:item a='1'>%d</m:item>
   <m:price>%d.50</m:price></m:order>`, n, n, n))))
 	order := doc.Root().ChildElements()[0].ChildElements()[0]
 	if inside {

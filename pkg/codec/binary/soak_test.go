@@ -17,7 +17,7 @@ import (
 )
 
 // TestSoakNeverRepeating: a million messages of kinds that never come again cost little more than
-// to pass them on, and no octet beside their frames' heads. The learner's memory is bounded.
+// to pass them on, and no byte beside their frames' heads. The learner's memory is bounded.
 func TestSoakNeverRepeating(t *testing.T) {
 	const messages = 1_000_000
 	filler := strings.Repeat("<line><a>1</a><b>two</b></line>", 20)

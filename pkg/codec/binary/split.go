@@ -22,7 +22,7 @@ type Split struct {
 	upTo     int              // how much waits for a shape at most
 	begun    bool             // the first segment of the body was handed out
 	escaped  bool             // the body goes on as text
-	cut      []byte           // of a body that travels as text since a flush came too early: for learning, when it is whole
+	cut      []byte           // of a body that travels as text since an early flush: for learning, when it is whole
 	learns   bool
 	slot     bool // it has one of Coder.learners
 

@@ -152,7 +152,7 @@ func TestMutatedMessagesOnTheCorpus(t *testing.T) {
 	}
 }
 
-// mutate flips octets, or duplicates, moves, removes or swaps pieces between tags.
+// mutate flips bytes, or duplicates, moves, removes or swaps pieces between tags.
 func mutate(rnd *rand.Rand, m []byte) []byte {
 	m = bytes.Clone(m)
 	for range 1 + rnd.IntN(3) {

@@ -1,6 +1,6 @@
 // Package directory is the context store in a folder, shared by all processes of a user:
 //
-//	shapes/HEX      one serialization per fingerprint, immutable, checked against its name when read
+//	shapes/HEX      one serialization per fingerprint, immutable, checked when it is read
 //	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that names it
 //	contexts/HEX    everything else, likewise
 //	holds/HEX       empty; locked by the holder of the entry with that name

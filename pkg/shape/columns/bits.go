@@ -7,11 +7,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/internal/items"
 )
 
-// packWriter writes octets and bits in one sequence (wire-format sections 10.1 and 11.1); begin
+// packWriter writes bytes and bits in one sequence (wire-format sections 10.1 and 11.1); begin
 // makes it ready.
 type packWriter struct {
 	out  []byte
-	at   int  // place of the bit octet in out, -1: none
+	at   int  // place of the bit byte in out, -1: none
 	used uint // bits of it
 }
 
@@ -129,10 +129,10 @@ func (r *packReader) count(most int) int {
 	return int(u)
 }
 
-// pen writes single bits between octets, as a packWriter does. It is passed by value, so that a
+// pen writes single bits between bytes, as a packWriter does. It is passed by value, so that a
 // loop has it in registers.
 type pen struct {
-	at   int // place of the bit octet, which is written when it is full, and by lift
+	at   int // place of the bit byte, which is written when it is full, and by lift
 	acc  uint8
 	used uint8 // bits in acc
 }
@@ -176,10 +176,10 @@ func (p pen) pair(out []byte, v uint8) (pen, []byte) {
 	return p.bit(out, 0)
 }
 
-// eye reads single bits between octets, as a packReader does. It is passed by value, so that a loop
+// eye reads single bits between bytes, as a packReader does. It is passed by value, so that a loop
 // has it in registers.
 type eye struct {
-	octet uint8 // the bit octet, bits taken shifted out
+	octet uint8 // the bit byte, bits taken shifted out
 	left  uint8 // bits left in it
 }
 

@@ -19,7 +19,7 @@ func countStep(b, before []byte) (step int64, ok bool) {
 	if len(b) != len(before) {
 		return 0, false
 	}
-	end := len(b) // behind the last octet that differs
+	end := len(b) // behind the last byte that differs
 	for end > 0 && b[end-1] == before[end-1] {
 		end--
 	}

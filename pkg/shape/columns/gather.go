@@ -42,7 +42,7 @@ func (g *gatherer) gather(segment []byte, last bool) bool {
 	return ok && !g.plain
 }
 
-// usedBits is how many bits of the last bit octet were read.
+// usedBits is how many bits of the last bit byte were read.
 func (g *gatherer) usedBits() byte {
 	if !g.bits {
 		return 0

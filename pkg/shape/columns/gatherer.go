@@ -25,7 +25,7 @@ type gatherer struct {
 type event struct {
 	num    int64 // a kind alone, too
 	at     uint32
-	size   uint32 // with at: where in the segment a text or octets are
+	size   uint32 // with at: where in the segment a text or bytes are
 	pc     int32
 	leaf   int32 // -1: a value outside arrays
 	kind   uint16

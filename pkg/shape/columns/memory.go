@@ -130,7 +130,7 @@ func (m *Memory) forgo(p *code.Code, before int) {
 	}
 }
 
-// keep has a text or octet string remembered; one that is too long leaves an empty one.
+// keep has a text or byte string remembered; one that is too long leaves an empty one.
 func (m *Memory) keep(p *place, b []byte) {
 	if len(b) > maxRecalled {
 		b = nil
@@ -139,7 +139,7 @@ func (m *Memory) keep(p *place, b []byte) {
 	p.octets = append(p.octets[:0], b...)
 }
 
-// keep16 is keep for 16 octets.
+// keep16 is keep for 16 bytes.
 func (m *Memory) keep16(p *place, b []byte) {
 	if len(p.octets) == 16 {
 		*(*[16]byte)(p.octets) = *(*[16]byte)(b)

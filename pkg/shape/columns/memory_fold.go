@@ -14,7 +14,7 @@ type Folded struct {
 	rest     []byte
 }
 
-// Size is about how much room it takes, in octets, beside programs that others use too.
+// Size is about how much room it takes, in bytes, beside programs that others use too.
 func (f *Folded) Size() int { return len(f.rest) + 8*len(f.programs) }
 
 // Fold makes a small thing of a memory, which is empty then. [Folded.Unfold] brings it back; what
@@ -92,7 +92,7 @@ func (f *Folded) Unfold(m *Memory) {
 	*f = Folded{}
 }
 
-// The bits of the first octet of a folded place say what stands behind it; a place where nothing
+// The bits of the first byte of a folded place say what stands behind it; a place where nothing
 // came yet is 0.
 const (
 	foldedKind = 1 << iota

@@ -22,7 +22,7 @@ func Packed(segment []byte) bool { return len(segment) > 0 && segment[0]&1 != 0 
 // Resets tells a segment that resets the memory.
 func Resets(segment []byte) bool { return len(segment) > 0 && segment[0]&2 != 0 }
 
-// Pack appends the packed form of a segment to dst, at most most octets and at least one longer
+// Pack appends the packed form of a segment to dst, at most most bytes and at least one longer
 // than the segment. last tells that it is the last of its part.
 func (k *Packer) Pack(
 	dst []byte, of *program.Program, s *Packing, m *Memory, segment []byte, last bool, most int,

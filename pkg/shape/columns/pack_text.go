@@ -2,7 +2,7 @@ package columns
 
 import "github.com/hhfr/hhfr/internal/bin"
 
-// common is the number of octets at the start that a and b share.
+// common is the number of bytes at the start that a and b share.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -93,7 +93,7 @@ func (e *packer) raw(b []byte) {
 	e.w.out = append(e.w.out, b...)
 }
 
-// worded writes a text as words, if that is not longer than its octets by more than the words are
+// worded writes a text as words, if that is not longer than its bytes by more than the words are
 // worth once they are known. size and head are of its first word.
 func (e *packer) worded(b []byte, size int, head uint64, most int) bool {
 	w, m := &e.w, e.memory

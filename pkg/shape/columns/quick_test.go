@@ -231,7 +231,7 @@ func FuzzPackQuick(f *testing.F) {
 	})
 }
 
-// FuzzUnpackQuick: so it is with octets that nobody packed; what one way refuses the other does.
+// FuzzUnpackQuick: so it is with bytes that nobody packed; what one way refuses the other does.
 func FuzzUnpackQuick(f *testing.F) {
 	addContents(f)
 	f.Fuzz(func(t *testing.T, octets, first, second []byte) {
@@ -240,7 +240,7 @@ func FuzzUnpackQuick(f *testing.F) {
 			return
 		}
 		p := program.Compile(s)
-		// As they come; and packed, with an octet of one in the place of another's.
+		// As they come; and packed, with a byte of one in the place of another's.
 		k, packer := newPair(), newPair()
 		packed := packer.pack(t, p, first)
 		if n := len(packed); n > 2 && len(second) > 0 {

@@ -13,7 +13,7 @@ type seen struct {
 
 func (e *seen) bytes() []byte { return e.text[:e.size] }
 
-// is reports whether the entry is b, of which the first eight octets are the same.
+// is reports whether the entry is b, of which the first eight bytes are the same.
 func (e *seen) is(b []byte) bool {
 	return int(e.size) == len(b) && (len(b) <= 8 || string(e.text[8:e.size]) == string(b[8:]))
 }
@@ -35,7 +35,7 @@ func (t *ring) at(i int) *seen { return &t.chunks[i/ringChunk%len(t.chunks)][i%r
 // numberBits is the width of the number of an entry.
 func (t *ring) numberBits() uint { return uint(bits.Len(uint(max(t.len-1, 0)))) }
 
-// enter notes a text of 3 to 40 octets; others are of no use. It gives the number of the entry, -1
+// enter notes a text of 3 to 40 bytes; others are of no use. It gives the number of the entry, -1
 // for those.
 func (t *ring) enter(b []byte, most int) int {
 	if len(b) < shortestRef || len(b) > longestRef {
@@ -74,7 +74,7 @@ type index struct{ *table }
 // of an entry, and above it bits of the hash.
 type table struct {
 	sets  []uint64
-	heads []uint64 // of entries, their first eight octets
+	heads []uint64 // of entries, their first eight bytes
 	size  int      // place in tableSizes
 }
 
@@ -84,7 +84,7 @@ var (
 	tables     [len(tableSizes)]sync.Pool
 )
 
-// find gives the number of an entry that is b, of which head are the first eight octets and hash is
+// find gives the number of an entry that is b, of which head are the first eight bytes and hash is
 // the hash; -1 if none was found. most is that of the ring.
 func (x *index) find(t *ring, b []byte, head, hash uint64, most int) int {
 	if x.table == nil {
@@ -148,7 +148,7 @@ func (x *index) free() {
 // golden is the multiplier of Fibonacci hashing.
 const golden = 0x9E3779B97F4A7C15
 
-// hashText is the hash of a text of at least one octet, whose first eight are head.
+// hashText is the hash of a text of at least one byte, whose first eight are head.
 func hashText(head uint64, b []byte) uint64 {
 	h := fold(head ^ uint64(len(b)))
 	for i := 8; i < len(b); i += 8 {

@@ -24,7 +24,7 @@ const (
 // Forms of a text that is not words (wire-format section 11.5).
 const (
 	textRef   = iota // an entry of the texts
-	textRaw          // length and octets
+	textRaw          // length and bytes
 	textEdit         // the beginning and the end of the one before, and what stands between
 	textCount        // the one before, with its last number changed by a step
 )
@@ -57,7 +57,7 @@ func gapEnd(b []byte) int {
 	return len(b)
 }
 
-// lower reports whether a word of n octets, at most eight, is nothing but a to z.
+// lower reports whether a word of n bytes, at most eight, is nothing but a to z.
 func lower(w uint64, n int) bool {
 	all := uint64(1)<<(8*uint(n)) - 1
 	return (w|(w+(0x7f-'z')*bin.Ones)|^(w+(0x80-'a')*bin.Ones))&all&(0x80*bin.Ones) == 0
@@ -81,7 +81,7 @@ func classOf(b []byte) int {
 	return classOctet
 }
 
-// load8 gives the octets at i of b, as many as there are up to eight, the first as the lowest.
+// load8 gives the bytes at i of b, as many as there are up to eight, the first as the lowest.
 func load8(b []byte, i int) (w uint64) {
 	if i+8 <= len(b) {
 		return binary.LittleEndian.Uint64(b[i:])
@@ -95,10 +95,10 @@ func load8(b []byte, i int) (w uint64) {
 	return w
 }
 
-// isWord tells the octets that words are made of.
+// isWord tells the bytes that words are made of.
 func isWord(c byte) bool { return alnumOf[c] > 0 || c >= 0x80 }
 
-// notWords has bit 7 of each octet that is no part of a word.
+// notWords has bit 7 of each byte that is no part of a word.
 func notWords(w uint64) uint64 {
 	const low = 0x7f * bin.Ones
 	digits, letters, line := w&low, (w|0x20*bin.Ones)&low, (w^'_'*bin.Ones)&low
@@ -107,7 +107,7 @@ func notWords(w uint64) uint64 {
 	return ^(w | isDigit | isLetter | ^(line + low)) & (0x80 * bin.Ones)
 }
 
-// leadingWord gives the length of the word that b begins with, and its first eight octets with
+// leadingWord gives the length of the word that b begins with, and its first eight bytes with
 // zeros behind it.
 func leadingWord(b []byte) (n int, head uint64) {
 	head = load8(b, 0)
@@ -130,7 +130,7 @@ func leadingWord(b []byte) (n int, head uint64) {
 	return min(n, len(b)), head
 }
 
-// editedWords gives the words of b that the octets between start and end are part of, by their
+// editedWords gives the words of b that the bytes between start and end are part of, by their
 // places and sizes.
 func editedWords(b []byte, start, end int) iter.Seq2[int, int] {
 	for start > 0 && isWord(b[start-1]) {

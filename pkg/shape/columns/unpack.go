@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// Unpack appends the segment behind a packed one to dst; one that is longer than most octets is
+// Unpack appends the segment behind a packed one to dst; one that is longer than most bytes is
 // refused. last tells that it is the last of its part. After an error, of type [shape.Error],
 // memory and s are of no use.
 func (u *Unpacker) Unpack(

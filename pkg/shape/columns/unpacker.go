@@ -87,7 +87,7 @@ func takeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, n int, base T, w
 	return dst
 }
 
-// reserve makes room for n octets of text; false: there is none.
+// reserve makes room for n bytes of text; false: there is none.
 func (u *Unpacker) reserve(n uint64) bool {
 	if u.r.Err != nil || n > uint64(u.most-len(u.arena)) {
 		u.r.Fail("texts longer than a fragment")

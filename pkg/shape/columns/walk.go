@@ -76,7 +76,7 @@ const (
 	subNumber             // integers: numbers, units of time, rows of arrays
 	subMinutes            // offsets of times; exponents, with their forms
 	subText               // texts
-	subOctets             // octets of UUID, base64 and hexadecimal values; groups of section 10.5 inside arrays
+	subOctets             // bytes of UUID, base64 and hexadecimal values; groups of section 10.5 inside arrays
 	subGroup              // a group of section 10.5 outside arrays
 	subs
 )

@@ -199,7 +199,7 @@ func (l *learner) release(d *draft) {
 	l.drafts.put(d)
 }
 
-// finish is called when the element is closed; text, and the same as octets, is what stands between
+// finish is called when the element is closed; text, and the same as bytes, is what stands between
 // its last two tags, mark tells that there is more in it than character data.
 func (d *draft) finish(text string, octets []byte, mark bool) {
 	if d.leaf = len(d.entries) == 0 && d.empty == ""; d.leaf {

@@ -95,7 +95,7 @@ func (f *Family) Shape() (*shape.Shape, error) {
 	return w.Shape()
 }
 
-// Size is about what the family takes in memory, in octets.
+// Size is about what the family takes in memory, in bytes.
 func (f *Family) Size() int {
 	const message, whole = 4096, 1024 // what its texts may be cut from, and what there is once
 	return message + whole + f.root.size()

@@ -140,7 +140,7 @@ func (e *entry) maybe() *entry {
 	return &o
 }
 
-// size is about what the element takes in memory, its texts included, in octets.
+// size is about what the element takes in memory, its texts included, in bytes.
 func (d *draft) size() int {
 	const element, attr, value = 512, 384, 96
 	n := element + len(d.attrs)*attr

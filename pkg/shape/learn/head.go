@@ -7,7 +7,7 @@ import (
 )
 
 // FromHead makes a shape of an HTTP head: names, colons, white space and line ends are markup,
-// values are content (design: Authorization and its like never enter a shape). Octets that are no
+// values are content (design: Authorization and its like never enter a shape). Bytes that are no
 // head give an [shape.Error], code Unlearnable.
 func FromHead(head []byte) (*shape.Shape, error) {
 	end := bytes.IndexByte(head, '\n')

@@ -4,7 +4,7 @@ const (
 	// maxDepth bounds the nesting of elements: each takes four levels or so of a tree that may have
 	// 200.
 	maxDepth = 48
-	// maxDeclaration is how long an XML declaration may be that a shape holds, in octets.
+	// maxDeclaration is how long an XML declaration may be that a shape holds, in bytes.
 	maxDeclaration = 256
 	// maxAlternatives bounds the alternatives of a choice, since a splitter tries one after the
 	// other; an element with more in it has open content.
@@ -16,9 +16,9 @@ const (
 	maxFixed = 64
 	// maxAlign bounds the work of one alignment.
 	maxAlign = 1 << 18
-	// guessWindow is how much of a long value is looked at, in octets.
+	// guessWindow is how much of a long value is looked at, in bytes.
 	guessWindow = 4096
 	// heldMessage bounds the message that a family may keep because its texts are cut from it, in
-	// octets.
+	// bytes.
 	heldMessage = 4096
 )

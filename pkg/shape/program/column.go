@@ -92,7 +92,7 @@ func (c *column) append(dst []byte, more, scaled bool) []byte {
 	return p.Finish()
 }
 
-// room is how many rows the group can have so that it fits n octets, a further row may be an
+// room is how many rows the group can have so that it fits n bytes, a further row may be an
 // exception, and nothing is over items.MaxColumn.
 func (c *column) room(n int) int {
 	const header, perRow = 16, 64 + 5

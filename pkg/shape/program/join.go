@@ -267,7 +267,7 @@ func (j *Joiner) slot(o *code.Op) error {
 	return nil
 }
 
-// Settle appends to dst what of the texts behind the last item holds, octets in all: see
+// Settle appends to dst what of the texts behind the last item holds, bytes in all: see
 // [Splitter.Flush]. Errors are of type [shape.Error].
 func (j *Joiner) Settle(dst []byte, octets int64) ([]byte, error) {
 	if j.p.Encoding().IsUTF16() {

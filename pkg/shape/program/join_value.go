@@ -170,7 +170,7 @@ func (j *Joiner) piece(o *code.Op) error {
 	return nil
 }
 
-// octets writes a piece's octets as text.
+// bytes writes a piece's bytes as text.
 func (j *Joiner) octets(t shape.Type, p *pieceJoiner, octets []byte) {
 	if t == shape.TypeHex {
 		j.digits(p, octets)
@@ -185,7 +185,7 @@ func (j *Joiner) octets(t shape.Type, p *pieceJoiner, octets []byte) {
 	}
 }
 
-// digits writes octets in hexadecimal.
+// digits writes bytes in hexadecimal.
 func (j *Joiner) digits(p *pieceJoiner, octets []byte) {
 	l := lexical.HexLinesOf(p.form)
 	j.chars = hex.AppendEncode(j.chars[:0], octets)

@@ -20,7 +20,7 @@ type Joiner struct {
 	at      joinState
 	chars   []byte // of base64, before they are broken into lines
 	pending []byte // texts after the last item, until it is known that they hold
-	given   int    // octets of them that were given out
+	given   int    // bytes of them that were given out
 	begun   bool
 	text    bool
 
@@ -63,7 +63,7 @@ func (j *Joiner) fail(what string, args ...any) error {
 	return &shape.Error{Code: shape.Malformed, At: int64(j.seg.At), What: fmt.Sprintf(what, args...)}
 }
 
-// over tells, by an error, that n more octets would make the segment's text too long.
+// over tells, by an error, that n more bytes would make the segment's text too long.
 func (j *Joiner) over(n int) error {
 	if len(j.dst)-j.start+n <= maxSegmentJoined {
 		return nil
@@ -72,7 +72,7 @@ func (j *Joiner) over(n int) error {
 	return &shape.Error{Code: shape.TooLarge, At: int64(j.seg.At), What: what}
 }
 
-// appendText appends lits[a:b]; lits[a:] has code.LitRoom octets. Most texts are short, and cheaper
+// appendText appends lits[a:b]; lits[a:] has code.LitRoom bytes. Most texts are short, and cheaper
 // to copy in words together with what stands behind them.
 func appendText(dst, lits []byte, a, b int) []byte {
 	n := len(dst)

@@ -1,16 +1,16 @@
 package program
 
 const (
-	// maxSegmentJoined bounds what one segment joins to, in octets (wire-format section 10): memory
+	// maxSegmentJoined bounds what one segment joins to, in bytes (wire-format section 10): memory
 	// of a joiner.
 	maxSegmentJoined = 4 << 20
-	// segmentCut is where a splitter ends a segment whatever its size, in octets of message, well
+	// segmentCut is where a splitter ends a segment whatever its size, in bytes of message, well
 	// below maxSegmentJoined.
 	segmentCut = 1 << 20
 	// maxLeaf bounds how much of a value without an end a splitter looks at before it lets go of it
-	// in pieces, in octets.
+	// in pieces, in bytes.
 	maxLeaf = 4096
-	// maxException bounds the text of a row of a column that is no number, in octets, so that it
+	// maxException bounds the text of a row of a column that is no number, in bytes, so that it
 	// fits any segment.
 	maxException = 100
 )

@@ -20,8 +20,8 @@ func Compile(s *shape.Shape) *Program { return (*Program)(code.Compile(s)) }
 // Shape is what the program was compiled from.
 func (p *Program) Shape() *shape.Shape { return (*code.Code)(p).Shape() }
 
-// Size is about what the program takes in memory, its shape included, in octets.
+// Size is about what the program takes in memory, its shape included, in bytes.
 func (p *Program) Size() int { return (*code.Code)(p).Size() }
 
-// Leads are the octets every message of the shape begins with; they must not be changed.
+// Leads are the bytes every message of the shape begins with; they must not be changed.
 func (p *Program) Leads() []byte { return (*code.Code)(p).Leads() }

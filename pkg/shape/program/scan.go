@@ -7,9 +7,9 @@ import (
 )
 
 // scanner looks for the end of a value in a message that arrives in chunks, and never looks at an
-// octet twice.
+// byte twice.
 type scanner struct {
-	at    int // how far it has looked, counted from the value's first octet that is still there
+	at    int // how far it has looked, counted from the value's first byte that is still there
 	hide  hiding
 	depth int // UntilElement: open elements inside the value
 	quote byte
@@ -33,7 +33,7 @@ var hidings = []struct {
 }{{"<!--", "-->", comment}, {"<![CDATA[", "]]>", cdata}, {"<?", "?>", instruction}}
 
 // find gives the length of the value at the start of b. ok is false when its end is not in b; then
-// n octets surely belong to it. final: nothing comes after b, so that the value ends with it at the
+// n bytes surely belong to it. final: nothing comes after b, so that the value ends with it at the
 // latest.
 func (s *scanner) find(b []byte, until shape.Until, final bool) (n int, ok bool) {
 	switch until {
@@ -58,7 +58,7 @@ func (s *scanner) find(b []byte, until shape.Until, final bool) (n int, ok bool)
 	return n, ok
 }
 
-// drop tells the scanner that n octets of the value were taken away in front.
+// drop tells the scanner that n bytes of the value were taken away in front.
 func (s *scanner) drop(n int) { s.at -= n }
 
 func (s *scanner) octet(b []byte, c byte) (int, bool) {
@@ -163,7 +163,7 @@ func (s *scanner) element(b []byte, final bool) (int, bool) {
 	for {
 		if s.hide == innerTag || s.hide == innerEnd {
 			if !s.leaveTag(b) {
-				return max(s.at-1, 0), false // the octet before s.at may be the / of an empty tag
+				return max(s.at-1, 0), false // the byte before s.at may be the / of an empty tag
 			}
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/internal/items"
 )
 
-// segmenter packs items into segments of at most max octets (wire-format section 10).
+// segmenter packs items into segments of at most max bytes (wire-format section 10).
 type segmenter struct {
 	max  int
 	emit func(text bool, segment []byte) error
@@ -16,7 +16,7 @@ type segmenter struct {
 	begun bool // a segment was handed out
 	rare  int  // values whose text is not the canonical one of their type
 	seg   []byte
-	bitAt int // place of the bit octet in seg, -1: none
+	bitAt int // place of the bit byte in seg, -1: none
 	bitN  uint8
 	loops []splitLoop
 }
@@ -25,17 +25,17 @@ type segmenter struct {
 type splitLoop struct {
 	pc       int32
 	rows     uint64
-	headerAt int // place of the open group's octet in seg, -1: a group must begin before the next row
+	headerAt int // place of the open group's byte in seg, -1: a group must begin before the next row
 	group    uint8
 	from     int64 // where in the message the row began
 }
 
 func (g *segmenter) reset(most int, emit func(text bool, segment []byte) error) {
-	g.max, g.emit, g.err, g.rare, g.begun = most-1, emit, nil, 0, false // one octet for what finish appends
+	g.max, g.emit, g.err, g.rare, g.begun = most-1, emit, nil, 0, false // one byte for what finish appends
 	g.seg, g.loops, g.bitAt = g.seg[:0], g.loops[:0], -1
 }
 
-// ensure makes room for an item of n octets.
+// ensure makes room for an item of n bytes.
 func (g *segmenter) ensure(n int) {
 	if len(g.seg)+n > g.max {
 		g.flush()
@@ -43,7 +43,7 @@ func (g *segmenter) ensure(n int) {
 }
 
 // finish closes the segment's groups: those of unfinished arrays count the row that is being split
-// and promise another. Its last octet tells how many bits of the last bit octet are used.
+// and promise another. Its last byte tells how many bits of the last bit byte are used.
 func (g *segmenter) finish() {
 	used := g.bitN
 	if g.bitAt < 0 {

@@ -12,12 +12,12 @@ import (
 const (
 	// pieceChars is the most characters looked at for one piece, a multiple of 4.
 	pieceChars = 8192
-	// pieceRoom is how much room a piece wants in its segment, in octets, before it goes to the
+	// pieceRoom is how much room a piece wants in its segment, in bytes, before it goes to the
 	// next.
 	pieceRoom = 96
 )
 
-// pieceSplitter takes the octets out of one value.
+// pieceSplitter takes the bytes out of one value.
 type pieceSplitter struct {
 	begun, text bool
 	lines       lexical.Lines
@@ -92,7 +92,7 @@ func (s *pieceSplitter) begin(g *segmenter, t shape.Type, b []byte) {
 	g.seg = append(g.seg, s.lines.HexForm(s.upper))
 }
 
-// next decodes the next piece of b into s.octets, at most room octets, and gives the length of its
+// next decodes the next piece of b into s.bytes, at most room bytes, and gives the length of its
 // text. done: that is the whole rest of the value. more: b is too short to tell.
 func (s *pieceSplitter) next(t shape.Type, b []byte, last bool, room int) (n int, done, more bool) {
 	if t == shape.TypeHex {

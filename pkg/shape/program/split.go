@@ -7,7 +7,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/internal/code"
 )
 
-// Reset begins a message. Its segments of at most most octets (at least [MinSegment]) go to emit,
+// Reset begins a message. Its segments of at most most bytes (at least [MinSegment]) go to emit,
 // which must not keep them; text tells those that stand in place of the rest (section 10.6). A
 // strict splitter gives up with [ErrMismatch] where another goes on as text.
 func (s *Splitter) Reset(program *Program, most int, strict bool, emit func(text bool, segment []byte) error) {

@@ -127,7 +127,7 @@ func (s *Splitter) breakAt(at int) {
 	}
 }
 
-// look reports whether what comes at at can begin the operations at pc; n octets of it are the text
+// look reports whether what comes at at can begin the operations at pc; n bytes of it are the text
 // there that decided.
 func (s *Splitter) look(at, pc int, l code.Lead, nameEnd bool) (st state, n int) {
 	if l.A == l.B {

@@ -42,7 +42,7 @@ func (s *Splitter) whole(o *code.Op, b []byte) {
 	}
 }
 
-// longValue hands out what is there of a value whose end is not in sight, n octets, once that is
+// longValue hands out what is there of a value whose end is not in sight, n bytes, once that is
 // worth it.
 func (s *Splitter) longValue(o *code.Op, n int) state {
 	if n < maxLeaf {
@@ -56,7 +56,7 @@ func (s *Splitter) longValue(o *code.Op, n int) state {
 	return starved
 }
 
-// takePieces hands out the first n octets of a value that travels in pieces, but for the last few.
+// takePieces hands out the first n bytes of a value that travels in pieces, but for the last few.
 func (s *Splitter) takePieces(o *code.Op, n int) {
 	for k := 1; n > 0 && k > 0 && s.out.err == nil; n -= k {
 		k = s.out.pieces(&s.piece, o.Type, s.in[s.at:s.at+min(n, 4*pieceChars)], false)
@@ -66,7 +66,7 @@ func (s *Splitter) takePieces(o *code.Op, n int) {
 	}
 }
 
-// takeText hands out the first n octets of a value as text.
+// takeText hands out the first n bytes of a value as text.
 func (s *Splitter) takeText(o *code.Op, n int) {
 	if !s.inText {
 		s.out.ensure(16)

@@ -13,7 +13,7 @@ import (
 // ErrMismatch is what a strict [Splitter] returns for a message that does not fit its shape.
 var ErrMismatch = errors.New("message does not fit the shape")
 
-// MinSegment is the smallest segment size a splitter works with, in octets.
+// MinSegment is the smallest segment size a splitter works with, in bytes.
 const MinSegment = 256
 
 // Splitter takes the content out of one message after another (wire-format section 10). It reads a
@@ -26,12 +26,12 @@ type Splitter struct {
 
 	in    []byte // what of the message is not split yet begins at in[at:]
 	at    int
-	gone  int64 // octets of the message before in
+	gone  int64 // bytes of the message before in
 	own   []byte
 	final bool
 
 	pc     int
-	run    int64 // octets since the last item
+	run    int64 // bytes since the last item
 	cut    int64 // where in the message the segment began
 	ahead  ahead
 	scan   scanner
@@ -46,7 +46,7 @@ type Splitter struct {
 	narrow lexical.Narrower
 }
 
-// ahead is what a flush settled of a text that had not come whole: octets from a place in the
+// ahead is what a flush settled of a text that had not come whole: bytes from a place in the
 // message on.
 type ahead struct {
 	from   int64

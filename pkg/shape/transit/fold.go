@@ -22,7 +22,7 @@ const (
 	nodeChoice
 )
 
-// Marks of the folded form (section 4.1.1). They are octets that XML does not know.
+// Marks of the folded form (section 4.1.1). They are bytes that XML does not know.
 const (
 	markElement   = 0x01
 	markAttribute = 0x02
@@ -67,7 +67,7 @@ type folder struct {
 }
 
 // fold writes a serialization with marks in place of what a reader knows: counts, lengths, and the
-// end tags of elements. It is false if the octets are no serialization, or have marks in their
+// end tags of elements. It is false if the bytes are no serialization, or have marks in their
 // texts.
 func fold(octets []byte) ([]byte, bool) {
 	f := folder{in: bin.NewCursor(octets, 0), out: make([]byte, 0, len(octets))}
@@ -81,7 +81,7 @@ var errFold = errors.New("no folded form")
 
 func (f *folder) uvarint() { f.out = binary.AppendUvarint(f.out, f.in.Uvarint()) }
 
-// node folds a node, and tells whether a text stands last; until: where values there end.
+// node folds a node, and reports whether a text stands last; until: where values there end.
 func (f *folder) node(until byte, level int) (text bool) {
 	if level > maxLevels {
 		f.in.Fail(errFold)

@@ -1,4 +1,4 @@
-// Package transit makes the serializations of shapes small for their way to the other end
+// Package transit makes the serializations of shapes small for their way to the peer
 // (docs/wire-format.md, section 4.1): folded, so that nothing is said twice that markup says twice,
 // then DEFLATE (RFC 1951) with a vocabulary of SOAP and its relatives before it, and another shape
 // that both ends hold, the base.
@@ -21,13 +21,13 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// vocabulary stands before every base. It is part of the wire format: a change of one octet makes
+// vocabulary stands before every base. It is part of the wire format: a change of one byte makes
 // another format.
 //
 //go:embed vocabulary.txt
 var vocabulary []byte
 
-// Vocabulary is the octets that stand before every shape. Nobody changes them.
+// Vocabulary is the bytes that stand before every shape. Nobody changes them.
 func Vocabulary() []byte { return vocabulary }
 
 const (
@@ -36,13 +36,13 @@ const (
 	// Bases is how many shapes are bases: those announced in full last in a direction. Kinds of
 	// messages that are alike come close to each other.
 	Bases = 16
-	// MaxBased bounds the packed form of a base, and of a shape on a base, in octets. So short ones
+	// MaxBased bounds the packed form of a base, and of a shape on a base, in bytes. So short ones
 	// are not interleaved with others, so that both ends agree on what came before.
 	MaxBased = 4096
-	// MaxBase bounds the serialization of a base, in octets: DEFLATE looks back no further, and a
+	// MaxBase bounds the serialization of a base, in bytes: DEFLATE looks back no further, and a
 	// receiver keeps them all.
 	MaxBase = window
-	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest
+	// window is how far back DEFLATE reaches, in bytes; of what stands before a shape, the rest
 	// counts for nothing.
 	window = 32 << 10
 
@@ -51,7 +51,7 @@ const (
 	flags    = deflated | based
 )
 
-// Name names a base: the first octets of its fingerprint.
+// Name names a base: the first bytes of its fingerprint.
 type Name [8]byte
 
 // NameOf names a shape by its fingerprint.
@@ -63,7 +63,7 @@ func (n Name) String() string { return fmt.Sprintf("%x…", n[:]) }
 type Code uint8
 
 const (
-	// Malformed: octets that nothing packs to.
+	// Malformed: bytes that nothing packs to.
 	Malformed Code = iota + 1
 	// TooLarge: a serialization beyond [MaxOctets].
 	TooLarge
@@ -193,7 +193,7 @@ func Unpack(packed []byte, find func(Name) []byte) ([]byte, error) {
 	return unfold(folded)
 }
 
-// inflate gives at most [MaxOctets] octets, in memory that grows with what comes.
+// inflate gives at most [MaxOctets] bytes, in memory that grows with what comes.
 func inflate(octets, before []byte) ([]byte, error) {
 	in := bytes.NewReader(octets)
 	r := flate.NewReaderDict(in, before[max(0, len(before)-window):])

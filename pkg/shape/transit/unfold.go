@@ -44,7 +44,7 @@ func unfold(folded []byte) ([]byte, error) {
 	return u.write(binary.AppendUvarint([]byte{serialVersion}, slots))
 }
 
-// token takes the next mark, or octet of a text.
+// token takes the next mark, or byte of a text.
 func (u *unfolder) token(c byte) {
 	if !isMark(c) {
 		if !u.text {

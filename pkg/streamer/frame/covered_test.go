@@ -20,7 +20,7 @@ var free = map[string]string{
 	"Hello.Limits":        "binds the peer, and says nothing of messages",
 	"Data.NamesLane":      "how the lane is told; the lane is covered",
 	"Data.NamesExchange":  "how the exchange is told; the exchange is covered",
-	"Shape.Number":        "the name of the shape behind the number is covered, by each message that begins a part under it",
+	"Shape.Number":        "the name of its shape is covered, by each message that begins a part under it",
 	"Shape.Form":          "how the shape is told; its name is covered",
 	"Shape.Fingerprint":   "its first octets are covered as the name",
 	"Shape.Total":         "how the shape is told; its name is covered",

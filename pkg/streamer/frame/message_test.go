@@ -166,7 +166,8 @@ func TestChecks(t *testing.T) {
 	require.NoError(t, add(rest))
 	assert.Equal(t, uint64(2), c.Messages())
 	last := check(begun + "\xa3\x00\x01\x01e")
-	all := check("\xfb\x00\xc8\x01\x09shape-1!shape-2!\x01\x02h\x02reply") + check(string(cancel.AppendTo(nil))) + check(string(cancel.AppendTo(nil))) + last
+	all := check("\xfb\x00\xc8\x01\x09shape-1!shape-2!\x01\x02h\x02reply") +
+		check(string(cancel.AppendTo(nil))) + check(string(cancel.AppendTo(nil))) + last
 	assert.Equal(t, sum(all), c.Check())
 	right, known := c.Agree(frame.Sync{Messages: 2, Check: sum(all)})
 	assert.True(t, right && known)

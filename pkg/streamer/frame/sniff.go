@@ -2,7 +2,7 @@ package frame
 
 import "bytes"
 
-// BeginsStream tells whether b begins with the mark of a hello: whether it may be the first octets
+// BeginsStream reports whether b begins with the mark of a hello: whether it may be the first bytes
 // of a direction (section 3).
 func BeginsStream(b []byte) bool { return bytes.HasPrefix(b, helloMark) }
 
@@ -18,7 +18,7 @@ func Opening(b []byte) (h Hello, ok bool) {
 	return f.(Hello), true
 }
 
-// HasSync tells whether the mark of a sync stands anywhere in b (section 6).
+// HasSync reports whether the mark of a sync stands anywhere in b (section 6).
 func HasSync(b []byte) bool { return bytes.Contains(b, syncMark) }
 
 // MayOpen reports whether b, or what it is the beginning of, may begin with a hello.

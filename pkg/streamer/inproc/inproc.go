@@ -14,7 +14,7 @@ import (
 // Transport connects who listens and who dials at the same name in it. The zero value is ready; it
 // must not be copied.
 type Transport struct {
-	// Buffer is how many octets each direction of a connection takes before a write waits; 0 means
+	// Buffer is how many bytes each direction of a connection takes before a write waits; 0 means
 	// 64 KiB.
 	Buffer int
 

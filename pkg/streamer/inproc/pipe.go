@@ -10,7 +10,7 @@ import (
 
 const defaultBuffer = 64 << 10
 
-// Pipe is a pair of connected ends. buffer is how many octets each direction takes before a write
+// Pipe is a pair of connected ends. buffer is how many bytes each direction takes before a write
 // waits; 0 means 64 KiB. Both ends have CloseWrite() error.
 func Pipe(buffer int) (net.Conn, net.Conn) { return pipe(buffer, "pipe") }
 
@@ -33,7 +33,7 @@ func (c *pipeEnd) Write(p []byte) (int, error) { return c.out.write(p) }
 func (c *pipeEnd) LocalAddr() net.Addr         { return c.addr }
 func (c *pipeEnd) RemoteAddr() net.Addr        { return c.addr }
 
-// Close ends both ways: the other end reads what is there and then EOF, and writes in vain.
+// Close ends both ways: the peer reads what is there and then EOF, and writes in vain.
 func (c *pipeEnd) Close() error {
 	c.out.endWriting()
 	c.in.endReading()
@@ -62,7 +62,7 @@ func (c *pipeEnd) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// pipeBuffer is one direction: a ring of octets.
+// pipeBuffer is one direction: a ring of bytes.
 type pipeBuffer struct {
 	mu             sync.Mutex
 	changed        sync.Cond

@@ -21,7 +21,7 @@ import (
 )
 
 // severed is a socket of which nothing gets through from some moment on, as if a machine had lost
-// its power: no farewell tells the other end.
+// its power: no close frame tells the peer.
 type severed struct {
 	net.PacketConn
 	at time.Time // zero: never

@@ -15,13 +15,13 @@ type post struct {
 	posted *streamer.Posted
 }
 
-// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has
+// abandon is the end of a stream under at-most-once: what it took along, messages and replies, has
 // an unknown fate. What it did not write, and what is here already, is none of that.
-func (q *Sequence) forsake(l *streamLink) {
+func (q *Sequence) abandon(l *streamLink) {
 	q.answered()
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected, Number: l.stop()}) // never refused
 	for _, n := range slices.Sorted(maps.Keys(q.loop.sent)) {
-		if q.loop.sent[n].acked { // the other end is done with it, and the reply is lost
+		if q.loop.sent[n].acked { // the peer is done with it, and the reply is lost
 			q.taken(n)
 		}
 	}
@@ -46,9 +46,9 @@ func (q *Sequence) taken(number uint64) {
 	}
 }
 
-// forsaken tells whether the other end has given up a message that was delivered and is not done,
+// abandoned reports whether the peer has given up a message that was delivered and is not done,
 // as at-most-once does when a stream ends.
-func (q *Sequence) forsaken(number uint64) bool {
+func (q *Sequence) abandoned(number uint64) bool {
 	_, _, done := q.engine.Positions()
 	return q.cfg.Assurance == wsrm.AtMostOnce && number <= done
 }

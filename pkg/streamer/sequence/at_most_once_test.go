@@ -240,7 +240,7 @@ func TestAtMostOnceReplyIsHere(t *testing.T) {
 	})
 }
 
-// On a stream nothing comes twice. What is refused there ends it, so that the other end gets to
+// On a stream nothing comes twice. What is refused there ends it, so that the peer gets to
 // know.
 func TestRefusedMessageBreaksTheStream(t *testing.T) {
 	w := newWorld(t, atMostOnce, worker{echo})

@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end
+// finish closes the sequence of this end behind what waits, if that is wanted, or if the peer
 // sends nothing more that could be answered.
 func (q *Sequence) finish() {
 	l := &q.loop
@@ -59,7 +59,7 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	_ = q.step(wsrm.Event{Kind: wsrm.Abort})
 	list = append(list, l.outbox...)
 	l.outbox = nil
-	q.fail(&Error{Code: FateUnknown, Err: errors.New("the other end knows nothing of the sequence")}, errEnded)
+	q.fail(&Error{Code: FateUnknown, Err: errors.New("the peer knows nothing of the sequence")}, errEnded)
 	return list
 }
 
@@ -133,7 +133,7 @@ func Abandon(list []*Sending) {
 			code = FateUnknown
 		}
 		s.settled, s.err = true, &Error{Code: code,
-			Err: errors.New("the other end lost the sequence, and no other could be begun")}
+			Err: errors.New("the peer lost the sequence, and no other could be begun")}
 		close(s.done)
 		s.keep()
 	}

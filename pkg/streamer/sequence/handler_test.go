@@ -327,7 +327,7 @@ func TestHostileArrivals(t *testing.T) {
 	})
 }
 
-// Of a sequence that the other end lost, what was never sent goes into another one; what was sent
+// Of a sequence that the peer lost, what was never sent goes into another one; what was sent
 // only if that may be twice.
 func TestLose(t *testing.T) {
 	for _, again := range []bool{true, false} {

@@ -4,22 +4,22 @@ import "time"
 
 const (
 	// window is how many messages of a direction may be accepted and not done, and hold how many
-	// octets they may have together, heads and bodies: a state in a store has both directions at
+	// bytes they may have together, heads and bodies: a state in a store has both directions at
 	// most. Both ends keep to the same numbers (docs/wire-format.md, section 5.1).
 	window = 1024
 	hold   = 4 << 20
-	// MaxMessage is the longest message, head and body, in octets.
+	// MaxMessage is the longest message, head and body, in bytes.
 	MaxMessage = hold - 64
 	// maxAcks is how many acknowledgements wait to be looked at: each says all that those before it
 	// did.
 	maxAcks = 64
-	// ackDelay is how long what is done waits to be acknowledged: the other end wants to know it to
+	// ackDelay is how long what is done waits to be acknowledged: the peer wants to know it to
 	// make room, of which there is plenty.
 	ackDelay = 100 * time.Millisecond
 	// maxHandlers is how many messages are handled at once that no transaction covers, and that
 	// need no order.
 	maxHandlers = 64
-	// askAfter is how long nothing may be heard of the other end while something is waited for,
+	// askAfter is how long nothing may be heard of the peer while something is waited for,
 	// before it is asked: some transports only notice that it is gone when they have something to
 	// send. Twice as long each time, up to maxAskAfter.
 	askAfter    = 2 * time.Second

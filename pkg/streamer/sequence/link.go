@@ -44,7 +44,7 @@ func (q *Sequence) Attach(s *streamer.Stream) {
 func (q *Sequence) attach(l *streamLink) {
 	if old := q.loop.link; old != nil {
 		q.detach(old)
-		// It may hang: of two streams, the other end has opened the last.
+		// It may hang: of two streams, the peer has opened the last.
 		q.wait.Go(func() { old.stream.Abort(streamer.CloseGoingAway, "the sequence goes on over another stream") })
 	}
 	q.loop.link = l
@@ -55,7 +55,7 @@ func (q *Sequence) attach(l *streamLink) {
 	_ = q.step(wsrm.Event{Kind: wsrm.Connected}) // never refused
 }
 
-// storeFailed tells the other end to come back when the store has recovered.
+// storeFailed tells the peer to come back when the store has recovered.
 const storeFailed = "the context store failed"
 
 // abort ends the stream at hand.
@@ -71,7 +71,7 @@ func (q *Sequence) detach(l *streamLink) {
 	}
 	q.loop.link = nil
 	if q.cfg.Assurance == wsrm.AtMostOnce {
-		q.forsake(l)
+		q.abandon(l)
 		return
 	}
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // never refused

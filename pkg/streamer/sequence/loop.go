@@ -14,7 +14,7 @@ import (
 // loop is what the driver alone knows.
 type loop struct {
 	sent     map[uint64]*Sending // accepted, and not settled
-	doneTo   uint64              // the other end is done with all up to there
+	doneTo   uint64              // the peer is done with all up to there
 	outbox   []*Sending          // not accepted yet
 	answers  []pendingReply      // not accepted yet
 	inbox    []deliveredMessage  // delivered, and not handled
@@ -24,7 +24,7 @@ type loop struct {
 	timer    clock.Timer
 	due      time.Time     // what the timer is set to; zero: it is not
 	engine   time.Time     // when the engine wants to be woken; zero: not
-	askAt    time.Time     // when the other end is asked for a sign of life, if something is waited for
+	askAt    time.Time     // when the peer is asked for a sign of life, if something is waited for
 	patience time.Duration // until the next asking
 	retryAt  time.Time     // when the inbox is looked at again after a failure; zero: it may be now
 	fresh    []*Sending    // accepted, and not stored
@@ -32,7 +32,7 @@ type loop struct {
 	finish   bool          // nothing more is sent behind what waits
 	ending   bool          // Close is stepped
 	tooLate  int64         // replies to messages that at-most-once gave up
-	remote   bool          // the other end's sequence ended
+	remote   bool          // the peer's sequence ended
 	dead     bool          // the state is broken
 	over     bool          // both sequences ended
 	quitting bool          // nothing more is handled
@@ -68,7 +68,8 @@ func (q *Sequence) run() {
 	l.timer = q.cfg.Clock.NewTimer(time.Hour)
 	defer l.timer.Stop()
 	l.adopt(q.engine)
-	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // what a crash left unknown is told by the first step, and answered before that is stored
+	// What a crash left unknown is told by the first step, and answered before that is stored.
+	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected})
 	if l.over = q.engine.Over(); l.over {
 		q.fail(errOver, errEnded)
 	}
@@ -157,7 +158,7 @@ func (q *Sequence) heard(news bool) {
 	l.askAt = q.cfg.Clock.Now().Add(l.patience)
 }
 
-// waits tells whether the other end has something to say.
+// waits reports whether the peer has something to say.
 func (l *loop) waits() bool { return l.link != nil && (len(l.sent) > 0 || l.ending && !l.over) }
 
 // ask asks for a sign of life when there was none for long.
@@ -247,7 +248,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 	return err
 }
 
-// note keeps what Status tells: what is stored, and what the other end said.
+// note keeps what Status tells: what is stored, and what the peer said.
 func (q *Sequence) note() {
 	e := q.engine
 	accepted, done, received := e.Positions()

@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Message is one message as the application gave it: an optional HTTP head, its octets as received,
+// Message is one message as the application gave it: an optional HTTP head, its bytes as received,
 // and a body. It is whole, as it lies in stores.
 type Message struct{ Head, Body []byte }
 

@@ -64,7 +64,7 @@ func (q *Sequence) BeginRun(r Run) {
 	q.do(func() { q.runs.begin(r, q.engine.Last()) })
 }
 
-// runVersion is the first octet of a stored run.
+// runVersion is the first byte of a stored run.
 const runVersion = 1
 
 // tracker follows the run of a sequence: which of its messages the store will have, whatever

@@ -85,7 +85,7 @@ func (s *Sending) Wait(ctx context.Context) (Message, error) {
 	}
 }
 
-// Accepted tells whether the message had a number in the sequence that handed it over
+// Accepted reports whether the message had a number in the sequence that handed it over
 // ([Sequence.Lose]).
 func (s *Sending) Accepted() bool {
 	select {
@@ -106,7 +106,7 @@ func (s *Sending) Settled() (settled bool, err error) {
 	}
 }
 
-// acknowledged: the other end is done with a message.
+// acknowledged: the peer is done with a message.
 func (q *Sequence) acknowledged(number uint64) {
 	s := q.loop.sent[number]
 	if s == nil || s.acked {

@@ -4,7 +4,7 @@
 // again on the same store, by another process, goes on where it was.
 //
 // The engine is that of package wsrm. This package drives it: one goroutine steps it, stores what
-// changed, many messages at once, and only then lets anything of that be seen: by the other end, by
+// changed, many messages at once, and only then lets anything of that be seen: by the peer, by
 // who waits for a reply, by a handler without a transaction. It knows neither SOAP nor how streams
 // come about.
 package sequence
@@ -40,12 +40,12 @@ type Config struct {
 	Run *Run
 	// Life is how long a state without effect is kept after its last change; 0: for ever.
 	Life time.Duration
-	// Handler gets the messages of the other end that are no replies; nil: they are done without.
+	// Handler gets the messages of the peer that are no replies; nil: they are done without.
 	Handler MessageHandler
 	// Late gets replies, and errors in their place, for which nobody waits, as those of messages
-	// that an earlier process sent. number is that of the message answered: the how manieth of its
-	// sequence it was. It must not block. nil: they are dropped. So are those of at-most-once,
-	// whose messages were told to have an unknown fate.
+	// that an earlier process sent. number is the sequence number of the message that is answered.
+	// It must not block. nil: they are dropped. So are those of at-most-once, whose messages were
+	// told to have an unknown fate.
 	Late func(number uint64, reply Message, err error)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -54,17 +54,17 @@ type Config struct {
 }
 
 // MessageHandler is an application. Its methods get messages in their order, one after the other,
-// if the sequence has one; else Handle is called concurrently. A reply is sent if the other end
+// if the sequence has one; else Handle is called concurrently. A reply is sent if the peer
 // wants one.
 type MessageHandler interface {
-	// Transactional tells whether Transact handles a message, with effects that it puts into a
+	// Transactional reports whether Transact handles a message, with effects that it puts into a
 	// transaction; else Handle does.
 	Transactional(m Message) bool
 	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error
 	// means that nothing happened; it is asked again after a while. Nothing may be kept of m.
 	Transact(ctx context.Context, tx *wsrm.Tx, m Message) (reply Message, err error)
 	// Handle handles a message with effects of its own. If the process dies meanwhile, nobody knows
-	// whether they took place: under exactly-once the other end is told so and Handle not called
+	// whether they took place: under exactly-once the peer is told so and Handle not called
 	// again, under at-least-once it is called again. ctx ends a while after [Sequence.Close];
 	// whether a message that was handled beyond that is done, nobody knows either.
 	Handle(ctx context.Context, m Message) (reply Message)
@@ -93,8 +93,8 @@ type Sequence struct {
 
 	mu     sync.Mutex
 	events []func()
-	acks   [][]byte      // what the other end said, and is not looked at
-	load   int           // octets of messages that arrived and are not done, with an allowance for each
+	acks   [][]byte      // what the peer said, and is not looked at
+	load   int           // bytes of messages that arrived and are not done, with an allowance for each
 	eased  chan struct{} // closed when load shrinks; nil: nobody waits
 	closed bool
 	broken error // why nothing can be sent any more
@@ -104,15 +104,15 @@ type Sequence struct {
 
 // Status is how far a sequence is.
 type Status struct {
-	// Accepted is how many messages were accepted for sending, Done how many of these the other end
+	// Accepted is how many messages were accepted for sending, Done how many of these the peer
 	// is done with. Both count over all processes that had the sequence.
 	Accepted, Done uint64
-	// Received is how many messages of the other end are done, without gaps.
+	// Received is how many messages of the peer are done, without gaps.
 	Received uint64
 	// Resent is how often messages were sent again, by this process.
 	Resent int64
 	// GivenUp is how many messages at-most-once, by this process, gave up with their streams: own
-	// ones, which Done counts, and those of the other end, which Received does, also replies that
+	// ones, which Done counts, and those of the peer, which Received does, also replies that
 	// came too late.
 	GivenUp int64
 	// Closed: nothing more can be sent. Over: that holds for both ends, and all is done.
@@ -198,7 +198,7 @@ func (q *Sequence) Finish(ctx context.Context) error {
 	return q.why
 }
 
-// Lose gives up a sequence of which the other end knows nothing any more. What was never sent is
+// Lose gives up a sequence of which the peer knows nothing any more. What was never sent is
 // handed over, to be sent in another sequence; with again, as at-least-once allows, so is what was
 // sent and is not known to be done. Else that has an unknown fate. What is handed over is not in
 // the sequence's run any more.

@@ -15,7 +15,7 @@ func exactly(ordered bool) sequence.Config {
 	return sequence.Config{Assurance: wsrm.ExactlyOnce, Ordered: ordered}
 }
 
-// A connection that breaks behind any octet, of either direction: each message has its effect once,
+// A connection that breaks behind any byte, of either direction: each message has its effect once,
 // and its reply comes.
 func TestCutAnywhere(t *testing.T) {
 	const messages = 5
@@ -59,7 +59,7 @@ func TestPowerFailsAnywhere(t *testing.T) {
 					}
 				}
 				assert.Positive(t, failed,
-					"the last run was one with fewer changes; how many there are depends on how many messages share one")
+					"the last run was one with fewer changes; their number depends on how many messages share one")
 			}
 		}
 	}

@@ -26,10 +26,10 @@ type pendingReply struct {
 	octets  int // of load that it frees
 }
 
-// perMessage is what one that waits weighs beside its octets.
+// perMessage is what one that waits weighs beside its bytes.
 const perMessage = 256
 
-// Arrived takes a message of the other end that has a place in the sequence. It is for handlers of
+// Arrived takes a message of the peer that has a place in the sequence. It is for handlers of
 // streams, and returns when the message is taken: what is sent too fast waits there. ctx ends the
 // waiting. Errors: those of the message's body, and the cause of ctx.
 func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
@@ -106,7 +106,7 @@ func (q *Sequence) arrived(number uint64, payload []byte, weight int) {
 	q.free(weight - delivered)
 }
 
-// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does
+// Acks takes what the peer says of the sequences. It is for [streamer.Config].Acks, and does
 // not block: of what comes faster than it is taken in, the last counts.
 func (q *Sequence) Acks(octets []byte) {
 	q.mu.Lock()
@@ -150,7 +150,7 @@ func (q *Sequence) serve() {
 			most = 1
 		}
 		switch {
-		case q.forsaken(d.number) && p.Answers == 0: // a reply that is here is of use
+		case q.abandoned(d.number) && p.Answers == 0: // a reply that is here is of use
 			q.free(len(d.payload) + perMessage)
 		case err != nil || p.Answers == 0 && q.cfg.Handler == nil:
 			q.commit(d, nil)
@@ -172,9 +172,9 @@ func (q *Sequence) serve() {
 	q.begin(begin)
 }
 
-// commit is done with a message. The reply to one that the other end has given up is dropped.
+// commit is done with a message. The reply to one that the peer has given up is dropped.
 func (q *Sequence) commit(d deliveredMessage, reply []byte) bool {
-	if q.forsaken(d.number) {
+	if q.abandoned(d.number) {
 		q.free(len(d.payload) + perMessage)
 		return true
 	}
@@ -191,14 +191,14 @@ func (q *Sequence) commit(d deliveredMessage, reply []byte) bool {
 
 // replied is done with a reply, and hands it over once that is stored.
 func (q *Sequence) replied(d deliveredMessage, m Message, p streamer.Place) {
-	if q.cfg.Assurance == wsrm.AtMostOnce && q.loop.sent[p.Answers] == nil && !q.forsaken(d.number) {
+	if q.cfg.Assurance == wsrm.AtMostOnce && q.loop.sent[p.Answers] == nil && !q.abandoned(d.number) {
 		q.loop.tooLate++
 	}
 	q.commit(d, nil)
 	q.loop.after = append(q.loop.after, func() {
 		var err error
 		if p.Unknown {
-			err = &Error{Code: FateUnknown, Err: errors.New("the other end died while it was handled")}
+			err = &Error{Code: FateUnknown, Err: errors.New("the peer died while it was handled")}
 		}
 		s := q.loop.sent[p.Answers]
 		q.settle(p.Answers, m, err)

@@ -84,7 +84,7 @@ type world struct {
 	ends     [2]*sequence.Sequence
 	streams  [2]*streamer.Stream
 	cuts     func() [2]int64 // draws cut for each connection; nil: they are not cut
-	cut      [2]int64        // after how many octets of that direction the next connection breaks; 0: it does not
+	cut      [2]int64        // after how many bytes of that direction the next connection breaks; 0: it does not
 
 	conns func() [2]net.Conn    // makes connections; nil: pipes in memory. Those it gives are nil if it cannot
 	body  func(n uint64) []byte // makes the body of a message, when it is time for it; nil: the number alone
@@ -163,7 +163,7 @@ func (w *world) late(number uint64, m sequence.Message, err error) {
 	w.replies[number] = r
 }
 
-// cutter is a connection that breaks behind some octets.
+// cutter is a connection that breaks behind some bytes.
 type cutter struct {
 	net.Conn
 	left int64
@@ -290,7 +290,9 @@ func (w *world) run(messages uint64) int {
 		wait.Go(func() {
 			list := w.send(ctx, q, messages)
 			finished <- q.Finish(ctx)
-			for _, s := range list { // until then the status does not count them, and the next connection would send them again
+			// Until then the status does not count them, and the next connection would send them
+			// again.
+			for _, s := range list {
 				_ = s.Stored(context.Background())
 			}
 		})

@@ -11,14 +11,14 @@ import (
 // on, as the writer batches by itself); connections have CloseWrite.
 //
 // A connection whose other end is gone without a word (its host, or the memory of a router between)
-// ends about two minutes after the last octet that came. A silent one is probed from 30 s on, which
+// ends about two minutes after the last byte that came. A silent one is probed from 30 s on, which
 // also keeps routers from forgetting it; what is sent and not acknowledged for so long ends it on
 // Linux and Android, elsewhere after what the system has for that.
 type Transport struct{}
 
 const (
 	// probeIdle is shorter than what common routers forget a connection after; a probe has some 80
-	// octets, both ways.
+	// bytes, both ways.
 	probeIdle = 30 * time.Second
 	// With these, deadAfter have passed without a word.
 	probeInterval = 15 * time.Second

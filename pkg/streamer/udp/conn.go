@@ -32,14 +32,14 @@ type conn struct {
 	out      []byte
 	heard    bool // of this session: no need to open it any more
 	inbox    []arrival
-	unread   int // octets of it that are committed
-	inboxed  int // octets of it
+	unread   int // bytes of it that are committed
+	inboxed  int // bytes of it
 	usage    *usage
 	counted  int64 // what usage counts of this connection
 	settling bool
 	readErr  error  // behind the inbox
 	peer     string // who opened it, at a listener
-	parted   bool   // the other end's sequence ended
+	parted   bool   // the peer's sequence ended
 	sendErr  error
 	closed   bool
 	left     bool
@@ -50,7 +50,7 @@ type conn struct {
 }
 
 // arrival is a message that was delivered. It is committed at once, or when it was read if too much
-// waits for that: then the other end soon waits too.
+// waits for that: then the peer soon waits too.
 type arrival struct {
 	number uint64 // 0: it is committed
 	bytes  []byte
@@ -86,7 +86,7 @@ func (c *conn) step(ev arq.Event) (refused error) {
 	}
 	c.count()
 	if c.readErr == nil && !c.left && c.engine.Complete() {
-		c.readErr = io.EOF // its last farewell may never come
+		c.readErr = io.EOF // its last close frame may never come
 		c.changedLocked()
 	}
 	return refused

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// Kind is the first octet of a datagram (docs/wire-format.md, section 12.1).
+// Kind is the first byte of a datagram (docs/wire-format.md, section 12.1).
 type Kind byte
 
 const (

@@ -19,7 +19,7 @@ type tape struct {
 	mu        sync.Mutex
 	closed    chan struct{}
 	got, sent int
-	answer    []byte // the last 17 octets sent as such
+	answer    []byte // the last 17 bytes sent as such
 }
 
 func (s *tape) ReadFrom(p []byte) (int, net.Addr, error) {

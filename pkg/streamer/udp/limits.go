@@ -9,18 +9,18 @@ import (
 
 // Config is how connections behave. A zero field means its default.
 type Config struct {
-	// Datagram is the longest datagram sent, in octets of UDP payload, 300 to 65000; default
+	// Datagram is the longest datagram sent, in bytes of UDP payload, 300 to 65000; default
 	// [DefaultDatagram], which nearly every path carries.
 	Datagram int
-	// Linger is how long Close waits for the other end to have all; default 5 s.
+	// Linger is how long Close waits for the peer to have all; default 5 s.
 	Linger time.Duration
 	// Inactivity is after what silence an idle connection breaks; default 10 min. Signs of life are
 	// asked for three times as often.
 	Inactivity time.Duration
-	// Unanswered is after what silence a connection breaks while something is awaited of the other
-	// end: what was written has not arrived, or Await said that there is a reply to come. Default 2
+	// Unanswered is after what silence a connection breaks while something is awaited of the peer:
+	// what was written has not arrived, or Await said that there is a reply to come. Default 2
 	// min, at most Inactivity; signs of life are asked for after a quarter of it, and from then on
-	// each eighth of it. An accepted connection bears a third of Inactivity more: the other end may
+	// each eighth of it. An accepted connection bears a third of Inactivity more: the peer may
 	// be at a new address, which only what it sends tells.
 	Unanswered time.Duration
 	// Clock is what retransmission waits on; nil means the machine's. Deadlines are of the
@@ -34,17 +34,17 @@ const DefaultDatagram = 1200
 const (
 	defaultLinger = 5 * time.Second
 	// As over TCP (pkg/streamer/tcp) while something is awaited. An idle session asks less often:
-	// it costs some 100 octets each time, both ways.
+	// it costs some 100 bytes each time, both ways.
 	defaultInactivity = 10 * time.Minute
 	defaultUnanswered = 2 * time.Minute
 	// Window is how many units are above the floor at most in each direction, and hold how many
-	// octets wait for their reader: both ends are of the same version, and need not agree anew.
+	// bytes wait for their reader: both ends are of the same version, and need not agree anew.
 	Window = 1024
 	hold   = 1 << 20
-	// chunk is how much of a Write becomes one message, in octets: what arrives of it waits for the
+	// chunk is how much of a Write becomes one message, in bytes: what arrives of it waits for the
 	// rest.
 	chunk = 8 << 10
-	// maxUsage is how many octets that arrived and are not read, in turn or not, the sessions of a
+	// maxUsage is how many bytes that arrived and are not read, in turn or not, the sessions of a
 	// listener have together before each of them may have only a share: room for a message that is
 	// not whole, so that everyone goes on in turn. What comes beyond is as good as lost: it is sent
 	// again.
@@ -62,7 +62,7 @@ const (
 	// that.
 	cookieLife = 30 * time.Second
 	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts.
-	// maxTombs bounds them, at some 100 octets each; beyond, nothing new is opened. peerTombs
+	// maxTombs bounds them, at some 100 bytes each; beyond, nothing new is opened. peerTombs
 	// bounds those of one peer: beyond, nothing new of that one is.
 	tombLife  = 3 * cookieLife
 	maxTombs  = 1 << 16

@@ -170,7 +170,7 @@ func (l *listener) take(g Datagram, from net.Addr) {
 			instead.drop()
 		}
 		if c != nil && c.receive(g.Packet, from) {
-			// 17 octets, for a datagram of 14 at least: less than three times as many.
+			// 17 bytes, for a datagram of 14 at least: less than three times as many.
 			l.say(from, Challenge, c.id, l.cookie(thisPeriod, Challenge, from, c.id))
 		}
 	case Proof:
@@ -201,8 +201,9 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	valid := g.Kind == Open && l.made(g.Session, Answer, from, g.Nonce)
 	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxTombs {
 		if ended || !valid {
-			l.refuse(g,
-				from) // an answer may have been too old when it was used, or come from a process before this one: who asks again gets another
+			// An answer may have been too old when it was used, or come from a process before this
+			// one: a peer that asks again gets another.
+			l.refuse(g, from)
 		}
 		return nil, nil
 	}
@@ -236,7 +237,7 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 	return c
 }
 
-// roomLocked tells whether one more connection can be opened, and which one is to be dropped for
+// roomLocked reports whether one more connection can be opened, and which one is to be dropped for
 // it: the oldest of which nothing came. Others are never dropped.
 func (l *listener) roomLocked() (instead *conn, ok bool) {
 	if len(l.halfOpen) >= maxHalfOpen {
@@ -275,7 +276,7 @@ func (l *listener) rotLocked() {
 	l.buried = slices.Delete(l.buried, 0, n)
 }
 
-// refuse tells that there is no such session, in at most three times the octets that came, and to
+// refuse tells that there is no such session, in at most three times the bytes that came, and to
 // nobody that only says so himself: no two ends can keep each other busy.
 func (l *listener) refuse(g Datagram, from net.Addr) {
 	var p window.Packet
@@ -303,7 +304,7 @@ func (l *listener) cookie(period int64, k Kind, from net.Addr, number uint64) ui
 	return binary.BigEndian.Uint64(mac.Sum(nil))
 }
 
-// made tells whether a cookie was made here not long ago.
+// made reports whether a cookie was made here not long ago.
 func (l *listener) made(cookie uint64, k Kind, from net.Addr, number uint64) bool {
 	return cookie == l.cookie(thisPeriod, k, from, number) || cookie == l.cookie(lastPeriod, k, from, number)
 }

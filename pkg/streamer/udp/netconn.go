@@ -174,7 +174,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// Abort ends the connection at once: nothing that was written is waited for, and the other end
+// Abort ends the connection at once: nothing that was written is waited for, and the peer
 // learns that nobody listens any more.
 func (c *conn) Abort() error {
 	c.drop()
@@ -196,7 +196,7 @@ func (c *conn) Await(reply bool) {
 // LocalAddr implements [net.Conn].
 func (c *conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr implements [net.Conn]. That of an accepted connection changes when the other end
+// RemoteAddr implements [net.Conn]. That of an accepted connection changes when the peer
 // moves.
 func (c *conn) RemoteAddr() net.Addr {
 	c.mu.Lock()

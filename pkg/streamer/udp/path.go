@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// receive takes in a packet. It tells whether it came from elsewhere than the address that is known
-// to receive.
+// receive takes in a packet. It reports whether it came from another address than the one that is
+// known to receive.
 func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *conn) prove(token uint64) {
 	}
 }
 
-// move goes on with the other end at an address that it has shown to receive at.
+// move goes on with the peer at an address that it has shown to receive at.
 func (c *conn) move(to net.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *conn) move(to net.Addr) {
 	_ = c.step(arq.Event{Kind: arq.Moved})
 }
 
-// leave is the end of a connection: the other end is told, once, that nobody listens any more.
+// leave is the end of a connection: the peer is told, once, that nobody listens any more.
 func (c *conn) leave() {
 	if c.left {
 		return

@@ -22,7 +22,7 @@ import (
 )
 
 // anything has a seed decide on the link, the traffic, and when the address of who dialled changes;
-// both directions carry all octets in order, and then end.
+// both directions carry all bytes in order, and then end.
 func anything(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -107,7 +107,7 @@ func TestAnything(t *testing.T) {
 	}
 }
 
-// The last farewell of an end never comes: who has all that was said, and that it was all, reads
+// The last close frame of an end never comes: who has all that was said, and that it was all, reads
 // the end all the same.
 func TestFarewellIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -49,7 +49,7 @@ func (c *counted) close(t *testing.T) {
 
 func await(c net.Conn, reply bool) { c.(interface{ Await(bool) }).Await(reply) }
 
-// The other end falls silent for good: how soon that is found out depends on what is awaited of it.
+// The peer falls silent for good: how soon that is found out depends on what is awaited of it.
 func TestSilentEndIsFoundOut(t *testing.T) {
 	write := func(t *testing.T, c net.Conn) {
 		_, err := c.Write([]byte("y"))
@@ -102,7 +102,7 @@ func TestSilentEndIsFoundOut(t *testing.T) {
 	}
 }
 
-// What it costs to know that the other end lives, in datagrams of both ends in an hour.
+// What it costs to know that the peer lives, in datagrams of both ends in an hour.
 func TestSignsOfLife(t *testing.T) {
 	for name, test := range map[string]struct {
 		wait         bool

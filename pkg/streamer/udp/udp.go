@@ -18,7 +18,7 @@ var _ interface {
 } = (*conn)(nil)
 
 // Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats,
-// which gives [Stats]; their Close waits until the other end has all, at most [Transport.Linger];
+// which gives [Stats]; their Close waits until the peer has all, at most [Transport.Linger];
 // and Await(bool), which is told whether a reply is awaited (see [Config.Unanswered]).
 type Transport struct {
 	Config

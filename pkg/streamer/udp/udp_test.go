@@ -51,7 +51,7 @@ func octets(n, seed int) []byte {
 	return b
 }
 
-// Whatever the link does, both directions carry all octets in order, and then end.
+// Whatever the link does, both directions carry all bytes in order, and then end.
 func TestOverBadLinks(t *testing.T) {
 	for _, profile := range []string{
 		"lte", "14k4,loss=5%,seed=1", "gprs,loss=10%,burst=3,seed=2",
@@ -110,7 +110,7 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
-// The other end is gone without a word: reading and writing end after the inactivity time, closing
+// The peer is gone without a word: reading and writing end after the inactivity time, closing
 // after the linger time.
 func TestOtherEndIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ type keep struct{ net.PacketConn }
 
 func (k keep) Close() error { return k.SetReadDeadline(time.Unix(1, 0)) }
 
-// Who has not shown that it receives gets at most three times the octets that it sent, and no
+// Who has not shown that it receives gets at most three times the bytes that it sent, and no
 // session.
 func TestNoAmplification(t *testing.T) {
 	l, err := udp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
@@ -207,7 +207,7 @@ func TestNoAmplification(t *testing.T) {
 	c, err := net.Dial("udp", l.Addr().String())
 	require.NoError(t, err)
 	id := binary.BigEndian.AppendUint64(nil, 0x1234567890abcdef)
-	packet := []byte{1, 1, 1, 0, 1, 2, 'x'} // a message of one octet
+	packet := []byte{1, 1, 1, 0, 1, 2, 'x'} // a message of one byte
 	answers := 0
 	for name, datagram := range map[string][]byte{
 		"nothing":          {},

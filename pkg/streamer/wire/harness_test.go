@@ -56,7 +56,7 @@ func (s *shelf) named(name [8]byte) *program.Program {
 	return nil
 }
 
-// peer is what an encoder knows of the other end. believed: it was said to have these.
+// peer is what an encoder knows of the peer. believed: it was said to have these.
 type peer struct{ sure, believed map[shape.Fingerprint]bool }
 
 func newPeer() *peer {

@@ -71,7 +71,7 @@ func newExpander() *expander {
 	return &expander{Decoder: d, out: make([]byte, 0, maxExpanded)}
 }
 
-// trials tells whether compressing is worth a try: each segment in a row that did not get smaller
+// trials reports whether compressing is worth a try: each segment in a row that did not get smaller
 // has twice as many left alone. It belongs to a lane, so that no lane's octets tell of another's.
 type trials struct{ misses, leave uint8 }
 

@@ -18,10 +18,10 @@ import (
 type Code struct {
 	shape *shape.Shape
 	ops   []Op
-	lits  []byte // with LitRoom more octets than texts have
+	lits  []byte // with LitRoom more bytes than texts have
 	rows  []PlainRow
 	plan  plan
-	// leads are the octets that every message of the shape begins with, up to the first slot or
+	// leads are the bytes that every message of the shape begins with, up to the first slot or
 	// item.
 	leads    []byte
 	encoding shape.Kind // of messages, Text: as it comes
@@ -30,13 +30,13 @@ type Code struct {
 // Shape is what the code was compiled from.
 func (p *Code) Shape() *shape.Shape { return p.shape }
 
-// Size is about what the code takes in memory, its shape included, in octets.
+// Size is about what the code takes in memory, its shape included, in bytes.
 func (p *Code) Size() int {
 	const node, operation, texts = 96, 80, 3
 	return p.shape.Nodes()*node + cap(p.ops)*operation + texts*len(p.shape.Octets())
 }
 
-// Leads are the octets every message of the shape begins with; they must not be changed.
+// Leads are the bytes every message of the shape begins with; they must not be changed.
 func (p *Code) Leads() []byte { return p.leads }
 
 // Ops are the operations; they must not be changed, nor what the following give.

@@ -55,7 +55,7 @@ func (o *Op) IsBits() bool {
 		o.Code == OpValue && o.Type == shape.TypeBoolean
 }
 
-// IsUUID tells the places whose octet strings all have 16 octets.
+// IsUUID tells the places whose byte strings all have 16 bytes.
 func (o *Op) IsUUID() bool { return o.Code == OpValue && o.Type == shape.TypeUUID }
 
 // MaxKindBits bounds the width of a kind.
@@ -78,7 +78,7 @@ func (o *Op) KindBits() uint {
 	return 8
 }
 
-// LitRoom is how many octets of a text are copied at once.
+// LitRoom is how many bytes of a text are copied at once.
 const LitRoom = 32
 
 // PlainRow is the row of a column that is a text, a number and a text at which the number surely

@@ -39,7 +39,7 @@ const (
 	ItemText // those before begin with bits
 	ItemInt
 	ItemDecimal
-	ItemUUID // and those behind begin with an octet
+	ItemUUID // and those behind begin with a byte
 	ItemTime
 	ItemPieces
 	ItemBits = ItemBoolean

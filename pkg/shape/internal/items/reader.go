@@ -11,14 +11,14 @@ import (
 type Reader struct {
 	Seg  []byte
 	At   int
-	Bit  byte  // the octet bits are taken from, those taken shifted out
+	Bit  byte  // the byte bits are taken from, those taken shifted out
 	Left uint8 // bits left in it
-	Idle uint8 // bits of the last bit octet that are not used; 0 where the segment does not tell
+	Idle uint8 // bits of the last bit byte that are not used; 0 where the segment does not tell
 	Err  error
 }
 
-// NewReader reads a segment; all but the last of a part tell in their last octet how many bits of
-// the last bit octet are used.
+// NewReader reads a segment; all but the last of a part tell in their last byte how many bits of
+// the last bit byte are used.
 func NewReader(seg []byte, last bool) Reader {
 	r := Reader{Seg: seg}
 	if n := len(seg) - 1; !last && n >= 0 {
@@ -30,7 +30,7 @@ func NewReader(seg []byte, last bool) Reader {
 	return r
 }
 
-// Has reports whether the segment has an item left that begins with a bit, or an octet.
+// Has reports whether the segment has an item left that begins with a bit, or a byte.
 func (r *Reader) Has(bit bool) bool {
 	return r.At < len(r.Seg) || bit && r.Left > r.Idle
 }
@@ -108,12 +108,12 @@ func (r *Reader) Take(n uint64) []byte {
 	return b
 }
 
-// Base64 and hexadecimal values travel as octets, in pieces (wire-format section 10.3): so a value
+// Base64 and hexadecimal values travel as bytes, in pieces (wire-format section 10.3): so a value
 // of any length passes through, and what is not in the regular form goes on as text.
 
 const (
-	PieceMore     = iota // octets, more follows
-	PieceLast            // octets, the last
+	PieceMore     = iota // bytes, more follows
+	PieceLast            // bytes, the last
 	PieceTextMore        // text, more follows
 	PieceTextLast        // text, the last
 )

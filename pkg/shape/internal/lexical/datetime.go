@@ -29,7 +29,7 @@ const (
 	maxDateTimeDigits = 9
 	shortestDateTime  = len("2000-01-01T00:00:00")
 	longestDateTime   = shortestDateTime + len(".000000000+00:00")
-	// DateTimeForms is one more than the largest form octet (wire-format section 10.2).
+	// DateTimeForms is one more than the largest form byte (wire-format section 10.2).
 	DateTimeForms = 1 + (maxDateTimeDigits+1)*int(zones)
 	secondsPerDay = 86400
 	// firstDay and lastDay are 0001-01-01 and 9999-12-31, in days since 2000-01-01.
@@ -92,7 +92,7 @@ func ParseDateTime(b []byte) (in DateTime, ok bool) {
 	return in, true
 }
 
-// Form is the octet that tells digits and zone.
+// Form is the byte that tells digits and zone.
 func (in DateTime) Form() byte { return 1 + in.digits + (maxDateTimeDigits+1)*byte(in.Zone) }
 
 // DateTimeOf is the inverse of form.

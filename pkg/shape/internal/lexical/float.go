@@ -3,7 +3,7 @@ package lexical
 import "bytes"
 
 // Floats as toolkits write them beside plain decimals: with an exponent (Java 1.0E-5, .NET 1E-05, C
-// 1e+10), and the three words of xs:double. The octet that tells a large scale tells these too
+// 1e+10), and the three words of xs:double. The byte that tells a large scale tells these too
 // (wire-format section 10.2).
 const (
 	WithExponent = 32

@@ -8,6 +8,6 @@ const (
 	MaxMantissa = 1 << 59
 	// MaxZigzag bounds the zigzag form of such a number, exclusive.
 	MaxZigzag = 2*MaxMantissa - 1
-	// MaxPrefix bounds a generated prefix, in octets (wire-format section 10.2).
+	// MaxPrefix bounds a generated prefix, in bytes (wire-format section 10.2).
 	MaxPrefix = 64
 )

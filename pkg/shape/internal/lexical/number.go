@@ -81,16 +81,16 @@ func (n Number) Abs() uint64 {
 	return uint64(n.M)
 }
 
-// Eight decimal digits are worked on at a time, as the octets of a word, the first in the lowest.
+// Eight decimal digits are worked on at a time, as the bytes of a word, the first in the lowest.
 
 const (
-	// ScanRoom is how many octets ScanNumber looks at.
+	// ScanRoom is how many bytes ScanNumber looks at.
 	ScanRoom = 1 + 8 + 1 + 8 + 8
-	// NumberRoom is how many octets PutNumber may write, its text included.
+	// NumberRoom is how many bytes PutNumber may write, its text included.
 	NumberRoom = 1 + 8 + 8 + 1 + 16
 )
 
-// notDigits marks, with the highest bit of its octet, what is no digit in a word of text whose
+// notDigits marks, with the highest bit of its byte, what is no digit in a word of text whose
 // digits were turned into their values.
 func notDigits(w uint64) uint64 { return (w&(0x7f*bin.Ones) + 0x76*bin.Ones | w) & (0x80 * bin.Ones) }
 
@@ -102,8 +102,8 @@ func eight(w uint64, n int) uint64 {
 	return w * (10000<<32 + 1) >> 32
 }
 
-// ScanNumber reads the number that b begins with, which has at least ScanRoom octets: its zigzag
-// mantissa, its scale and how many octets of b it takes. If a value ends there, ParseNumber reads
+// ScanNumber reads the number that b begins with, which has at least ScanRoom bytes: its zigzag
+// mantissa, its scale and how many bytes of b it takes. If a value ends there, ParseNumber reads
 // the same. n is 0 for what is none, and for what has more digits than can be read this way.
 func ScanNumber(b []byte, scaled bool) (z uint64, scale uint8, n int) {
 	_ = b[ScanRoom-1]
@@ -156,7 +156,7 @@ func ScanNumber(b []byte, scaled bool) (z uint64, scale uint8, n int) {
 	return u<<1 - uint64(negative), scale, n
 }
 
-// digitWord gives the digits of u, below 10^8, as values, the first in the lowest octet, with zeros
+// digitWord gives the digits of u, below 10^8, as values, the first in the lowest byte, with zeros
 // in front.
 func digitWord(u uint64) uint64 {
 	u = u/10000 | u%10000<<32
@@ -174,7 +174,7 @@ func (n Number) Append(dst []byte) []byte {
 }
 
 // PutNumber writes the text of m·10^-scale at the start of dst, which has at least NumberRoom
-// octets, and gives its length. What stands behind the text may be overwritten.
+// bytes, and gives its length. What stands behind the text may be overwritten.
 func PutNumber(dst []byte, m int64, scale int) int {
 	_ = dst[NumberRoom-1]
 	dst[0] = '-'

@@ -9,15 +9,15 @@ import (
 )
 
 // A message in UTF-16 is split and joined as what it is in UTF-8 (wire-format section 10.8), so
-// that shape, content and programs know of one encoding only. Any octets at all are something in
+// that shape, content and programs know of one encoding only. Any bytes at all are something in
 // that UTF-8, and come back from it: a surrogate without partner keeps its number, and the last
-// octet of an odd number has a form of its own.
+// byte of an odd number has a form of its own.
 
-// loneOctet stands before the last octet of a message that has an odd number of them. It is no
-// octet of UTF-8.
+// loneOctet stands before the last byte of a message that has an odd number of them. It is no
+// byte of UTF-8.
 const loneOctet = 0xFF
 
-// UTF16Of tells messages in UTF-16, with or without byte order mark, by their first four octets:
+// UTF16Of tells messages in UTF-16, with or without byte order mark, by their first four bytes:
 // Text for others.
 func UTF16Of(message []byte) shape.Kind {
 	if len(message) < 4 || message[2] == 0 && message[3] == 0 {
@@ -41,7 +41,7 @@ func orderOf(k shape.Kind) binary.ByteOrder {
 
 // Narrower turns UTF-16 that comes in chunks into UTF-8.
 type Narrower struct {
-	odd  []byte // an octet that waits for the other of its unit
+	odd  []byte // a byte that waits for the other of its unit
 	high uint16 // a surrogate that waits for its partner, 0: none
 }
 
@@ -112,7 +112,7 @@ func appendSurrogate(dst []byte, u uint16) []byte {
 }
 
 // Widen is the other way: it appends text in UTF-16, and tells how much of it it took, which
-// without final may be less by the beginning of a character. ok is false for octets that are no
+// without final may be less by the beginning of a character. ok is false for bytes that are no
 // such UTF-8.
 func Widen(k shape.Kind, dst, text []byte, final bool) (wide []byte, taken int, ok bool) {
 	const ascii = 0x8080808080808080
@@ -165,7 +165,7 @@ func appendASCII(k shape.Kind, dst []byte, text [8]byte) []byte {
 	return append(dst, wide[:]...)
 }
 
-// isSurrogate tells the three octets of a surrogate, or what may begin them.
+// isSurrogate tells the three bytes of a surrogate, or what may begin them.
 func isSurrogate(b []byte) bool {
 	return b[0] == 0xED && (len(b) < 2 || b[1]&0xE0 == 0xA0) && (len(b) < 3 || b[2]&0xC0 == 0x80)
 }

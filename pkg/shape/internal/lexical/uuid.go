@@ -10,12 +10,12 @@ import (
 const (
 	uuidURN = "urn:uuid:"
 	uuidLen = 36
-	// UUIDForms is the largest form octet: 1 + bit 0 for upper-case digits + bit 1 for urn:uuid: in
+	// UUIDForms is the largest form byte: 1 + bit 0 for upper-case digits + bit 1 for urn:uuid: in
 	// front.
 	UUIDForms = 4
 )
 
-// Eight hexadecimal digits are worked on at a time, as the octets of a word, the first in the
+// Eight hexadecimal digits are worked on at a time, as the bytes of a word, the first in the
 // lowest.
 const (
 	nibbles = 0x0f * bin.Ones
@@ -24,7 +24,7 @@ const (
 	upperGap = 'A' - '9' - 1
 )
 
-// hexDigits writes the digits of eight values, each in an octet of v.
+// hexDigits writes the digits of eight values, each in a byte of v.
 func hexDigits(v, gap uint64) uint64 { return v + '0'*bin.Ones + (v+6*bin.Ones)>>4&bin.Ones*gap }
 
 // hexOctets reads eight digits. lower and upper tell whether they are digits of that case; digits 0
@@ -74,7 +74,7 @@ func ParseUUID(b []byte) (form byte, octets [16]byte) {
 	return form + 1, octets
 }
 
-// AppendUUID writes the text again; octets are 16.
+// AppendUUID writes the text again; bytes are 16.
 func AppendUUID(dst []byte, form byte, octets []byte) []byte {
 	if (form-1)&2 != 0 {
 		dst = append(dst, uuidURN...)
