@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -313,6 +314,13 @@ func (c *client) hear(end string) string {
 	s := string(c.got)
 	c.got = nil
 	return s
+}
+
+// ends waits until the connection has ended, in order or not; nothing comes before that.
+func (c *client) ends() {
+	c.t.Helper()
+	b, _ := io.ReadAll(c.TCPConn)
+	assert.Empty(c.t, append(c.got, b...))
 }
 
 // rest reads to the end.
