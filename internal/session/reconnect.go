@@ -173,13 +173,14 @@ func (s *Session) lost(l *link) {
 			return
 		}
 		s.again = make(chan struct{})
-		s.wait.Go(s.reconnect)
+		s.wait.Go(func() { s.reconnect(true) })
 		return
 	}
 	s.met = true
-	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
+	unmet := !isMet(l.stream) // what was remembered of its peer led nowhere: there are other ways
+	if s.fruitless++; (s.cfg.Reconnect > 0 || unmet) && s.fruitless <= maxFruitless {
 		s.again = make(chan struct{})
-		s.wait.Go(s.reconnect)
+		s.wait.Go(func() { s.reconnect(s.outbox == nil || unmet) }) // what is in a sequence has no unknown fate
 		return
 	}
 	s.plain = true
@@ -248,8 +249,8 @@ func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err
 }
 
 // reconnect has the session go on over another stream, or turn to plain SOAP.
-func (s *Session) reconnect() {
-	n, err := s.insist(s.ctx, s.outbox == nil) // what is in a sequence has no unknown fate
+func (s *Session) reconnect(careful bool) {
+	n, err := s.insist(s.ctx, careful)
 	if err == nil {
 		s.install(n)
 		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())

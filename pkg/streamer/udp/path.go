@@ -8,21 +8,26 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// receive takes in a packet. It tells whether it came from elsewhere than the address that is known to receive.
-func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
+// receive takes in the packet of a datagram. It tells whether it came from elsewhere than the address that is known to receive.
+func (c *conn) receive(g Datagram, from net.Addr) (elsewhere bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left || Codec.Parse(packet, &c.packet) != nil {
+	if c.left || Codec.Parse(g.Packet, &c.packet) != nil {
 		return false
 	}
-	c.heard = true
+	if g.Kind == Early {
+		c.credit(earlyHeader + len(g.Packet))
+	} else {
+		c.form = Data // the peer knows the session id
+		c.prove(from)
+	}
 	c.ration()
 	_ = c.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
 	return !same(from, c.remote)
 }
 
-// prove answers a challenge: this end receives at the address where it came from, by a path that may be new.
-func (c *conn) prove(token uint64) {
+// meet answers a challenge: this end receives at the address where it came from, by a path that may be new.
+func (c *conn) meet(token uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left {
@@ -43,6 +48,7 @@ func (c *conn) move(to net.Addr) {
 		return
 	}
 	c.remote = to
+	c.prove(to)
 	_ = c.step(wsrm.Event{Kind: wsrm.Moved})
 }
 
@@ -52,14 +58,17 @@ func (c *conn) leave() {
 		return
 	}
 	c.left = true
-	if !c.parted || c.sendErr == nil {
-		c.write(unknown(appendNumbers(nil, Data, c.id)), c.remote)
+	if c.form == Open {
+		c.form = Data // nothing is to be opened any more
+	}
+	if c.form != Early && (!c.parted || c.sendErr == nil) {
+		c.send(unknown(c.header(nil)))
 	}
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	// Whoever still holds the connection holds little.
-	c.final, c.engine, c.packet, c.out, c.inbox = c.engine.Stats(), nil, wsrm.Packet{}, nil, nil
+	c.final, c.engine, c.packet, c.out, c.inbox, c.early = c.engine.Stats(), nil, wsrm.Packet{}, nil, nil, nil
 	c.inboxed = 0
 	c.count()
 	c.fresh.Store(false)
@@ -80,8 +89,16 @@ func (c *conn) Stats() wsrm.Stats {
 func (c *conn) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.fail(errDropped)
+}
+
+// fail ends a connection with an error. The caller has mu.
+func (c *conn) fail(why error) {
+	if c.left {
+		return
+	}
 	c.leave()
-	c.readErr, c.sendErr = errDropped, errDropped
+	c.readErr, c.sendErr = why, why
 	c.changedLocked()
 }
 
