@@ -154,10 +154,19 @@ func (n *negotiation) connect(ctx context.Context, o *opening) (net.Conn, error)
 	return t.Dial(ctx, o.addr)
 }
 
-// isNobody reports whether a stream ended since nobody listens where its connection was dialed early.
-func isNobody(err error) bool {
+// dialError is that of a connection that was dialed early, if a stream ended by it; else nil.
+func dialError(err error) *net.OpError {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" && !op.Timeout()
+	if errors.As(err, &op) && op.Op == "dial" {
+		return op
+	}
+	return nil
+}
+
+// isNobody reports whether nobody listens where a connection was dialed early: nobody has spent the token.
+func isNobody(err error) bool {
+	op := dialError(err)
+	return op != nil && !op.Timeout()
 }
 
 // isFull reports whether a peer had no room for a stream, before it came to it: then it has not spent the token.

@@ -177,10 +177,10 @@ func (s *Session) lost(l *link) {
 		return
 	}
 	s.met = true
-	unmet := !isMet(l.stream) // what was remembered of its peer led nowhere: there are other ways
-	if s.fruitless++; (s.cfg.Reconnect > 0 || unmet) && s.fruitless <= maxFruitless {
+	unconnected := dialError(err) != nil // what was remembered of the peer led nowhere: there are other ways
+	if s.fruitless++; (s.cfg.Reconnect > 0 || unconnected) && s.fruitless <= maxFruitless {
 		s.again = make(chan struct{})
-		s.wait.Go(func() { s.reconnect(s.outbox == nil || unmet) }) // what is in a sequence has no unknown fate
+		s.wait.Go(func() { s.reconnect(s.outbox == nil || unconnected) }) // what is in a sequence has no unknown fate
 		return
 	}
 	s.plain = true

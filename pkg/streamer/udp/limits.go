@@ -49,6 +49,9 @@ const (
 	// honest one is among them for a round trip. peerEarly bounds those of one peer. Beyond, an early datagram is an ask.
 	maxEarly  = 64
 	peerEarly = 8
+	// earlyLife is how long such a session may live, several round trips of a slow link: it may hold more than the
+	// listener knows of.
+	earlyLife = 10 * time.Second
 	// maxUnsent is how many datagrams such a session keeps that may not be sent there yet: a first flight.
 	maxUnsent = 4
 	// maxRepeat is how many packets that went in early datagrams are kept to be sent again in an open.

@@ -128,6 +128,7 @@ func (l *listener) release(id uint64) {
 		l.tombs[id] = struct{}{}
 		l.buried = append(l.buried, tomb{id, l.cfg.Clock.Now().Add(tombLife), c.peer, c.unproved != nil})
 		l.graves.add(c.peer)
+		l.waiting = slices.DeleteFunc(l.waiting, func(w *conn) bool { return w == c })
 	}
 	if l.closed && len(l.sessions) == 0 {
 		_ = l.socket.Close()

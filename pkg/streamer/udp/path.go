@@ -67,6 +67,9 @@ func (c *conn) leave() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
+	if c.unproved != nil {
+		c.unproved.late.Stop()
+	}
 	// Whoever still holds the connection holds little.
 	c.final, c.engine, c.packet, c.out, c.inbox, c.early = c.engine.Stats(), nil, wsrm.Packet{}, nil, nil, nil
 	c.inboxed = 0

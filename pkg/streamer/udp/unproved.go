@@ -2,9 +2,12 @@ package udp
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"net"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -13,6 +16,7 @@ import (
 type unproved struct {
 	budget int      // bytes that may still be sent
 	unsent [][]byte // datagrams
+	late   clock.Timer
 }
 
 // send sends a datagram, or keeps it until it may be sent. The caller has mu.
@@ -50,11 +54,23 @@ func (c *conn) prove(at net.Addr) {
 		return
 	}
 	c.unproved = nil
+	u.late.Stop()
 	c.proven()
 	for _, b := range u.unsent {
 		c.write(b, c.remote)
 	}
 }
+
+// disprove gives up a connection whose peer's address has not shown in time that it receives.
+func (c *conn) disprove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unproved != nil {
+		c.fail(errUnproved)
+	}
+}
+
+var errUnproved = fmt.Errorf("the peer's address has not shown that it receives: %w", io.ErrUnexpectedEOF)
 
 // tally counts by peer.
 type tally struct {
@@ -126,7 +142,7 @@ func (l *listener) openEarlyLocked(id, nonce uint64, from net.Addr) *conn {
 	if c == nil {
 		return nil
 	}
-	c.unproved = &unproved{}
+	c.unproved = &unproved{late: l.cfg.Clock.AfterFunc(earlyLife, c.disprove)}
 	c.proven = func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
