@@ -23,6 +23,7 @@ func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 		return nil, err
 	}
 	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{}, graves: newTally(), early: newTally(), arrived: make(chan struct{}, 1), done: make(chan struct{})}
+	l.shut = sync.OnceFunc(func() { _ = socket.Close() })
 	_, _ = rand.Read(l.secret[:]) // never fails
 	l.wait.Go(l.read)
 	return l, nil
@@ -34,6 +35,7 @@ type listener struct {
 	secret  [32]byte
 	arrived chan struct{} // holds one when somebody waits to be accepted
 	done    chan struct{} // closed by Close
+	shut    func()        // closes the socket
 	wait    sync.WaitGroup
 	kept    kept
 
@@ -131,7 +133,7 @@ func (l *listener) release(id uint64) {
 		l.waiting = slices.DeleteFunc(l.waiting, func(w *conn) bool { return w == c })
 	}
 	if l.closed && len(l.sessions) == 0 {
-		_ = l.socket.Close()
+		l.shut()
 	}
 }
 
