@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -62,7 +63,9 @@ type linked struct {
 	t         *testing.T
 	to        *responder.Handler
 	profile   string
+	next      string   // the profile of the next connection, if it is another
 	near, far *watched // of the last connection
+	early     int      // connections dialed early
 	wait      sync.WaitGroup
 }
 
@@ -71,12 +74,15 @@ func (l *linked) Dial(ctx context.Context, _ string) (net.Conn, error) {
 }
 
 func (l *linked) DialEarly(ctx context.Context, _ string) (net.Conn, error) {
+	l.early++
 	return udp.DialEarly(ctx, l.open(), l.far.LocalAddr(), udp.Config{})
 }
 
 // open makes the next link.
 func (l *linked) open() net.PacketConn {
-	p, err := link.ParseProfile(l.profile)
+	profile := cmp.Or(l.next, l.profile)
+	l.next = ""
+	p, err := link.ParseProfile(profile)
 	require.NoError(l.t, err)
 	near, far, err := link.Packets(nil, p)
 	require.NoError(l.t, err)
