@@ -1,6 +1,7 @@
 // Package udp is the transport over UDP: connections are reliable sequences (pkg/wsrm), exactly once and in order, in both directions. Addresses are host:port.
 //
-// Datagrams are those of docs/wire-format.md, section 12. A listener keeps nothing about an address that has not shown that it receives, and sends there at most three times what came from it.
+// Datagrams are those of docs/wire-format.md, section 12. A listener sends at most three times what came from it to an address that has not shown that it
+// receives, and keeps nothing about it, but for a few sessions that early datagrams have opened.
 package udp
 
 import (
