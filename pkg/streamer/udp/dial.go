@@ -129,6 +129,10 @@ func (d *dialled) refuse(why error) {
 }
 
 func (d *dialled) fault(err error) error {
+	var of *net.OpError // of the socket
+	if errors.As(err, &of) {
+		err = of.Err
+	}
 	return &net.OpError{Op: "dial", Net: "udp", Source: d.socket.LocalAddr(), Addr: d.remote, Err: err}
 }
 

@@ -143,7 +143,7 @@ func TestEarlyDialOverBadLinks(t *testing.T) {
 			require.NoError(t, err)
 			near, far, err := link.Packets(nil, p)
 			require.NoError(t, err)
-			var wrapped net.PacketConn = far
+			wrapped := far
 			if r.IntN(3) == 0 {
 				wrapped = older{far, r.IntN(2) == 0}
 			}
