@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -171,6 +172,9 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 
 // firstContact makes a session for the service at the target of a hello.
 func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+	if local, ok := from.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "udp" {
+		return nil, refusedSession() // its address may be made up: nothing but a token speaks for it
+	}
 	u, err := url.Parse(h.Target)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" ||
 		negotiate.CheckText(h.Target) != nil {

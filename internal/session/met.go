@@ -96,7 +96,7 @@ func (s *Session) watchMet(l *sessionStream, n *negotiation) {
 	case <-l.stream.Met():
 	case <-l.stream.Done():
 		if !isMet(l.stream) {
-			if n.met != nil && isFull(l.stream.Err()) {
+			if err := l.stream.Err(); n.met != nil && (isFull(err) || isNobody(err)) {
 				n.dialer.putMetBack(context.Background(), s.url, n.met)
 			}
 			return
@@ -143,6 +143,40 @@ func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 		n.dialer.putMetBack(ctx, n.url, c)
 	}
 	return err
+}
+
+// earlyDialer is a transport that can send what is written to a connection before the peer has
+// answered its dial. Where the dial fails, the connection ends with its error, a *[net.OpError] of
+// the operation "dial".
+type earlyDialer interface {
+	DialEarly(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// connect opens the connection of a stream. One of a session that was met does not wait for the
+// peer if its messages stand in a sequence that outlives streams: what such a connection loses is
+// sent again, and not processed twice.
+func (n *negotiation) connect(ctx context.Context, o *opening) (net.Conn, error) {
+	t := n.dialer.cfg.Transports[o.transport]
+	if e, ok := t.(earlyDialer); ok && o.early != nil && n.dialer.cfg.kept() {
+		return e.DialEarly(ctx, o.addr)
+	}
+	return t.Dial(ctx, o.addr)
+}
+
+// dialError is that of a connection that was dialed early, if a stream ended by it; else nil.
+func dialError(err error) *net.OpError {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return op
+	}
+	return nil
+}
+
+// isNobody reports whether nobody listens where a connection was dialed early: nobody has spent the
+// token.
+func isNobody(err error) bool {
+	op := dialError(err)
+	return op != nil && !op.Timeout()
 }
 
 // isFull reports whether a peer had no slot for a stream, before the peer accepted it: then it has

@@ -319,7 +319,7 @@ func (n *negotiation) openStream(ctx context.Context, o *opening) error {
 	if dialing == nil {
 		dialing = ctx
 	}
-	conn, err := n.dialer.cfg.Transports[o.transport].Dial(dialing, o.addr)
+	conn, err := n.connect(dialing, o)
 	if err != nil {
 		refused := noStream(o.addr, n.late(ctx, err))
 		refused.unsent = true

@@ -182,13 +182,14 @@ func (s *Session) lost(l *sessionStream) {
 			return
 		}
 		s.again = make(chan struct{})
-		s.wait.Go(s.reconnect)
+		s.wait.Go(func() { s.reconnect(true) })
 		return
 	}
 	s.met = true
-	if s.failedStreams++; s.cfg.Reconnect > 0 && s.failedStreams <= maxFailedStreams {
+	unconnected := dialError(err) != nil // what was remembered of the peer led nowhere: there are other ways
+	if s.failedStreams++; (s.cfg.Reconnect > 0 || unconnected) && s.failedStreams <= maxFailedStreams {
 		s.again = make(chan struct{})
-		s.wait.Go(s.reconnect)
+		s.wait.Go(func() { s.reconnect(s.outbox == nil || unconnected) }) // what is in a sequence has no unknown fate
 		return
 	}
 	s.plain = true
@@ -261,8 +262,8 @@ func (s *Session) retry(ctx context.Context, careful bool) (n *negotiation, err 
 }
 
 // reconnect continues the session over another stream, or turns it to plain SOAP.
-func (s *Session) reconnect() {
-	n, err := s.retry(s.ctx, s.outbox == nil) // messages of a sequence have no unknown fate
+func (s *Session) reconnect(careful bool) {
+	n, err := s.retry(s.ctx, careful)
 	if err == nil {
 		s.install(n)
 		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())

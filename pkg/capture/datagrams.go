@@ -3,6 +3,7 @@ package capture
 import (
 	"math"
 	"net/netip"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
@@ -19,13 +20,21 @@ type datagrams struct {
 	limits   flow.Limits
 	sessions map[uint64]*datagramSession
 	order    []*datagramSession
-	asks     map[uint64]int // datagrams that ask, by nonce
+	dials    map[dial]*datagramSession
+	unnamed  []*datagramSession // those of which there are early datagrams alone: their ids are not known yet
+	asks     map[uint64]int     // datagrams that ask, by nonce
 	seen     int
 	cost     int64
 	dropped  int64
 	repeated int64
 	packet   window.Packet
 	err      error
+}
+
+// dial is what the early datagrams of a session tell it by, as they do not know its id.
+type dial struct {
+	from  netip.AddrPort
+	nonce uint64
 }
 
 // datagramSession is one connection. The address of the end that opened it may change.
@@ -53,12 +62,8 @@ type unit struct {
 }
 
 func newDatagrams(r *Reader, l flow.Limits) *datagrams {
-	return &datagrams{
-		reader:   r,
-		limits:   l.WithDefaults(),
-		sessions: map[uint64]*datagramSession{},
-		asks:     map[uint64]int{},
-	}
+	return &datagrams{reader: r, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{},
+		dials: map[dial]*datagramSession{}, asks: map[uint64]int{}}
 }
 
 // take reads one datagram. A datagram that is not hhfr's, or was not captured whole, is only
@@ -72,6 +77,9 @@ func (d *datagrams) take(g flow.UDPDatagram) error {
 	if !ok {
 		return nil
 	}
+	if len(h.Packet) > 0 && d.packet.Parse(h.Packet) != nil {
+		return nil
+	}
 	switch h.Kind {
 	case udp.Ask:
 		if len(d.asks) < d.limits.Flows {
@@ -79,51 +87,106 @@ func (d *datagrams) take(g flow.UDPDatagram) error {
 		}
 	case udp.Answer:
 		if s := d.session(h, g.Dst, g.Src, g); s != nil {
-			s.nonce, s.opened = h.Nonce, true
-			s.datagrams++
-		}
-	case udp.Open, udp.Data:
-		if d.packet.Parse(h.Packet) != nil {
-			return nil
-		}
-		if s := d.session(h, g.Src, g.Dst, g); s != nil {
+			d.opened(s, dial{g.Dst, h.Nonce})
+			if len(h.Packet) == 0 {
+				s.datagrams++
+				return nil
+			}
 			d.carried(s, h, g)
 		}
-		return d.err
+	case udp.Open, udp.Data:
+		if s := d.session(h, g.Src, g.Dst, g); s != nil && len(h.Packet) > 0 {
+			d.carried(s, h, g)
+		}
+	case udp.Early:
+		if s := d.dialed(h, g); s != nil && len(h.Packet) > 0 {
+			d.carried(s, h, g)
+		}
 	case udp.Challenge, udp.Proof:
 		if s := d.sessions[h.Session]; s != nil {
 			s.datagrams++
 		}
 	}
-	return nil
+	return d.err
+}
+
+// opened notes that a session was opened, or can be, by a nonce.
+func (d *datagrams) opened(s *datagramSession, by dial) {
+	s.nonce, s.opened = by.nonce, true
+	if len(d.dials) < d.limits.Flows {
+		d.dials[by] = s
+	}
+}
+
+// dialed finds or begins the session of an early datagram.
+func (d *datagrams) dialed(h udp.Datagram, g flow.UDPDatagram) *datagramSession {
+	by := dial{g.Src, h.Nonce}
+	s := d.dials[by]
+	if s == nil {
+		if s = d.begin(g.Src, g.Dst, g); s == nil {
+			return nil
+		}
+		s.nonce = h.Nonce
+		d.dials[by] = s
+		d.unnamed = append(d.unnamed, s)
+	}
+	s.flow.Last = g.Time
+	return s
+}
+
+// named is the session of early datagrams that a datagram has the id of: by the nonce, or, where
+// what has both is not in the capture, by the addresses.
+func (d *datagrams) named(h udp.Datagram, src, dst netip.AddrPort) *datagramSession {
+	i := slices.IndexFunc(d.unnamed, func(s *datagramSession) bool {
+		if h.Kind != udp.Data {
+			return s.nonce == h.Nonce && s.flow.Src == src
+		}
+		return s.flow.Src == src && s.flow.Dst == dst || s.flow.Src == dst && s.flow.Dst == src
+	})
+	if i < 0 {
+		return nil
+	}
+	s := d.unnamed[i]
+	d.unnamed = slices.Delete(d.unnamed, i, i+1)
+	return s
 }
 
 // session finds or begins the session of a datagram; src opened it as far as is known.
 func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.UDPDatagram) *datagramSession {
 	s := d.sessions[h.Session]
-	switch {
-	case s != nil:
-	case len(d.sessions) >= d.limits.Flows:
-		d.dropped += int64(len(g.Data))
-		return nil
-	default:
-		s = &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time,
-			FirstPacket: g.PacketNo}}
-		s.capturedConn = d.reader.conn(&s.flow)
-		for i := range s.ways {
-			s.ways[i] = units{there: map[uint64]unit{}, next: 1}
+	if s == nil {
+		if s = d.named(h, src, dst); s == nil {
+			s = d.begin(src, dst, g)
+		}
+		if s == nil {
+			return nil
 		}
 		d.sessions[h.Session] = s
-		d.order = append(d.order, s)
 	}
 	s.flow.Last = g.Time
+	return s
+}
+
+// begin begins a session; nil if there are too many.
+func (d *datagrams) begin(src, dst netip.AddrPort, g flow.UDPDatagram) *datagramSession {
+	if len(d.order) >= d.limits.Flows {
+		d.dropped += int64(len(g.Data))
+		return nil
+	}
+	s := &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time,
+		FirstPacket: g.PacketNo}}
+	s.capturedConn = d.reader.conn(&s.flow)
+	for i := range s.ways {
+		s.ways[i] = units{there: map[uint64]unit{}, next: 1}
+	}
+	d.order = append(d.order, s)
 	return s
 }
 
 // carried reads a packet of a session.
 func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.UDPDatagram) {
 	if h.Kind == udp.Open {
-		s.nonce, s.opened = h.Nonce, true
+		d.opened(s, dial{g.Src, h.Nonce})
 		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun &&
 			!s.ways[1].begun { // the first one seen came from the peer
 			s.flow.Src, s.flow.Dst = g.Src, g.Dst

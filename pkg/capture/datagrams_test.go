@@ -112,7 +112,11 @@ func overUDPAs(
 			require.NoError(t, err)
 			served <- s
 		}()
-		c, err := udp.Dial(t.Context(), tap, far.LocalAddr(), cfg)
+		connect := udp.Dial
+		if initiator.Early != nil {
+			connect = udp.DialEarly
+		}
+		c, err := connect(t.Context(), tap, far.LocalAddr(), cfg)
 		require.NoError(t, err)
 		coder := binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{})
 		initiator.Initiator, initiator.Session = true, [16]byte{7}
@@ -431,7 +435,7 @@ func gramsOf(tape []byte) (grams []captured) {
 // FuzzDatagrams: whatever datagrams a capture has, its runs are in order, and no longer than what
 // came.
 func FuzzDatagrams(f *testing.F) {
-	for _, name := range []string{"datagrams.pcap"} {
+	for _, name := range []string{"datagrams.pcap", "early.pcap"} {
 		file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", name))))
 		require.NoError(f, err)
 		var grams []captured

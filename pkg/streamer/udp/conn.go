@@ -21,6 +21,7 @@ type conn struct {
 	id, nonce uint64
 	write     func([]byte, net.Addr) // sends a datagram
 	gone      func()                 // lets go of it when it is over
+	proven    func()                 // at a listener: notes that the peer's address has shown that it receives
 	fresh     atomic.Bool            // nothing was delivered yet
 
 	mu       sync.Mutex
@@ -30,7 +31,9 @@ type conn struct {
 	timer    clock.Timer
 	packet   window.Packet
 	out      []byte
-	heard    bool // of this session: no need to open it any more
+	form     Kind      // of the datagrams that packets go in
+	early    [][]byte  // packets that went in early datagrams, until there is an answer
+	unproved *unproved // at a listener, until the peer's address has shown that it receives
 	inbox    []arrival
 	unread   int // bytes of it that are committed
 	inboxed  int // bytes of it
@@ -56,13 +59,16 @@ type arrival struct {
 	bytes  []byte
 }
 
-func newConn(cfg Config, remote net.Addr, id, nonce uint64, rtt time.Duration) (*conn, error) {
+// newConn makes a connection whose packets go in datagrams of a form at first.
+func newConn(cfg Config, remote net.Addr, form Kind, id, nonce uint64, rtt time.Duration) (*conn, error) {
 	e, err := arq.New(cfg.sequences(rtt))
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, usage: &usage{}, changed: make(chan struct{}),
-		reading: newDeadline(), writing: newDeadline()}
+	c := &conn{
+		cfg: cfg, remote: remote, form: form, id: id, nonce: nonce, engine: e, usage: &usage{}, proven: func() {},
+		changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline(),
+	}
 	c.fresh.Store(true)
 	return c, nil
 }
@@ -96,8 +102,7 @@ func (c *conn) step(ev arq.Event) (refused error) {
 func (c *conn) do(a arq.Action, now time.Time) (wake bool) {
 	switch a.Kind {
 	case arq.Transmit:
-		c.out = a.Packet.Append(c.header(c.out[:0]))
-		c.write(c.out, c.remote)
+		c.transmit(a.Packet)
 	case arq.WakeAt:
 		return c.alarm(a.At, now)
 	case arq.Deliver:
@@ -113,11 +118,29 @@ func (c *conn) do(a arq.Action, now time.Time) (wake bool) {
 	return false
 }
 
-func (c *conn) header(dst []byte) []byte {
-	if c.nonce != 0 && !c.heard {
-		return appendNumbers(dst, Open, c.id, c.nonce)
+// transmit sends a packet.
+func (c *conn) transmit(p *window.Packet) {
+	c.out = c.header(c.out[:0])
+	head := len(c.out)
+	c.out = p.Append(c.out)
+	if c.form == Early {
+		c.keepEarly(c.out[head:])
 	}
-	return appendNumbers(dst, Data, c.id)
+	c.send(c.out)
+}
+
+// header is what stands before a packet.
+func (c *conn) header(dst []byte) []byte {
+	switch c.form {
+	case Early:
+		return appendNumbers(dst, Early, c.nonce)
+	case Answer:
+		return appendNumbers(dst, Answer, c.nonce, c.id)
+	case Open:
+		return appendNumbers(dst, Open, c.id, c.nonce)
+	default:
+		return appendNumbers(dst, Data, c.id)
+	}
 }
 
 // alarm sets the timer; true: it is due.

@@ -10,7 +10,8 @@ type Kind byte
 const (
 	// Ask: a nonce, and zeros; wants an answer.
 	Ask Kind = iota + 1
-	// Answer: the nonce, and a session id that only this address with this nonce can open.
+	// Answer: the nonce, a session id that only this address with this nonce can open, and, where
+	// an early datagram has opened the session, a packet.
 	Answer
 	// Open: session id, nonce, packet; opens the session, until something of it was heard.
 	Open
@@ -21,11 +22,15 @@ const (
 	// Proof: session id, and the token of a challenge: who dialled receives at the address it comes
 	// from.
 	Proof
+	// Early: a nonce, and a packet; wants an answer, and opens the session if the listener has
+	// capacity to spare.
+	Early
 )
 
 const (
-	dataHeader = 1 + 8
-	openHeader = dataHeader + 8
+	dataHeader  = 1 + 8
+	earlyHeader = dataHeader
+	openHeader  = dataHeader + 8
 	// askLen is longer than an answer, so that nobody is sent more than was sent in his name.
 	askLen = 32
 )
@@ -33,9 +38,11 @@ const (
 // Datagram is one, taken apart.
 type Datagram struct {
 	Kind    Kind
-	Session uint64 // its id; not of an ask
-	Nonce   uint64 // of ask, answer and open; the token of challenge and proof
-	Packet  []byte // of open and data (docs/wire-format.md, section 12.2); aliases the datagram
+	Session uint64 // its id; not of ask and early
+	Nonce   uint64 // of ask, answer, open and early; the token of challenge and proof
+	// Packet is of open, data and early, and of some answers (docs/wire-format.md, section 12.2).
+	// It aliases the datagram.
+	Packet []byte
 }
 
 // Parse takes a datagram apart; false: it is none. What is in its packet is not looked at.
@@ -51,10 +58,10 @@ func Parse(b []byte) (d Datagram, ok bool) {
 		}
 		d.Nonce = binary.BigEndian.Uint64(b[1:])
 	case Answer:
-		if len(b) != openHeader {
+		if len(b) < openHeader {
 			return d, false
 		}
-		d.Nonce, d.Session = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
+		d.Nonce, d.Session, d.Packet = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:]), b[openHeader:]
 	case Open:
 		if len(b) < openHeader {
 			return d, false
@@ -70,6 +77,11 @@ func Parse(b []byte) (d Datagram, ok bool) {
 			return d, false
 		}
 		d.Session, d.Nonce = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
+	case Early:
+		if len(b) < earlyHeader {
+			return d, false
+		}
+		d.Nonce, d.Packet = binary.BigEndian.Uint64(b[1:]), b[earlyHeader:]
 	default:
 		return d, false
 	}

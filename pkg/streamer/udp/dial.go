@@ -16,17 +16,13 @@ import (
 // Dial connects to remote through a socket, which is the connection's from then on. Errors: the
 // cause of ctx; those of the socket.
 func Dial(ctx context.Context, socket net.PacketConn, remote net.Addr, cfg Config) (net.Conn, error) {
-	cfg = cfg.withDefaults()
-	d := &dialled{socket: socket, remote: remote, answers: make(chan uint64, 1), refused: make(chan error, 1)}
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
-	d.nonce = binary.BigEndian.Uint64(random[:]) | 1
+	d := newDialled(socket, remote, cfg)
 	d.wait.Go(d.read)
-	c, err := d.open(ctx, cfg)
+	c, err := d.open(ctx)
 	if err != nil {
 		_ = socket.Close()
 		d.wait.Wait()
-		return nil, &net.OpError{Op: "dial", Net: "udp", Source: socket.LocalAddr(), Addr: remote, Err: err}
+		return nil, d.fault(err)
 	}
 	return c, nil
 }
@@ -35,58 +31,110 @@ func Dial(ctx context.Context, socket net.PacketConn, remote net.Addr, cfg Confi
 type dialled struct {
 	socket  net.PacketConn
 	remote  net.Addr
+	cfg     Config
 	nonce   uint64
 	answers chan uint64
-	refused chan error // nobody listens there
+	refused chan error    // nobody listens there
+	over    chan struct{} // closed when the connection is
 	wait    sync.WaitGroup
 
 	mu   sync.Mutex
 	conn *conn
 }
 
-// open asks for a session id until there is an answer.
-func (d *dialled) open(ctx context.Context, cfg Config) (net.Conn, error) {
-	var rtt time.Duration
+func newDialled(socket net.PacketConn, remote net.Addr, cfg Config) *dialled {
+	d := &dialled{
+		socket: socket, remote: remote, cfg: cfg.withDefaults(),
+		answers: make(chan uint64, 1), refused: make(chan error, 1), over: make(chan struct{}),
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	d.nonce = binary.BigEndian.Uint64(random[:]) | 1
+	return d
+}
+
+// open opens the session whose id is the answer to an ask.
+func (d *dialled) open(ctx context.Context) (net.Conn, error) {
+	id, rtt, err := d.ask(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.connect(Open, id, rtt)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The listener shall know of the connection, also if its end is the first to speak.
+	return dialledConn{c, d}, c.step(arq.Event{Kind: arq.Ask})
+}
+
+// ask asks for a session id until there is an answer, which took rtt, or 0 if it is not known which
+// ask was answered. early: the first ask is left to what the connection sends.
+func (d *dialled) ask(ctx context.Context, early bool) (id uint64, rtt time.Duration, err error) {
 	for again := askAgain; again <= maxAskAgain; again *= 2 {
-		asked := cfg.Clock.Now()
-		if _, err := d.socket.WriteTo(appendAsk(nil, d.nonce), d.remote); err != nil {
-			return nil, err
+		asked := d.cfg.Clock.Now()
+		if !early || again > askAgain {
+			if _, err := d.socket.WriteTo(appendAsk(nil, d.nonce), d.remote); err != nil {
+				return 0, 0, err
+			}
 		}
-		timer := cfg.Clock.NewTimer(again)
+		timer := d.cfg.Clock.NewTimer(again)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
-		case err := <-d.refused:
-			timer.Stop()
-			return nil, err
+			err = context.Cause(ctx)
+		case err = <-d.refused:
+		case <-d.over:
+			err = net.ErrClosed
 		case <-timer.C():
 			continue
-		case id := <-d.answers:
-			timer.Stop()
-			if again == askAgain { // otherwise it is not known which was answered
-				rtt = cfg.Clock.Since(asked)
+		case id = <-d.answers:
+			if again == askAgain {
+				rtt = d.cfg.Clock.Since(asked)
 			}
-			c, err := newConn(cfg, d.remote, id, d.nonce, rtt)
-			if err != nil {
-				return nil, err
-			}
-			c.local = d.socket.LocalAddr()
-			c.write = func(b []byte, to net.Addr) {
-				_, _ = d.socket.WriteTo(b,
-					to)
-			} // what is not sent is as good as lost
-			c.gone = func() { _ = d.socket.Close() }
-			d.mu.Lock()
-			d.conn = c
-			d.mu.Unlock()
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			// The listener shall know of the connection, also if its end is the first to speak.
-			return dialledConn{c, d}, c.step(arq.Event{Kind: arq.Ask})
+		}
+		timer.Stop()
+		return id, rtt, err
+	}
+	return 0, 0, os.ErrDeadlineExceeded
+}
+
+// connect makes the connection.
+func (d *dialled) connect(form Kind, id uint64, rtt time.Duration) (*conn, error) {
+	c, err := newConn(d.cfg, d.remote, form, id, d.nonce, rtt)
+	if err != nil {
+		return nil, err
+	}
+	c.local = d.socket.LocalAddr()
+	c.write = func(b []byte, to net.Addr) {
+		if _, err := d.socket.WriteTo(b, to); err != nil { // once there was an answer, it is as good as lost
+			d.refuse(err)
 		}
 	}
-	return nil, os.ErrDeadlineExceeded
+	c.gone = func() {
+		close(d.over)
+		_ = d.socket.Close()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conn = c
+	return c, nil
+}
+
+// refuse notes why nobody may listen there.
+func (d *dialled) refuse(why error) {
+	select {
+	case d.refused <- why:
+	default:
+	}
+}
+
+func (d *dialled) fault(err error) error {
+	var of *net.OpError // of the socket
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return &net.OpError{Op: "dial", Net: "udp", Source: d.socket.LocalAddr(), Addr: d.remote, Err: err}
 }
 
 // read takes datagrams to where they belong, until the socket is closed.
@@ -99,31 +147,33 @@ func (d *dialled) read() {
 		}
 		if err != nil {
 			broken++
-			select {
-			case d.refused <- err:
-			default:
-			}
+			d.refuse(err)
 			continue
 		}
 		broken = 0
-		g, ok := Parse(buf[:n])
-		if !ok || !same(from, d.remote) {
-			continue
+		if g, ok := Parse(buf[:n]); ok && same(from, d.remote) {
+			d.take(g, from)
 		}
-		d.mu.Lock()
-		c := d.conn
-		d.mu.Unlock()
-		switch {
-		case g.Kind == Answer && g.Nonce == d.nonce && c == nil:
-			select {
-			case d.answers <- g.Session:
-			default: // there is one already
-			}
-		case g.Kind == Data && c != nil && g.Session == c.id:
-			c.receive(g.Packet, from)
-		case g.Kind == Challenge && c != nil && g.Session == c.id:
-			c.prove(g.Nonce)
+	}
+}
+
+func (d *dialled) take(g Datagram, from net.Addr) {
+	d.mu.Lock()
+	c := d.conn
+	d.mu.Unlock()
+	switch {
+	case g.Kind == Answer && g.Nonce == d.nonce:
+		select {
+		case d.answers <- g.Session:
+		default: // there is one already
 		}
+		if c != nil {
+			c.answered(g, from)
+		}
+	case g.Kind == Data && c != nil && c.isOf(g.Session):
+		c.receive(g, from)
+	case g.Kind == Challenge && c != nil && c.isOf(g.Session):
+		c.meet(g.Nonce)
 	}
 }
 

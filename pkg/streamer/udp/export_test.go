@@ -7,6 +7,8 @@ const (
 	MaxSessions = maxSessions
 	MaxTombs    = maxTombs
 	PeerTombs   = peerTombs
+	MaxEarly    = maxEarly
+	PeerEarly   = peerEarly
 	Share       = share
 )
 

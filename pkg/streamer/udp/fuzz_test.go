@@ -58,6 +58,9 @@ func FuzzListener(f *testing.F) {
 	f.Add(append([]byte{1}, make([]byte, 31)...), []byte{0x10, 0x08, 0, 0, 0, 1, 0, 0xff, 0xff, 0xff, 1})
 	f.Add([]byte{5, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}, []byte{0x1b, 1, 1, 0, 2, 1, 0, 1, 2, 0, 1, 1, 1})
 	f.Add([]byte{6, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}, []byte{1, 1, 1, 1, 1, 5, 1, 'x', 'y', 1, 2, 'z'})
+	f.Add([]byte{7, 1, 2, 3, 4, 5, 6, 7, 8, 3, 1, 1, 0, 1, 2, 'x'}, []byte{3, 1, 1, 0, 1, 2, 'x'}) // early
+	f.Add([]byte{7, 0, 0, 0, 0, 0, 0, 0, 5, 3, 1, 1, 0, 1, 5, 1, 'x', 'y'}, []byte{3, 1, 1, 1, 1, 5, 2, 'x', 'y'})
+	f.Add([]byte{7, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 1, 1, 0, 2, 1, 0, 1, 2, 0, 1, 1, 1}, []byte{7, 1, 1, 0})
 	f.Fuzz(func(t *testing.T, stranger, packet []byte) {
 		s := &tape{in: make(chan []byte), closed: make(chan struct{})}
 		l, err := udp.Listen(s, udp.Config{Linger: time.Nanosecond})

@@ -58,6 +58,21 @@ const (
 	// the time in which an honest one says something, a round trip of a slow link, nobody shall
 	// drive it out with few datagrams.
 	maxHalfOpen = 1024
+	// maxEarly is how many sessions a listener has, or has remembered since they ended, that an
+	// early datagram has opened and whose address has not shown that it receives: whoever makes up
+	// addresses takes no more than that. An honest one is among them for a round trip. peerEarly
+	// bounds those of one peer. Beyond, an early datagram is an ask.
+	maxEarly  = 64
+	peerEarly = 8
+	// earlyLife is how long such a session may live, several round trips of a slow link: it may
+	// hold more than the listener knows of.
+	earlyLife = 10 * time.Second
+	// maxUnsent is how many datagrams such a session keeps that may not be sent there yet: a first
+	// flight.
+	maxUnsent = 4
+	// maxRepeat is how many packets that went in early datagrams are kept to be sent again in an
+	// open.
+	maxRepeat = 8
 	// cookieLife is how long an answer opens a session for sure; it does no longer after twice
 	// that.
 	cookieLife = 30 * time.Second

@@ -25,7 +25,8 @@ func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 		return nil, err
 	}
 	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{},
-		graves: map[string]int{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
+		graves: newTally(), early: newTally(), arrived: make(chan struct{}, 1), done: make(chan struct{})}
+	l.shut = sync.OnceFunc(func() { _ = socket.Close() })
 	_, _ = rand.Read(l.secret[:]) // never fails
 	l.wait.Go(l.read)
 	return l, nil
@@ -37,6 +38,7 @@ type listener struct {
 	secret  [32]byte
 	arrived chan struct{} // holds one when somebody waits to be accepted
 	done    chan struct{} // closed by Close
+	shut    func()        // closes the socket
 	wait    sync.WaitGroup
 	usage   usage
 
@@ -46,8 +48,9 @@ type listener struct {
 	waiting  []*conn // to be accepted
 	halfOpen []*conn // those of which nothing came when it was last looked at, oldest first
 	tombs    map[uint64]struct{}
-	buried   []tomb         // those of tombs, oldest first
-	graves   map[string]int // how many of them are of a peer
+	buried   []tomb // those of tombs, oldest first
+	graves   tally
+	early    tally // those of sessions and buried whose address never showed that it receives
 }
 
 // tomb is an ended session, and until when its opening could come again.
@@ -55,6 +58,7 @@ type tomb struct {
 	id    uint64
 	until time.Time
 	peer  string
+	early bool // it counts as one that an early datagram opened
 }
 
 // Accept implements [net.Listener].
@@ -128,11 +132,12 @@ func (l *listener) release(id uint64) {
 	if c, ok := l.sessions[id]; ok {
 		delete(l.sessions, id)
 		l.tombs[id] = struct{}{}
-		l.buried = append(l.buried, tomb{id, l.cfg.Clock.Now().Add(tombLife), c.peer})
-		l.graves[c.peer]++
+		l.buried = append(l.buried, tomb{id, l.cfg.Clock.Now().Add(tombLife), c.peer, c.unproved != nil})
+		l.graves.add(c.peer)
+		l.waiting = slices.DeleteFunc(l.waiting, func(w *conn) bool { return w == c })
 	}
 	if l.closed && len(l.sessions) == 0 {
-		_ = l.socket.Close()
+		l.shut()
 	}
 }
 
@@ -159,17 +164,19 @@ func (l *listener) take(g Datagram, from net.Addr) {
 	switch g.Kind {
 	case Ask:
 		l.mu.Lock()
-		closed := l.closed
+		closed, id := l.closed, l.nameLocked(from, g.Nonce)
 		l.mu.Unlock()
 		if !closed && g.Nonce != 0 { // which no honest ask has
-			l.say(from, Answer, g.Nonce, l.cookie(thisPeriod, Answer, from, g.Nonce))
+			l.say(from, Answer, g.Nonce, id)
 		}
+	case Early:
+		l.takeEarly(g, from)
 	case Open, Data:
 		c, instead := l.session(g, from)
 		if instead != nil {
 			instead.drop()
 		}
-		if c != nil && c.receive(g.Packet, from) {
+		if c != nil && c.receive(g, from) {
 			// 17 bytes, for a datagram of 14 at least: less than three times as many.
 			l.say(from, Challenge, c.id, l.cookie(thisPeriod, Challenge, from, c.id))
 		}
@@ -203,27 +210,29 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 		if ended || !valid {
 			// An answer may have been too old when it was used, or come from a process before this
 			// one: a peer that asks again gets another.
-			l.refuse(g, from)
+			l.refuse(appendNumbers(nil, Data, g.Session), g, from)
 		}
 		return nil, nil
 	}
-	if l.graves[accept.Peer(from.String())] >= peerTombs {
+	if l.graves.of[accept.Peer(from.String())] >= peerTombs {
 		return nil, nil // it has opened and ended more than anybody needs to
 	}
 	if instead, ok := l.roomLocked(); !ok {
 		return nil, nil // asked again when there is room
-	} else if c = l.openLocked(g, from); c == nil {
+	} else if c = l.openLocked(Data, g.Session, g.Nonce, from); c == nil {
 		return nil, nil
 	} else {
+		l.halfOpen = append(l.halfOpen, c)
 		return c, instead
 	}
 }
 
-// openLocked opens a session; nil if that cannot be.
-func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
+// openLocked opens a session whose packets go in datagrams of a form at first; nil if that cannot
+// be.
+func (l *listener) openLocked(form Kind, id, nonce uint64, from net.Addr) *conn {
 	cfg := l.cfg
 	cfg.Unanswered += cfg.Inactivity / 3 // see there
-	c, err := newConn(cfg, from, g.Session, 0, 0)
+	c, err := newConn(cfg, from, form, id, nonce, 0)
 	if err != nil {
 		return nil
 	}
@@ -232,7 +241,6 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 	c.gone = func() { l.release(c.id) }
 	l.sessions[c.id] = c
 	l.waiting = append(l.waiting, c)
-	l.halfOpen = append(l.halfOpen, c)
 	l.wakeLocked()
 	return c
 }
@@ -240,9 +248,6 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 // roomLocked reports whether one more connection can be opened, and which one is to be dropped for
 // it: the oldest of which nothing came. Others are never dropped.
 func (l *listener) roomLocked() (instead *conn, ok bool) {
-	if len(l.halfOpen) >= maxHalfOpen {
-		l.halfOpen = slices.DeleteFunc(l.halfOpen, func(c *conn) bool { return !c.fresh.Load() })
-	}
 	switch {
 	case len(l.waiting) >= backlog:
 		i := slices.IndexFunc(l.waiting, func(c *conn) bool { return c.fresh.Load() })
@@ -250,7 +255,7 @@ func (l *listener) roomLocked() (instead *conn, ok bool) {
 			return nil, false
 		}
 		instead = l.waiting[i]
-	case len(l.halfOpen) >= maxHalfOpen:
+	case l.silentLocked(maxHalfOpen) >= maxHalfOpen:
 		instead = l.halfOpen[0]
 	default:
 		return nil, true
@@ -260,30 +265,38 @@ func (l *listener) roomLocked() (instead *conn, ok bool) {
 	return instead, true
 }
 
+// silentLocked is of how many sessions nothing came yet, if there may be so many; else at least as
+// many.
+func (l *listener) silentLocked(many int) int {
+	if len(l.halfOpen) >= many {
+		l.halfOpen = slices.DeleteFunc(l.halfOpen, func(c *conn) bool { return !c.fresh.Load() })
+	}
+	return len(l.halfOpen)
+}
+
 // rotLocked forgets ended sessions that nothing could open any more.
 func (l *listener) rotLocked() {
 	at := l.cfg.Clock.Now()
 	n := 0
 	for n < len(l.buried) && at.After(l.buried[n].until) {
 		delete(l.tombs, l.buried[n].id)
-		if peer := l.buried[n].peer; l.graves[peer] > 1 {
-			l.graves[peer]--
-		} else {
-			delete(l.graves, peer)
+		l.graves.drop(l.buried[n].peer)
+		if l.buried[n].early {
+			l.early.drop(l.buried[n].peer)
 		}
 		n++
 	}
 	l.buried = slices.Delete(l.buried, 0, n)
 }
 
-// refuse tells that there is no such session, in at most three times the bytes that came, and to
-// nobody that only says so himself: no two ends can keep each other busy.
-func (l *listener) refuse(g Datagram, from net.Addr) {
+// refuse tells, after a header, that there is no such session, in at most three times the bytes
+// that came, and to nobody that only says so himself: no two ends can keep each other busy.
+func (l *listener) refuse(header []byte, g Datagram, from net.Addr) {
 	var p window.Packet
 	if p.Parse(g.Packet) != nil || p.Number == 0 {
 		return
 	}
-	if b := unknown(appendNumbers(nil, Data, g.Session)); len(b) <= 3*(dataHeader+len(g.Packet)) {
+	if b := unknown(header); len(b) <= 3*(dataHeader+len(g.Packet)) {
 		_, _ = l.socket.WriteTo(b, from)
 	}
 }

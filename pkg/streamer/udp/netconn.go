@@ -12,7 +12,8 @@ import (
 )
 
 func (c *conn) fault(op string, err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
+	var own *net.OpError // of the dial
+	if err == nil || errors.Is(err, io.EOF) || errors.As(err, &own) {
 		return err
 	}
 	return &net.OpError{Op: op, Net: "udp", Source: c.local, Addr: c.remote, Err: err}
@@ -119,6 +120,8 @@ func (c *conn) accept(message []byte) error {
 			return c.fault("write", net.ErrClosed)
 		case c.writing.over():
 			return c.fault("write", os.ErrDeadlineExceeded)
+		case c.left:
+			return c.fault("write", c.sendErr)
 		case c.sendErr != nil:
 			return c.fault("write", io.ErrClosedPipe)
 		}

@@ -9,23 +9,28 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// receive takes in a packet. It reports whether it came from another address than the one that is
-// known to receive.
-func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
+// receive takes in the packet of a datagram. It reports whether it came from another address than
+// the one that is known to receive.
+func (c *conn) receive(g Datagram, from net.Addr) (elsewhere bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left || c.packet.Parse(packet) != nil {
+	if c.left || c.packet.Parse(g.Packet) != nil {
 		return false
 	}
-	c.heard = true
+	if g.Kind == Early {
+		c.credit(earlyHeader + len(g.Packet))
+	} else {
+		c.form = Data // the peer knows the session id
+		c.prove(from)
+	}
 	c.ration()
 	_ = c.step(arq.Event{Kind: arq.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
 	return !same(from, c.remote)
 }
 
-// prove answers a challenge: this end receives at the address where it came from, by a path that
-// may be new.
-func (c *conn) prove(token uint64) {
+// meet answers a challenge: this end receives at the address where it came from, by a path that may
+// be new.
+func (c *conn) meet(token uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left {
@@ -46,6 +51,7 @@ func (c *conn) move(to net.Addr) {
 		return
 	}
 	c.remote = to
+	c.prove(to)
 	_ = c.step(arq.Event{Kind: arq.Moved})
 }
 
@@ -55,14 +61,20 @@ func (c *conn) leave() {
 		return
 	}
 	c.left = true
-	if !c.parted || c.sendErr == nil {
-		c.write(unknown(appendNumbers(nil, Data, c.id)), c.remote)
+	if c.form == Open {
+		c.form = Data // nothing is to be opened any more
+	}
+	if c.form != Early && (!c.parted || c.sendErr == nil) {
+		c.send(unknown(c.header(nil)))
 	}
 	if c.timer != nil {
 		c.timer.Stop()
 	}
+	if c.unproved != nil {
+		c.unproved.late.Stop()
+	}
 	// Whoever still holds the connection holds little.
-	c.final, c.engine, c.packet, c.out, c.inbox = Stats(c.engine.Stats()), nil, window.Packet{}, nil, nil
+	c.final, c.engine, c.packet, c.out, c.inbox, c.early = Stats(c.engine.Stats()), nil, window.Packet{}, nil, nil, nil
 	c.inboxed = 0
 	c.count()
 	c.fresh.Store(false)
@@ -73,8 +85,16 @@ func (c *conn) leave() {
 func (c *conn) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.fail(errDropped)
+}
+
+// fail ends a connection with an error. The caller has mu.
+func (c *conn) fail(why error) {
+	if c.left {
+		return
+	}
 	c.leave()
-	c.readErr, c.sendErr = errDropped, errDropped
+	c.readErr, c.sendErr = why, why
 	c.changedLocked()
 }
 

@@ -1,8 +1,9 @@
 // Package udp is the transport over UDP: connections are reliable sequences (internal/arq), exactly
 // once and in order, in both directions. Addresses are host:port.
 //
-// Datagrams are those of docs/wire-format.md, section 12. A listener keeps nothing about an address
-// that has not shown that it receives, and sends there at most three times what came from it.
+// Datagrams are those of docs/wire-format.md, section 12. A listener sends at most three times what
+// came from it to an address that has not shown that it receives, and keeps nothing about it, but
+// for a few sessions that early datagrams have opened.
 package udp
 
 import (
@@ -31,22 +32,40 @@ type Transport struct {
 // when the machine changes networks. It asks again while nobody answers, until ctx is done or half
 // a minute is over.
 func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "udp", addr)
+	socket, remote, err := t.socket(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	remote := c.RemoteAddr()
+	return Dial(ctx, socket, remote, t.Config)
+}
+
+// socket is one that speaks to addr.
+func (t Transport) socket(ctx context.Context, addr string) (through net.PacketConn, remote net.Addr, err error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "udp", addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	remote = c.RemoteAddr()
 	// Later by the address, for which nobody needs to be asked.
 	socket := &roaming{conn: c, dial: func() (net.Conn, error) { return d.Dial("udp", remote.String()) }}
-	var through net.PacketConn = socket
+	through = socket
 	if t.Through != nil {
 		if through, err = t.Through(through, remote); err != nil {
 			_ = socket.Close()
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return Dial(ctx, through, remote, t.Config)
+	return through, remote, nil
+}
+
+// DialEarly is Dial by [DialEarly].
+func (t Transport) DialEarly(ctx context.Context, addr string) (net.Conn, error) {
+	socket, remote, err := t.socket(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return DialEarly(ctx, socket, remote, t.Config)
 }
 
 // Listen waits for connections at addr; port 0 takes a free one. Connections that were accepted
