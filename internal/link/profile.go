@@ -38,7 +38,7 @@ const (
 	maxQueue = 1 << 29
 )
 
-// profiles are those of the design, section 9.
+// profiles are links of the kinds that are in use, from modems to wireless LAN.
 var profiles = []Profile{
 	{Name: "14k4", Bandwidth: 14_400, RTT: 1000 * time.Millisecond},
 	{Name: "gprs", Bandwidth: 40 * kbit, RTT: 600 * time.Millisecond},
@@ -49,7 +49,7 @@ var profiles = []Profile{
 	{Name: "wifi", Bandwidth: 50 * mbit, RTT: 5 * time.Millisecond},
 }
 
-// Names lists the profiles, thinnest first as in the design.
+// Names lists the profiles, thinnest first.
 func Names() []string {
 	var names []string
 	for _, p := range profiles {
