@@ -18,7 +18,7 @@ func newBench(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "bench",
 		Short:   "Measure what hhfr brings",
-		Long:    "bench repeats the papers' experiments, and one's own, on emulated links.",
+		Long:    "bench repeats the experiments of the papers, and your own ones, on emulated links.",
 		Example: "  hhfr bench session --service sum --sizes 10 --n 1,5,10",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -36,27 +36,28 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 		Short: "Whole sessions on an emulated link: hhfr beside plain SOAP",
 		Long: `session runs the sessions of tables 2 to 5 of the HHFR papers on an emulated
 link: with hhfr, with hhfr whose messages are queued without waiting for replies, with plain SOAP on
-a new connection for each message, as in the papers, and with plain SOAP on a kept connection. The
-clock runs faster than a thin link, and slower than a fast one; the times are those of the
-link. Each time is compared with what the session's own bytes and round trips take. A session that
-is more than 10 % off, or in which computing took more than 5 % of the time, is rerun at half the
-speed, up to twice. If it is still off, it is marked, and the exit code is 1. The papers' numbers
-are printed beside.
+a new connection for each message, as in the papers, and with plain SOAP on a kept connection. For a
+thin link the clock runs faster than real time, for a fast one slower; the times printed are those
+of the link. Each time is compared with the time that the session's own bytes and round trips
+take. A session whose time is more than 10 % off, or in which computing took more than 5 % of the
+time, is rerun at half the speed, up to twice. If it is still off, it is marked, and the exit code
+is 1. The papers' numbers are printed beside the measured ones.
 
---ways names other ways for messages to travel, or all. With hhfr they are named after the mode in
-which the session is opened: explicit, first-call, or met, where the peers had a session before;
--tls is in TLS 1.3. With plain SOAP, soap-new and soap-kept are HTTP/1.1 on a connection for each
-message and on one for all; https- is the same in TLS 1.3, https-resumed- in TLS that resumes an
-earlier session; -gzip compresses. h2c- and h2- are HTTP/2 without and with TLS. Names that end in
--queued do not wait for replies. The last table has the number of messages, of the lengths measured,
-from which hhfr is at least as fast as plain SOAP of the same kind (against gzip: within 1 %).
+--ways chooses other ways for messages to travel, or all. Ways with hhfr are named after the mode in
+which the session is opened: explicit, first-call, or met (the peers had a session before); with
+-tls they are in TLS 1.3. Ways with plain SOAP use HTTP/1.1: soap-new opens a connection for each
+message, soap-kept uses one for all; https- is the same in TLS 1.3, https-resumed- in TLS that
+resumes an earlier session; -gzip compresses. h2c- and h2- use HTTP/2 without and with TLS. Ways
+that end in -queued do not wait for replies. The last table says from how many messages on, among
+the session lengths measured, hhfr is at least as fast as plain SOAP of the same kind (against
+gzip: within 1 %).
 
-The cost of a message is the slope through the sessions of all lengths. A single length has no
-slope; a slope that is not above zero is reported and not used.
+The cost of a message is the slope of the time over sessions of all lengths. A single length has no
+slope; a slope that is not above zero is reported but not used.
 
 With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link
-14k4,loss=5%,reorder=1%,seed=7. OFF is then the cost of that beside the bytes. Plain SOAP is left
-out: its TCP is emulated on this link, and loses nothing.`,
+14k4,loss=5%,reorder=1%,seed=7. The column OFF then shows what this costs in addition to the
+bytes. Plain SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		Example: `  hhfr bench session
   hhfr bench session --service sum --sizes 10 --n 1,5,10 --link gprs -o json
   hhfr bench session --service echo --ways all --n 1,2,4 --link edge
@@ -79,7 +80,7 @@ out: its TCP is emulated on this link, and loses nothing.`,
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
 	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+
 		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, "+
-		"reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without blanks")
+		"reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without spaces")
 	f.StringVar(&cfg.Transport, "transport", "tcp", "transport of streams: tcp or udp")
 	f.Float64Var(&cfg.Speed, "speed", 0,
 		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")

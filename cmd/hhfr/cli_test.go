@@ -78,32 +78,32 @@ const manualHead = `# The command line
 Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves.
 
 Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout, and is rejected where it can be
-neither. The first Ctrl-C, or SIGTERM, ends a command with what there is, the second at once. SIGHUP
-ends no server.
+neither. The first Ctrl-C or SIGTERM makes a command finish with what it has so far, the second ends
+it at once. SIGHUP does not end servers.
 
 With ` + "`--log-format json`" + ` every line on stderr is an object with ` + "`time`" + `, ` + "`level`" + ` and
-` + "`msg`" + `; an error has ` + "`exit_code`" + `, and ` + "`hint`" + ` if there is one. Values are texts, numbers,
-true or false; those of one key are of one type.
+` + "`msg`" + `; an error has ` + "`exit_code`" + `, and ` + "`hint`" + ` if there is one. Values are strings,
+numbers, true or false; all values of a key have the same type.
 
 A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (upper case, ` + "`_`" + ` for
 ` + "`-`" + `), otherwise from the file that ` + "`--config`" + ` names.
 
-Names are looked up with the server of ` + "`--dns`" + ` alone, wherever that comes from;
-` + "`--dns \"\"`" + ` resets it. Without it the system's resolver is asked. On Android, a program without
-cgo has none: hhfr asks Android's over its socket, ` + "`/dev/socket/dnsproxyd`" + `, and its answer is
-final, also that there is no such name. If it cannot be asked, the name servers in Termux's
-` + "`$PREFIX/etc/resolv.conf`" + ` are. The hosts file goes before all of them. This was run on simulated
-phones, never on a real one.
+If ` + "`--dns`" + ` is set, in whatever way, names are looked up with that server alone; ` + "`--dns \"\"`" + `
+resets it. Otherwise the system's resolver is asked. On Android, a program without cgo has no such
+resolver: hhfr asks Android's own over its socket, ` + "`/dev/socket/dnsproxyd`" + `, and the answer is
+final, even if it is that there is no such name. If that socket cannot be asked, hhfr asks the name
+servers in Termux's ` + "`$PREFIX/etc/resolv.conf`" + `. The hosts file is consulted before any of these. This
+was tested on simulated phones, never on a real one.
 
 | exit code | |
 |---|---|
 | 0 | done |
 | 1 | failed: a fault, a difference, nothing found |
 | 2 | the command line is wrong |
-| 3 | no connection, or no hhfr although ` + "`--require-hhfr`" + ` |
+| 3 | no connection, or no hhfr although ` + "`--require-hhfr`" + ` is set |
 | 4 | malformed or undecodable input |
 | 5 | partial: bytes or shapes missing, checks that fail, fate unknown; ` + "`--lenient`" + ` makes that 0 |
-| 130 | interrupted, by Ctrl-C or SIGTERM; servers, and commands that run until a signal, give 0 after SIGTERM |
+| 130 | interrupted, by Ctrl-C or SIGTERM; servers, and commands that run until a signal, exit with 0 after SIGTERM |
 `
 
 // TestHelpFitsATerminal: nothing is wider than helpWidth except examples, which are for pasting,

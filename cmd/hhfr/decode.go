@@ -30,32 +30,33 @@ func newDecode(env Env, g *global) *cobra.Command {
 	var o decodeOptions
 	c := &cobra.Command{
 		Use:   "decode FILE…",
-		Short: "Show the SOAP messages of a capture: of hhfr streams, and plain in HTTP",
+		Short: "Show the SOAP messages of a capture, from hhfr streams and from plain HTTP",
 		Long: `decode reads pcap or pcapng captures, or recordings of hhfr itself, and lists their
-SOAP messages: one line each (number, as in the names of --save-dir, time, client and server,
-session, exchange, kind, operation, bytes on the wire, bytes of the envelope, state), or all of
-them. On a terminal that is too narrow, session, exchange and endpoints are left out. The client is
-the endpoint that opened the connection, or was seen first. Streams are found by their content, over
-TCP and UDP, on any port; datagrams that were lost and sent again, or arrived out of order, are put
-in order. A connection that was upgraded to hhfr has plain SOAP before the upgrade; the request that
-was upgraded and its reply on the stream are one exchange. Shapes come from the capture, or by their
-fingerprints from the store. Unchanging headers, which two peers agreed to send once, are restored
-from the negotiation in the capture, or from the session's context in the store.
+SOAP messages, one line each: number (as in the file names of --save-dir), time, client and server,
+session, exchange, kind, operation, bytes on the wire, bytes of the envelope, state. -o json, jsonl
+and xml print the messages themselves. On a terminal that is too narrow, session, exchange and
+endpoints are left out. The client is the endpoint that opened the connection, or else the one that
+was seen first. Streams are found by their content, over TCP and UDP, on any port; datagrams that
+were lost and sent again, or arrived out of order, are put in order. A connection that was upgraded
+to hhfr has plain SOAP before the upgrade; the request that was upgraded and its reply on the stream
+are one exchange. Shapes come from the capture, or by their fingerprints from the store. Unchanging
+headers, which two peers agreed to send once, are restored from the negotiation in the capture, or
+from the session's context in the store.
 
 Several captures are merged in the order of time. Files are read twice, so that each message has its
-final state. From a pipe, and from stdin (-), a message is listed as soon as it is whole, as
+final state. From a pipe or stdin (-), a message is listed as soon as it is whole, with the state
 unverified; when a check of its stream arrives, a line says which messages are verified or
 withdrawn. decode does not wait for shapes that come later than a message. So a capture can be
 watched while it grows:
 tshark -w - | hhfr decode -
 
-Messages between two proxies that are none of their client's or server's have a name in brackets; if
-they carry nothing of these, only -v lists them.
+Messages that two proxies send each other for their own purposes have a name in brackets; those that
+carry no bytes of a client or server are listed only with -v.
 
-A message is verified when the check of a later sync or close frame covers it, unverified while none
-does, and withdrawn when its check is wrong. Plain SOAP in HTTP is unchecked: nothing in a capture
-says whether it is what was sent. Files of --save-dir whose messages are withdrawn have names that
-end in .withdrawn.
+A message is verified once the check in a later sync or close frame covers it, unverified until
+then, and withdrawn if that check fails. Plain SOAP in HTTP is unchecked: nothing in a capture says
+whether it is what was sent. Files of --save-dir whose messages are withdrawn have names that end in
+.withdrawn.
 Exit code 5: something is missing (packets, the end of the file, shapes), or was withdrawn; the rest
 is printed. Ctrl-C ends the capture: the messages before it are listed, with exit code 130.`,
 		Example: `  hhfr decode session.pcapng

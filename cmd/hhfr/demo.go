@@ -26,12 +26,12 @@ own, negotiates, and sends messages modeled on cameras (ONVIF), home gateways (C
 to the echo service over the stream, twice each. It compares the replies with the requests and
 prints what traveled.
 
-Then some of the messages go over an emulated thin link, twice: as plain SOAP over one connection,
-over a stream, over a stream between peers that have met, and through a pair of proxies around the
-link. The clock runs faster than the link; the times are those of the link. Each time is compared
-with what the session's own bytes and round trips take, by bandwidth and round trip. A session that
-is more than 10 % off, or in which computing took more than 5 % of the time, is rerun at half the
-speed, up to twice.
+Then some of the messages go over an emulated thin link, twice in each of four ways: as plain SOAP
+over one connection, over a stream, over a stream between peers that have met before, and through a
+pair of proxies around the link. The clock runs faster than real time; the times printed are those
+of the link. Each time is compared with the time that the session's own bytes and round trips take,
+by the link's bandwidth and round trip. A session whose time is more than 10 % off, or in which
+computing took more than 5 % of the time, is rerun at half the speed, up to twice.
 
 What went over the link is recorded. The messages are decoded from the captures, rebuilt from the
 bytes of the streams and the store, and compared with what was sent. The files stay in --dir.

@@ -31,12 +31,12 @@ var printed = []struct{ command, about, folder, name string }{
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
-	{"serve", "one object with `version`, `addresses` (host and port by what listens there:\n" +
-		"`http`, `tcp`) and `services`, which has by name", "cmd/hhfr", "serviceLine"},
+	{"serve", "one object with `version`, `addresses` (host and port, by what listens there:\n" +
+		"`http`, `tcp`) and `services`, in which each service has, by its name", "cmd/hhfr", "serviceLine"},
 	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back\n" +
-		"as it was sent, and is so in the captures), `link` (the profile), `dir` (the folder with the\n" +
+		"as it was sent, and is the same in the captures), `link` (the profile), `dir` (the folder with the\n" +
 		"files), and `rows` and `total`, which have", "internal/demo", "Row"},
-	{"demo", "`ways`, the sessions over the link, have", "internal/demo", "SessionRun"},
+	{"demo", "each of `ways`, the sessions over the link, has", "internal/demo", "SessionRun"},
 	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total`\n" +
 		"the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
@@ -50,9 +50,9 @@ var printed = []struct{ command, about, folder, name string }{
 const jsonHead = `
 ## JSON
 
-Objects, or the last line of several, have a ` + "`version`" + `, 1 for all here; fields are added within
-a version, never changed or removed. Bytes are in base64, in fields whose names end in ` +
-	"`_base64`" + `.
+An object has a ` + "`version`" + `, 1 for all here; where a command prints several lines, the last one has
+it. Within a version fields are added, never changed or removed. Bytes are in base64, in fields
+whose names end in ` + "`_base64`" + `.
 Optional fields are left out where they do not apply.
 `
 

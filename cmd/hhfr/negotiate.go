@@ -40,20 +40,21 @@ func newNegotiate(env Env, g *global) *cobra.Command {
 		Use:   "negotiate URL",
 		Short: "Negotiate with a service and print what was agreed, or why not",
 		Long: `negotiate tries the modes of opening a session with the service at URL, sends no
-message, and prints the outcome of each: what was agreed, or why nothing was. --mode auto tries
-three. The session that --store remembers is shown, and not used up (met). A request of the method
-OPTIONS asks for a stream, like the first call of hhfr stream (first-call). An offer in plain SOAP
-names all items (explicit). The other modes try one; met joins the remembered session, and so uses
-its next token.
+message, and prints the outcome of each: what was agreed, or why nothing was. --mode auto tries all
+three: for met, the session that --store remembers is only shown, not used up; for first-call, an
+OPTIONS request asks for a stream, as the first call of hhfr stream does; for explicit, an offer in
+plain SOAP names all items. Any other --mode tries that mode alone; met then joins the remembered
+session, and so uses its next token.
 
-After that come what was offered, agreed, and refused and why, which elements each peer did not
-know, and the session that was agreed last. An earlier result that the service uses plain SOAP is
-ignored, and a new one is not remembered. The session of first-call is remembered in
---store. Schemas, unchanging headers, --representation xml, --transport udp, --assurance, --ordered
-and --lifetime are for offers alone; first-call is left out with them. Assurances are negotiated
-with a sequence of their own, which does not change --store.
+After that it prints what was offered, what was agreed, what was refused and why, which elements
+each peer did not know, and the session that was agreed last. If --store remembers that the service
+uses plain SOAP, that is ignored; if this is the result now, it is not remembered. The session of
+first-call is remembered in --store. Schemas, unchanging headers, --representation xml, --transport
+udp, --assurance, --ordered and --lifetime can be expressed in offers alone; with any of them,
+first-call is left out. For an assurance a separate sequence is negotiated, which does not change
+--store.
 
-The exit code is 0 also if the outcome is plain SOAP; with --require-hhfr it is 3 then.`,
+The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 3 in that case.`,
 		Example: `  hhfr negotiate http://127.0.0.1:8080/echo
   hhfr negotiate http://127.0.0.1:8080/echo -o json --require-hhfr
   hhfr negotiate http://127.0.0.1:8080/echo --soap 1.2 --representation xml
@@ -87,11 +88,12 @@ The exit code is 0 also if the outcome is plain SOAP; with --require-hhfr it is 
 		&o.allowHost,
 		"allow-host",
 		nil,
-		"a host that the answer may name for the stream beside that of the URL",
+		"a host, besides that of the URL, that the answer may name for the stream",
 	)
 	fieldsFlag(f, &o.fields, "the offer")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
-	f.DurationVar(&o.timeout, "timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
+	f.DurationVar(&o.timeout, "timeout", negotiate.DefaultTimeout,
+		"use plain SOAP if there is no stream after this time")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json")
 	return c

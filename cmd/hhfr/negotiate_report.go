@@ -16,7 +16,7 @@ type negotiateReport struct {
 	Version int            `json:"version"`             // of this format
 	URL     string         `json:"url"`                 // as given, without a password
 	HHFR    bool           `json:"hhfr"`                // a stream was agreed on by one of the modes, and opened
-	Why     string         `json:"why_plain,omitempty"` // why it is plain SOAP, by the last mode
+	Why     string         `json:"why_plain,omitempty"` // why the outcome is plain SOAP, as the last mode has it
 	Tried   []triedReport  `json:"tried"`               // the modes that were tried, in their order
 	Offered *offeredReport `json:"offered,omitempty"`   // what the offer contained; URIs, preferred first
 	Agreed  *agreedReport  `json:"agreed,omitempty"`    // the session that was agreed on last
@@ -28,16 +28,16 @@ type triedReport struct {
 	Mode      string     `json:"mode"`                // met, first-call or explicit
 	HHFR      bool       `json:"hhfr"`                // a stream was agreed on by this mode, and opened
 	Why       string     `json:"why,omitempty"`       // why not
-	Session   string     `json:"session,omitempty"`   // the session, urn:uuid; also of one that is only shown
-	Transport string     `json:"transport,omitempty"` // URI-T, if one was chosen
+	Session   string     `json:"session,omitempty"`   // the session, urn:uuid; also if it is only shown
+	Transport string     `json:"transport,omitempty"` // URI of the transport, if one was chosen
 	Address   string     `json:"address,omitempty"`   // address at which the stream was to be opened
 	Expires   *time.Time `json:"expires,omitempty"`   // end of the session
 }
 
 type offeredReport struct {
-	Scheme         []string `json:"scheme"`                        // URI-S
-	Representation []string `json:"representation"`                // URI-R
-	Transport      []string `json:"transport"`                     // URI-T
+	Scheme         []string `json:"scheme"`                        // URIs of schemes
+	Representation []string `json:"representation"`                // URIs of representations
+	Transport      []string `json:"transport"`                     // URIs of transports
 	Assurance      []string `json:"assurance"`                     // delivery assurance
 	Security       []string `json:"security"`                      // security of the stream
 	Request        string   `json:"request_description,omitempty"` // URI of the description of requests
@@ -50,9 +50,9 @@ type offeredReport struct {
 type agreedReport struct {
 	Session        string    `json:"session"`                       // urn:uuid
 	Mode           string    `json:"mode"`                          // the mode that agreed on it
-	Scheme         string    `json:"scheme"`                        // URI-S
-	Representation string    `json:"representation"`                // URI-R
-	Transport      string    `json:"transport"`                     // URI-T
+	Scheme         string    `json:"scheme"`                        // URI of the scheme
+	Representation string    `json:"representation"`                // URI of the representation
+	Transport      string    `json:"transport"`                     // URI of the transport
 	Address        string    `json:"address"`                       // address of the stream
 	Assurance      string    `json:"assurance,omitempty"`           // delivery assurance
 	Security       string    `json:"security,omitempty"`            // security of the stream

@@ -45,13 +45,13 @@ func newProxy(env Env, g *global) *cobra.Command {
 		Long: `proxy takes HTTP connections and forwards them to --upstream. Two of them make a pair,
 one at each end of the link: the near one, which clients connect to, has the far one as its
 --upstream; the far one has the server. They agree on a session, and from then on only what changes
-in messages travels between them. Heads and bodies arrive byte for byte as they left, also what is
-no SOAP or no HTTP.
+in messages travels between them. Heads and bodies arrive byte for byte as they left, and so does
+what is not SOAP or not HTTP.
 
 --mode says how the near one opens a session, always concurrently with the calls:
 
-  first-call  by a request of the method OPTIONS for the path of --upstream,
-              whose connection becomes the stream
+  first-call  by an OPTIONS request for the path of --upstream, whose connection
+              becomes the stream
   met         by the session that --store remembers: nothing is asked
   explicit    by an offer, a POST to the path of --upstream, whose answer says
               where the stream is opened
@@ -61,26 +61,27 @@ no SOAP or no HTTP.
 The far one answers all three. Any other client that asks it for a stream, by OPTIONS or with a
 POST, gets one: what it sends is forwarded as HTTP.
 
---listen takes everything: clients, offers, and streams of near proxies. Anything that begins like a
-stream and is not of this proxy is the client's, and forwarded. With --cert and --key it takes TLS
-only. With --upstream https://FAR:PORT everything between the near one and the far one is in TLS,
-including the stream; --allow-cleartext lets it agree to a stream without encryption, if the far one
-has no other. --tcp names another address of streams, or none for a proxy that is near only.
+--listen takes everything: clients, offers, and streams of near proxies. What begins like a stream
+but is not one that this proxy agreed to is taken for the client's, and forwarded. With --cert and
+--key it takes TLS only. With --upstream https://FAR:PORT everything between the near one and the
+far one is in TLS, including the stream; --allow-cleartext lets it agree to a stream without
+encryption, if the far one has no other. --tcp names another address for streams, or none for a
+proxy that is only a near one.
 
 --client-ca asks clients for a certificate, --upstream-cert presents one to the
 upstream. --negotiate says who may have a session; others are forwarded. The keys of TLS are written
-to the file that the variable SSLKEYLOGFILE names, for Wireshark.
+to the file that the environment variable SSLKEYLOGFILE names, for Wireshark.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one
-OPTIONS request or offer, then none for --remember, and with --no-offer none at all. Offers are made
-concurrently with the calls: a connection that arrives while there is no stream is forwarded as it
-is, to its end. If there is a partner but no stream can be opened, this is reported on stderr, once,
-and so is the stream that comes back. If the scheme of the upstream is not that of its URL, https or
-http, this is reported on stderr; clients get status 502.
+OPTIONS request or offer, then none for the time of --remember, and with --no-offer none at
+all. Offers are made concurrently with the calls: a connection that arrives while there is no stream
+is forwarded as it is, to its end. If there is a partner but no stream can be opened, this is
+reported on stderr, once, and so is the next stream that is opened. If the upstream speaks http
+where its URL says https, or the reverse, this is reported on stderr, and clients get status 502.
 
 After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, waits up to 5 s
-for the calls in progress on the stream, and ends. SIGHUP does not end it. A call that was sent and
-not answered when the pair loses its stream ends in status 502, and is never sent twice.`,
+for the calls in progress on the stream, and ends. SIGHUP does not end it. If the pair loses its
+stream, a call that was sent and not yet answered ends in status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
@@ -90,22 +91,22 @@ not answered when the pair loses its stream ends in status 502, and is never sen
 		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address of everything; port 0 takes a free one")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address for everything; port 0 takes a free one")
 	f.StringVar(&o.upstream, "upstream", "",
 		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
 	modeFlag(f, &o.mode, "met if --store remembers a session, otherwise first-call")
-	f.StringVar(&o.tcp, "tcp", "", "another address of streams, in TLS with --cert; none: be near only")
+	f.StringVar(&o.tcp, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
 	f.StringVar(&o.advertise, "advertise", "",
-		"host of streams in answers, if it is not that of the URL")
+		"host that answers name for streams, if it is not that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
-		"a host that the answer may name for the stream beside that of --upstream")
+		"a host, besides that of --upstream, that the answer may name for the stream")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
 		"agree on a stream without encryption for an https upstream, too")
-	f.BoolVar(&o.noOffer, "no-offer", false, "never make --upstream an offer: be far only")
+	f.BoolVar(&o.noOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
 	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
 		"how long an upstream that did not agree gets no further offer")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")

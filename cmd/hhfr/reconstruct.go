@@ -20,16 +20,16 @@ func newReconstruct(env Env, g *global) *cobra.Command {
 		Use:   "reconstruct FILE…",
 		Short: "Rebuild full SOAP envelopes from raw stream bytes and a context store",
 		Long: `reconstruct reads the bytes of one or more directions of hhfr streams, without a
-capture around them. It takes their shapes from a context store, with the unchanging headers of
-their sessions, and writes the messages as they were sent.
+capture around them. It takes their shapes, and the unchanging headers of their sessions, from a
+context store, and writes the messages as they were sent.
 A direction may begin in the middle: everything from its first trusted sync frame on is
-decoded. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are runs of one
-direction NAME; any other file is a direction of its own. Two directions of one stream are combined;
-a single one yields requests or replies only.
+decoded. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are parts of one
+direction, NAME; any other file is a direction of its own. Two directions of one stream are
+combined; a single one yields requests or replies only.
 
-Files are read twice, so that each message has its final state. From a pipe, and from stdin (-), a
-message is written as soon as it is whole, and a line says when a check verified or withdrew
-it. Files of --save-dir whose messages are withdrawn have names that end in .withdrawn.`,
+Files are read twice, so that each message has its final state. From a pipe or stdin (-), a message
+is written as soon as it is whole, and a line says when a check verified or withdrew it. Files of
+--save-dir whose messages are withdrawn have names that end in .withdrawn.`,
 		Example: `  hhfr decode session.pcapng --write-streams raw
   hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
 		Args: takes("FILE…"),

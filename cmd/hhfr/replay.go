@@ -27,14 +27,16 @@ func newReplay(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Send the requests of a recording again, and compare the replies",
-		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP
-alike, sends them again in their order as messages of a new session, and compares each reply, its
-status and the bytes of its body, with the recorded one. Requests that are not whole are left out,
-and so are one-way messages, connections that proxies pass on unchanged, HTTP requests that are no
-SOAP, and messages on a stream that its peer declined, as these were then sent elsewhere.
+		Long: `replay takes the requests of a capture or recording, from hhfr streams as well as from
+plain SOAP. It sends them again, in their order, as messages of a new session, and compares the
+status and the body of each reply with those of the recorded one, byte for byte. Left out are
+requests that are not whole, one-way messages, connections that proxies pass on unchanged, HTTP
+requests that are not SOAP, and messages on a stream that its peer declined, since these were then
+sent elsewhere.
 
-Requests go to the path of --to, or, if that has none, each to its own; hhfr is then agreed on at
-the path of the first one. Their HTTP fields are those of the recording, including credentials.
+Requests go to the path of --to. If that has none, each goes to its recorded path, and hhfr is
+agreed on at the path of the first one. Their HTTP fields are those of the recording, including
+credentials.
 Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one,
 or the capture lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
@@ -49,7 +51,7 @@ or the capture lacks something.`,
 	f := c.Flags()
 	f.StringVar(&o.to, "to", "", "http or https URL of the service to send to")
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
-	fieldsFlag(f, &o.fields, "each request, in the place of recorded ones of its name, and the offer")
+	fieldsFlag(f, &o.fields, "each request (it replaces recorded fields of that name) and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
 	f.StringVar(
 		&o.store,
@@ -59,7 +61,7 @@ or the capture lacks something.`,
 	)
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
-		"a host that the answer may name for the stream beside that of --to")
+		"a host, besides that of --to, that the answer may name for the stream")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	o.tls.flags(f, "--to")
 	outputFlag(c, &o.output, "text", "json")

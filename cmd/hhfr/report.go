@@ -58,7 +58,7 @@ type messageReport struct {
 	State string `json:"state"`
 	Why   string `json:"why,omitempty"`         // more about the state, for people
 	Lacks string `json:"lacks_shape,omitempty"` // URI of the shape that is missing
-	// URI of the context of the session that is missing: it has headers that were taken out
+	// URI of the session's context, which is missing: it has the headers that were taken out
 	Context string `json:"lacks_context,omitempty"`
 	// what the envelope says about sequences of WS-ReliableMessaging
 	Reliable *reliableReport `json:"reliable,omitempty"`
@@ -84,7 +84,7 @@ func newPlaceReport(p frame.Place) *placeReport {
 }
 
 type reliableReport struct {
-	Version string `json:"version"` // 1.0, or 1.1, which is 1.2 as well
+	Version string `json:"version"` // 1.0 or 1.1; 1.1 also stands for 1.2
 	// the sequence that the message belongs to, or that it creates or ends
 	Sequence string `json:"sequence,omitempty"`
 	Number   uint64 `json:"number,omitempty"` // of the message, in the sequence
@@ -176,7 +176,7 @@ type captureReport struct {
 	MissingOctets int64          `json:"missing_octets"`
 	Undecoded     map[string]int `json:"undecoded_packets"`      // packets that were left out, by reason
 	Truncated     bool           `json:"truncated"`              // the file is cut off or damaged
-	TruncatedAt   int64          `json:"truncated_at,omitempty"` // offset at which it is
+	TruncatedAt   int64          `json:"truncated_at,omitempty"` // offset at which it is cut off or damaged
 }
 
 func newMessageReport(m *listed) messageReport {

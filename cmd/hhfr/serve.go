@@ -31,7 +31,7 @@ func newServe(env Env, g *global) *cobra.Command {
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
 		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints
-for each its URL and a curl line.
+the URL of each, and a curl line that calls it.
 All of it is at one address, --listen: plain SOAP, negotiation, streams over TCP, and streams over
 UDP at the same port number. With --cert and --key the address takes TLS only, https as well as
 streams; streams over UDP, which are cleartext, are then accepted only at the address of
@@ -40,9 +40,9 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP 
 
 --client-ca asks clients for a certificate. --negotiate says who may have a session: others get
 plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
-the variable SSLKEYLOGFILE names, for Wireshark.
+the environment variable SSLKEYLOGFILE names, for Wireshark.
 
-Services, each with its description at URL?wsdl except the first:
+Services (all but the first have a description at URL?wsdl):
 
   /echo     returns the body it got
   /concat   joins strings
@@ -50,8 +50,8 @@ Services, each with its description at URL?wsdl except the first:
   /records  returns records of a string, an int and a boolean
   /geoip    reports whether an IPv4 address is in a list of ranges
   /blob     returns the requested number of random bytes
-  /ticker   sends a server-initiated message a second to each session; in plain
-            SOAP it answers with the next one
+  /ticker   sends each session a server-initiated message every second; in plain
+            SOAP it answers a request with the next one
   /ledger   keeps entries: add appends one, read returns them; under an
             assurance an entry is appended in the transaction of its message
 
@@ -76,12 +76,12 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of everything; port 0 takes a free one")
-	f.StringVar(&o.tcp, "tcp", "", "another address of streams over TCP, in TLS with --cert; none: no such streams")
-	f.StringVar(&o.udp, "udp", "", "another address of streams over UDP; none: no such streams")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for everything; port 0 takes a free one")
+	f.StringVar(&o.tcp, "tcp", "", "another address for streams over TCP, in TLS with --cert; none: no such streams")
+	f.StringVar(&o.udp, "udp", "", "another address for streams over UDP; none: no such streams")
 	o.tls.flags(f)
 	f.StringVar(&o.advertise, "advertise", "",
-		"host of streams in answers, if it is not that of the URL")
+		"host that answers name for streams, if it is not that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")

@@ -33,6 +33,6 @@ func (s *stages) Type() string { return "STAGES" }
 
 // withoutFlag adds --without. more is added to its help.
 func withoutFlag(f *pflag.FlagSet, s *stages, more string) {
-	f.Var(s, "without", "stages to leave out of streams, of "+strings.Join(wire.StageNames(), ", ")+
-		", separated by commas"+more)
+	f.Var(s, "without", "stages to leave out of streams ("+strings.Join(wire.StageNames(), ", ")+
+		"), separated by commas"+more)
 }

@@ -59,52 +59,53 @@ in HTTP.
 --mode says how the session is opened:
 
   first-call  the first message goes alone, as plain SOAP that asks for a
-              stream; if the service agrees, its connection then becomes the
-              stream, or in TLS from its beginning; the others follow when it
-              has its reply
-  met         by the session that --store remembers of the service: the messages
-              leave with the first packet
+              stream; if the service agrees, its connection becomes the stream
+              after that, or in TLS from its beginning; the other messages
+              follow when the first one has its reply
+  met         by the session with the service that --store remembers: the
+              messages leave with the first packet
   explicit    by an offer before the first message
   auto        met, if a session is remembered; otherwise explicit for what only
               an offer can express: schemas, unchanging headers, an assurance or
               order, --representation xml, --transport udp; otherwise first-call
 
-With --require-hhfr, and with --listen, a request without a message asks in the place of the first
-one. hhfr negotiate URL shows the outcome of each mode.
+With --require-hhfr or --listen, first-call asks by a request without a message, not by the first
+message. hhfr negotiate URL shows the outcome of each mode.
 
 FILE is sent as it is, whatever it contains; - reads a sequence of XML documents from stdin. --wrap
 puts a body into an envelope first.
 --one-way expects no replies: a message is done when it is written, and listed at the end if it was
-lost. --listen continues to run, and prints server-initiated messages, until Ctrl-C or SIGTERM, the
-time of --timeout, or the end of the stream if no other one can be opened.
+lost. --listen keeps running and prints server-initiated messages until Ctrl-C or SIGTERM, until
+--timeout is over, or until the stream ends and no other one can be opened.
 --unchanging-header names a header block that messages have in common. A service that agrees gets it
 once: messages that contain it byte for byte travel without it, and are whole again after the
 stream.
-A stream that breaks is negotiated anew for the time of --reconnect, then the remaining messages go
-as plain SOAP. Messages that were written and not answered are listed, and never sent again.
+If the stream breaks, a new one is negotiated for up to the time of --reconnect; after that the
+remaining messages go as plain SOAP. Messages that were written and not answered are listed, and
+never sent again.
 --assurance at-least-once and exactly-once number the messages and hold them in --store until they
-are committed, over streams that break and processes that die.
+are committed, even if streams break and processes die meanwhile.
 --ordered makes the service handle messages in their order, under any assurance; at-most-once stores
 nothing, and lists what a broken stream lost.
-Exactly-once needs a store that persists, here and at the server. One process at a time sends under
-an assurance with a store to a service.
+Exactly-once needs a store that persists, here and at the server. Only one process at a time may
+send under an assurance from the same store to the same service.
 
 After an interruption, repeat the command with --resume. The store has the number of messages that
-the run had accepted, and a digest of them: if the first messages are the same, these are left out,
-and the rest is sent. Otherwise:
+the interrupted run had accepted, and a digest of them: if this run begins with the same messages,
+these are left out, and the rest is sent. Otherwise:
 
-  all      are sent if no earlier run is known, or the last one was completed
-           and began with another message
+  all      messages are sent if no earlier run is known, or the last one was
+           completed and began with another message
   none     is sent if the last run was completed with exactly these messages
-  refused  are all other messages: exit code 2, and none of them is sent
+  refused  in all other cases: nothing is sent, exit code 2
 
 Which case it was is printed on stderr. Without --resume all messages are sent, after those that the
 store still has of an interrupted run; that run can be resumed later, too. The store remembers 16
 interrupted runs to a service.
 
-Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the
-other scheme, https or http; 5: the fate of messages is unknown, or they are pending in the store
-and not known to be committed; 130: interrupted, after which all that is known is printed.`,
+Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port speaks http
+where the URL says https, or the reverse; 5: the fate of messages is unknown, or they are pending in
+the store and not known to be committed; 130: interrupted, after which all that is known is printed.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
@@ -135,7 +136,7 @@ and not known to be committed; 130: interrupted, after which all that is known i
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.repeat, "repeat", 1, "number of times to send the set")
+	f.IntVar(&o.repeat, "repeat", 1, "how many times to send all the FILEs")
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
 	f.StringVar(&o.representation, "representation", "",
 		"binary or xml; empty: whichever the peer accepts, binary first")
@@ -161,11 +162,11 @@ and not known to be committed; 130: interrupted, after which all that is known i
 	)
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	fieldsFlag(f, &o.fields, "each message and the offer")
-	f.StringVar(&o.wrap, "wrap", "", "put each FILE, a body, into an envelope of SOAP 1.1 or 1.2")
+	f.StringVar(&o.wrap, "wrap", "", "put each FILE, which is a body, into an envelope of SOAP 1.1 or 1.2")
 	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
-		"a host that the answer may name for the stream beside that of the URL")
+		"a host, besides that of the URL, that the answer may name for the stream")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than use plain SOAP")
 	f.BoolVar(&o.oneWay, "one-way", false, "send messages that expect no reply")
 	f.BoolVar(&o.listen, "listen", false,
@@ -173,9 +174,9 @@ and not known to be committed; 130: interrupted, after which all that is known i
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
 	withoutFlag(f, &o.without, "")
 	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second,
-		"how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
+		"how long to negotiate anew when the stream breaks, before using plain SOAP; 0: not at all")
 	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout,
-		"plain SOAP, if there is no stream after this time")
+		"use plain SOAP if there is no stream after this time")
 	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
 		"how long the store remembers that a service uses plain SOAP and gets no offer; 0: always offer")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")

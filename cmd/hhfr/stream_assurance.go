@@ -112,8 +112,8 @@ func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Ses
 // sequenceStats is the progress of a sequence's messages, of this run and of earlier ones that it
 // continues; of the last sequence, if the peer lost one.
 type sequenceStats struct {
-	// messages accepted for sending, by all runs of the sequence; of the last one, if the peer lost
-	// one
+	// messages accepted for sending, by all runs of the sequence; only of the last sequence, if the
+	// peer lost one
 	Accepted uint64 `json:"accepted"`
 	// messages that the peer has committed, and under at-most-once those of unknown fate
 	Done     uint64 `json:"done"`

@@ -63,7 +63,7 @@ type summary struct {
 	Envelopes octets `json:"envelope_octets"` // all envelopes
 	// the HTTP heads that went with them, or would have in plain SOAP
 	Heads octets `json:"http_head_octets"`
-	// all frames of the stream; of the last one if it broke and was replaced
+	// all frames of the stream; only of the last stream if one broke and was replaced
 	Stream  octets `json:"stream_octets"`
 	Shapes  octets `json:"stream_shape_octets"` // those among them that announce shapes
 	Syncs   octets `json:"stream_sync_octets"`  // the sync frames among them

@@ -20,12 +20,12 @@ type serverTLS struct {
 }
 
 func (o *serverTLS) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate, and those above it, to show to clients: "+
-		"--listen takes TLS only")
+	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate to show to clients, and those above it: "+
+		"--listen then takes TLS only")
 	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
 	f.StringVar(&o.clientCA, "client-ca", "",
-		"PEM file of certificates to trust: clients show one that these signed; with --negotiate certificate others "+
-			"may continue in plain SOAP")
+		"PEM file of certificates to trust: clients must show one that these signed; with --negotiate certificate, "+
+			"clients without one may continue in plain SOAP")
 	f.StringVar(&o.negotiate, "negotiate", "everybody",
 		"who may have a session: everybody, nobody, certificate, or bearer:FILE with one token per line; others "+
 			"get plain SOAP")

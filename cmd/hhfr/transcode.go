@@ -28,12 +28,13 @@ func newTranscode(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transcode FILE…",
 		Short: "Pack messages as one hhfr stream in a file",
-		Long: `transcode writes messages as one stream into a file, with their shapes in it, or with
---store only references to shapes that are in the store.
+		Long: `transcode writes messages as one stream into a file. Their shapes are in it, too; with
+--store they are in the store, and the stream has only references to them.
 hhfr reconstruct returns the messages, byte for byte: 000001-request.xml, 000002-request.xml, …
 
---stats prints sizes per message and in total: as it is, with gzip, with zstd (each message alone),
-as shape, content and frames, and the times of split and join.`,
+--stats prints sizes per message and in total: of the message as it is, with gzip and with zstd
+(each message alone), and as shape, content and frames. It also prints how long it took to split the
+message into shape and content, and to join it again.`,
 		Example: `  hhfr transcode *.xml --out messages.hhfr
   hhfr reconstruct messages.hhfr --save-dir back
   hhfr transcode *.xml --to stream --out messages.hhfr --store ./store --stats`,

@@ -28,11 +28,11 @@ type Cell struct {
 	// reply
 	Millis float64 `json:"ms"`
 	Setup  float64 `json:"setup_ms"` // before the first message
-	// bytes by bandwidth, and round trips; for queued messages both directions at once, and one
-	// round trip for all
+	// time of the bytes, by bandwidth, and of the round trips; for queued messages both directions
+	// count at once, and one round trip for all
 	Expected float64 `json:"expected_ms"`
-	// bytes by bandwidth, from the first message on only those of the busier direction, one
-	// connection and one round trip: no session with these bytes takes less
+	// no session with these bytes takes less: one connection, one round trip, and the bytes by
+	// bandwidth, from the first message on only those of the busier direction
 	Least    float64 `json:"least_ms"`
 	Sent     int64   `json:"sent_octets"`     // to the server
 	Received int64   `json:"received_octets"` // from it

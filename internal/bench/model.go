@@ -9,8 +9,8 @@ import "fmt"
 type Model struct {
 	Service string `json:"service"` // as in the cells
 	Size    int    `json:"size"`    // items in a message
-	// hhfr; 0, here and below: not known, from sessions of one length or times that do not grow
-	// with the messages
+	// cost of a message with hhfr; 0, here and below: not known, because the sessions have one
+	// length or their times do not grow with the messages
 	T1       float64 `json:"t1_ms"`
 	T1Queued float64 `json:"t1_queued_ms"` // hhfr that does not wait for replies
 	T2New    float64 `json:"t2_new_ms"`    // SOAP on new connections

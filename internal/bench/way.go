@@ -183,8 +183,8 @@ func (m manner) rival(o manner) bool {
 type BreakEven struct {
 	Service string `json:"service"` // as in the cells
 	Size    int    `json:"size"`    // items in a message
-	Way     Way    `json:"way"`     // of hhfr
-	Against Way    `json:"against"` // of plain SOAP
+	Way     Way    `json:"way"`     // the way of hhfr
+	Against Way    `json:"against"` // the way of plain SOAP
 	// number of messages from which it is as fast, of the lengths measured; against gzip within 1
 	// %; 0: none
 	N     int     `json:"n"`

@@ -38,7 +38,7 @@ type SessionRun struct {
 	Name        string  `json:"name"`
 	Messages    int     `json:"messages"`        // requests, each with its reply, one after the other
 	Millis      float64 `json:"ms"`              // of the whole session, connections and negotiation included
-	Expected    float64 `json:"expected_ms"`     // bytes by bandwidth, and round trips
+	Expected    float64 `json:"expected_ms"`     // time of the bytes, by bandwidth, and of the round trips
 	RoundTrips  int     `json:"round_trips"`     // of connections, negotiation, hello and messages
 	Connections int     `json:"connections"`     // over the link
 	Sent        int64   `json:"sent_octets"`     // to the server
