@@ -41,11 +41,12 @@ const (
 )
 
 var misbehaviors = []struct{ form, does string }{
-	noHHFR:  {"no-hhfr", "knows nothing of hhfr: offers reach the service, and calls ask in vain"},
-	refuses: {"refuse", "refuses every offer, and takes no notice of calls that ask for a stream"},
-	faults:  {"fault", "answers offers with a fault, like a service without such an operation, and calls plainly"},
-	slow:    {"slow=DURATION", "waits so long before each answer"},
-	garbage: {"garbage", "answers offers with what is no SOAP, and calls plainly"},
+	noHHFR:  {"no-hhfr", "knows nothing of hhfr: offers reach the service, and calls get plain replies"},
+	refuses: {"refuse", "refuses every offer, and gives plain replies to calls that ask for a stream"},
+	faults: {"fault",
+		"answers offers with a fault, like a service without such an operation, and calls in plain SOAP"},
+	slow:    {"slow=DURATION", "waits that long before each answer"},
+	garbage: {"garbage", "answers offers with something that is not SOAP, and calls in plain SOAP"},
 	closesAfter: {
 		"close-after=N",
 		"breaks all streams off when the exchange after N of them begins; 0: breaks each off at once",
