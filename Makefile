@@ -10,7 +10,7 @@ LINT_VERSION := v2.15.0
 LINT := bin/golangci-lint-$(LINT_VERSION)
 SOAKTIME ?= 60m
 
-.PHONY: help build demo test race lint fuzz bench compare cross arm interop soak figures check
+.PHONY: help build demo test race lint fuzz bench compare harness cross arm interop soak figures check
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
@@ -48,6 +48,10 @@ bench: ## Go benchmarks (BENCH=regexp)
 
 compare: ## side by side with the alternatives; exit 1 when a goal is missed
 	$(GO) -C compare run .
+
+harness: ## the tests of compare, a module of its own
+	$(GO) -C compare vet ./...
+	$(GO) -C compare test ./...
 
 cross: ## build and vet for every system, into dist/
 	scripts/cross.sh

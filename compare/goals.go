@@ -15,7 +15,8 @@ var beyondReach = func() map[string]string {
 			why[folder+what] = "docs/benchmarks.md, What the stages cost"
 		}
 	}
-	why[leastWhat], why[leastTLSWhat] = "docs/benchmarks.md, The way in", "docs/benchmarks.md, The way in"
+	why[leastWhat], why[leastTLSWhat] = "docs/benchmarks.md, Sessions from their first connection on",
+		"docs/benchmarks.md, Sessions from their first connection on"
 	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
 	return why
 }()
