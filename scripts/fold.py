@@ -17,7 +17,7 @@ def tail(kind, f):                      # §4.1.1: what a list with this in it e
     return (m := NAME.match(f)) and kind == 5 and b'</' + (b'\f' + m[1] if m[1] else b'') + m[2] + b'>'
 def fold(octets):
     at, slots = 0, number(octets, 1)
-    def node(until):                    # folds a node, and tells whether a text is at its end
+    def node(until):                    # folds a node, and reports whether a text is at its end
         nonlocal at
         kind, at = octets[at], at + 1
         if kind in (0, *LISTS): n, at = number(octets, at); n = sum((c & 127) << 7 * i for i, c in enumerate(n))

@@ -69,8 +69,8 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	if cfg.RequestSchema == nil && o.representation != "xml" {
 		cfg.Shapes = learnFiles(book, *o)
 	}
-	if o.unasked != nil {
-		cfg.Handler = o.unasked.serve
+	if o.listening != nil {
+		cfg.Handler = o.listening.serve
 	}
 	if o.plain {
 		cfg.Transports = map[string]streamer.Transport{}

@@ -27,7 +27,7 @@ var printed = []struct{ command, about, folder, name string }{
 		"listed before as unverified", "cmd/hhfr", "checkReport"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
-	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "unaskedReport"},
+	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "serverMessage"},
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},

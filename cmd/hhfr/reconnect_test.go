@@ -242,7 +242,7 @@ func TestListenOverReconnection(t *testing.T) {
 	require.NoError(t, client.Start())
 	lines := json.NewDecoder(stdout)
 	tick := func() (number int) {
-		var l unaskedReport
+		var l serverMessage
 		require.NoError(t, lines.Decode(&l), &errs)
 		assert.Contains(t, string(l.Body), "<number>")
 		return l.Unasked

@@ -32,7 +32,7 @@ type streamOptions struct {
 	link                                                                          string
 	fields, allowHost                                                             []string
 	requireHHFR, plain, oneWay, listen, allowCleartext                            bool
-	unasked                                                                       *serviceListener
+	listening                                                                     *serviceListener
 	sync                                                                          size
 	without                                                                       stages
 	timeout, reconnect, negotiateTimeout, remember                                time.Duration
@@ -300,7 +300,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	if o.listen {
 		env.Out = &together{w: env.Out}
-		o.requireHHFR, o.unasked = true, &serviceListener{out: env.Out, output: o.output, saveDir: o.saveDir}
+		o.requireHHFR, o.listening = true, &serviceListener{out: env.Out, output: o.output, saveDir: o.saveDir}
 	}
 	over, err := openNetwork(o.link, o.transport)
 	if err != nil {
@@ -355,7 +355,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case o.listen:
-		err = o.unasked.wait(ctx, sess)
+		err = o.listening.wait(ctx, sess)
 	case o.sequenced():
 		err = o.finish(ctx, g, sess)
 		finished = err == nil
@@ -370,7 +370,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		closed = nil // the list is about the broken stream, or it no longer matters
 	}
 	p.sum.finish(sess, over, time.Since(began))
-	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), sess.Resumed().LeftOut
+	p.sum.Unasked, p.sum.LeftOut = o.listening.heard(), sess.Resumed().LeftOut
 	tellHeaders(g, sess, p.sum.Messages)
 	ended := p.end()
 	if finished && err == nil { // after everything that is reported about it

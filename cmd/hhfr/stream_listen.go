@@ -16,8 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unaskedReport is a line of `hhfr stream --listen -o json` about a server-initiated message.
-type unaskedReport struct {
+// serverMessage is a line of `hhfr stream --listen -o json` about a server-initiated message.
+type serverMessage struct {
 	Unasked   int    `json:"unasked"`             // number, in the order in which they were printed
 	Operation string `json:"operation,omitempty"` // local name of the first element in the Body
 	OneWay    bool   `json:"one_way"`             // no reply was expected; otherwise it was answered with status 202
@@ -44,7 +44,7 @@ func (l *serviceListener) serve(ctx context.Context, x *streamer.Exchange) {
 	if err != nil {
 		return // it did not arrive whole, and the peer knows
 	}
-	l.print(unaskedReport{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body),
+	l.print(serverMessage{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body),
 		Head: m.Head, Body: body})
 	if x.OneWay() {
 		return
@@ -55,7 +55,7 @@ func (l *serviceListener) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-func (l *serviceListener) print(r unaskedReport) {
+func (l *serviceListener) print(r serverMessage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
@@ -65,7 +65,7 @@ func (l *serviceListener) print(r unaskedReport) {
 	}
 }
 
-func (l *serviceListener) write(r unaskedReport) error {
+func (l *serviceListener) write(r serverMessage) error {
 	if l.saveDir != "" {
 		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body,
 			0o600); err != nil {

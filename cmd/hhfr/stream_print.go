@@ -204,13 +204,13 @@ func (p *printer) end() error {
 			return err
 		}
 	} else {
-		unasked := ""
+		initiated := ""
 		if s.Unasked > 0 {
-			unasked = fmt.Sprintf(", %d server-initiated", s.Unasked)
+			initiated = fmt.Sprintf(", %d server-initiated", s.Unasked)
 		}
 		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d bytes, heads %d + %d; "+
 			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
-			count(s.Messages, "message"), s.Failed, unasked, s.Millis,
+			count(s.Messages, "message"), s.Failed, initiated, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received,
 			s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)

@@ -252,7 +252,7 @@ func TestRoomIsForWhatComesFirst(t *testing.T) {
 
 // The peer has all, and is gone when it is told the end: the sequence is complete all the same, and
 // soon over.
-func TestFarewellToNobody(t *testing.T) {
+func TestEndToNobody(t *testing.T) {
 	e := engine(t, arq.Config{Inactivity: time.Hour})
 	_, err := e.Step(start, arq.Event{Kind: arq.Close})
 	require.NoError(t, err)

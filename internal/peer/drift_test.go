@@ -78,5 +78,6 @@ func TestDriftUnderLoad(t *testing.T) {
 }
 
 func envelopeOf(body string) string {
-	return `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>` + body + `</soap:Body></soap:Envelope>`
+	return `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>` +
+		body + `</soap:Body></soap:Envelope>`
 }

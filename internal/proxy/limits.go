@@ -60,9 +60,9 @@ const (
 	// inlineBody is the longest body, in bytes, that is sent before anything waits for the reply:
 	// it fits into the peer's initial credit.
 	inlineBody = 64 << 10
-	// maxUnasked is the maximum that a server may send with no call in progress, in bytes, and have
-	// it arrive.
-	maxUnasked = 64 << 10
+	// maxServerInitiated is the maximum that a server may send with no call in progress, in bytes,
+	// and have it arrive.
+	maxServerInitiated = 64 << 10
 	// pipelined is the maximum number of requests of one connection in progress at once: few, since
 	// each may have a reply of maxWhole that the client does not read.
 	pipelined = 4

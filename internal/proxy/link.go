@@ -159,7 +159,7 @@ func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
 	if err != nil || c.kind != ended && c.kind != broken {
 		return
 	}
-	octets, err := x.Message().ReadAll(maxUnasked)
+	octets, err := x.Message().ReadAll(maxServerInitiated)
 	if err != nil {
 		return
 	}

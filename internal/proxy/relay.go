@@ -117,7 +117,7 @@ func (up *upstream) awaitCall() error {
 	up.wake = wake
 	up.mu.Unlock()
 	for !asked && wait.Err() == nil {
-		if len(up.in.Peek()) >= maxUnasked {
+		if len(up.in.Peek()) >= maxServerInitiated {
 			<-wait.Done()
 		} else if _, err := up.in.Wait(wait, len(up.in.Peek()), 0); err != nil && wait.Err() == nil {
 			return err
@@ -219,7 +219,7 @@ func (l *lane) over(up *upstream, err error) {
 		k = broken
 	}
 	there := up.in.Peek()
-	there = there[:min(len(there), maxUnasked)]
+	there = there[:min(len(there), maxServerInitiated)]
 	for _, s := range calls {
 		if up.ctx.Err() == nil {
 			_ = s.x.Reply(s.ctx, streamer.NewMessage(line(k), there))

@@ -87,7 +87,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	default:
 		err = n.find(ctx, d.cfg.RequireHHFR)
 	}
-	if errors.Is(err, errUnasked) {
+	if errors.Is(err, errNotAsked) {
 		s.fresh = true
 		s.agreed.Why, s.agreed.Tried = err.Error(), n.agreed.Tried
 		return s, nil
@@ -116,7 +116,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
 		s.portal = refused.portal
-		if !refused.remembered && !refused.unasked && !refused.portal && !s.agreed.NoRoom() {
+		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}
@@ -145,7 +145,7 @@ type refusal struct {
 	remembered bool
 	passing    bool   // it may pass
 	portal     bool   // it may come from somebody else than the peer, and is passing: it is not remembered
-	unasked    bool   // no peer was asked
+	notAsked   bool   // no peer was asked
 	unsent     bool   // there was no connection to send anything on
 	blocked    string // the address of the stream that could not be opened
 }

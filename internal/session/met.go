@@ -233,11 +233,11 @@ func (n *negotiation) plainFacts(id negotiate.SessionID, transport, address stri
 	}
 }
 
-// errUnasked means that no call has asked for a stream yet; the first one will.
-var errUnasked = errors.New("no call has asked for a stream yet")
+// errNotAsked means that no call has asked for a stream yet; the first one will.
+var errNotAsked = errors.New("no call has asked for a stream yet")
 
 // find opens a stream by the path of the mode. now: one that needs no call, else the error may be
-// errUnasked.
+// errNotAsked.
 func (n *negotiation) find(ctx context.Context, now bool) error {
 	d := n.dialer
 	mode := d.cfg.Mode
@@ -255,11 +255,11 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 	}
 	switch {
 	case mode == negotiate.Met:
-		return n.try(negotiate.Met, func() error { return &refusal{err: errNotMet, passing: true, unasked: true} })
+		return n.try(negotiate.Met, func() error { return &refusal{err: errNotMet, passing: true, notAsked: true} })
 	case mode == negotiate.Explicit, mode == negotiate.Auto && d.cfg.needsOffer(n.url.Scheme == "https") != "":
 		return n.try(negotiate.Explicit, func() error { return n.open(ctx) })
 	case !now:
-		return errUnasked
+		return errNotAsked
 	}
 	return n.try(negotiate.FirstCall, func() error { return n.question(ctx) })
 }

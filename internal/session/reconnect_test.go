@@ -462,7 +462,7 @@ func TestWait(t *testing.T) {
 
 // Streams that carry only messages of the peer make progress: one that breaks now and then is
 // replaced each time.
-func TestUnaskedMessagesAreFruit(t *testing.T) {
+func TestServerInitiatedMessagesAreProgress(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) {
 		c.OnStream = func(_ negotiate.Facts, st *streamer.Stream) {
 			go func() { _ = st.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("tick"))) }()

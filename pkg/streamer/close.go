@@ -61,25 +61,25 @@ func (s *Stream) fail(e *Error) {
 	if s.refused.Load() {
 		e.unprocessed = true
 	}
-	var farewell *frame.Close
+	var lastFrame *frame.Close
 	if !e.Remote && e.Code != Closed {
-		farewell = &frame.Close{Code: frame.CloseInternal, Text: e.Error()}
+		lastFrame = &frame.Close{Code: frame.CloseInternal, Text: e.Error()}
 		if e.Code >= closeBase {
-			farewell.Code = frame.CloseCode(e.Code - closeBase)
+			lastFrame.Code = frame.CloseCode(e.Code - closeBase)
 		}
 	}
-	s.failWith(e, farewell)
+	s.failWith(e, lastFrame)
 }
 
-func (s *Stream) failWith(e *Error, farewell *frame.Close) {
-	if !s.ending.begin(e, farewell) {
+func (s *Stream) failWith(e *Error, lastFrame *frame.Close) {
+	if !s.ending.begin(e, lastFrame) {
 		return
 	}
 	s.cancel()
 	s.exchanges.fail(e)
 	s.queue.end(e)
 	until := time.Now()
-	if farewell != nil {
+	if lastFrame != nil {
 		until = until.Add(failLinger)
 	}
 	s.ending.mu.Lock() // the reader sets no deadline any more

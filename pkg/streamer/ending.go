@@ -9,17 +9,17 @@ import (
 
 // streamEnd is how far a stream is on its way to its end.
 type streamEnd struct {
-	mu       sync.Mutex
-	failed   bool
-	wrote    bool         // our last byte is written
-	deaf     bool         // nothing more is received
-	farewell *frame.Close // what a stream that failed says last
-	err      *Error
-	linger   *time.Timer
+	mu        sync.Mutex
+	failed    bool
+	wrote     bool         // our last byte is written
+	deaf      bool         // nothing more is received
+	lastFrame *frame.Close // what a stream that failed says last
+	err       *Error
+	linger    *time.Timer
 }
 
 // begin is false for a stream that has failed already, or of which nothing is left to fail.
-func (d *streamEnd) begin(e *Error, farewell *frame.Close) bool {
+func (d *streamEnd) begin(e *Error, lastFrame *frame.Close) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed || d.wrote && d.deaf {
@@ -27,7 +27,7 @@ func (d *streamEnd) begin(e *Error, farewell *frame.Close) bool {
 	}
 	d.failed, d.err = true, e
 	if !d.wrote {
-		d.farewell = farewell
+		d.lastFrame = lastFrame
 	}
 	return true
 }
@@ -49,5 +49,5 @@ func (d *streamEnd) hasFailed() bool {
 func (d *streamEnd) lastWord() (word *frame.Close, failed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.farewell, d.failed
+	return d.lastFrame, d.failed
 }

@@ -22,7 +22,8 @@ func blob(n int) (io.Reader, int) {
 		unit[i] = byte(i * i >> 3)
 	}
 	text := base64.StdEncoding.EncodeToString(unit)
-	readers := []io.Reader{strings.NewReader(`<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><d>`)}
+	readers := []io.Reader{strings.NewReader(`<?xml version="1.0"?>` +
+		`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><d>`)}
 	octets := 0
 	for ; octets < n; octets += len(unit) {
 		readers = append(readers, strings.NewReader(text))

@@ -109,7 +109,7 @@ func TestAnything(t *testing.T) {
 
 // The last close frame of an end never comes: who has all that was said, and that it was all, reads
 // the end all the same.
-func TestFarewellIsLost(t *testing.T) {
+func TestEndIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int32
 		a, b, l := connect(t, "lte", udp.Config{}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {

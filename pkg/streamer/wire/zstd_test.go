@@ -148,7 +148,8 @@ func TestZstdVectors(t *testing.T) {
 		for i := range 400 {
 			fmt.Fprintf(&rows, "<r><a>%d</a><b>row %d of %d</b></r>", i*i*i*7919%1000, i, i*3%100)
 		}
-		message := `<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` + rows.String() + `</s:Body></s:Envelope>`
+		message := `<?xml version="1.0"?>` +
+			`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` + rows.String() + `</s:Body></s:Envelope>`
 		packed := p.send(1, p.learn(message), message)[0]
 		require.Equal(t, byte(0xfc), packed[0])
 		was, err := expand(packed, true)
