@@ -16,7 +16,7 @@ type Pair struct {
 	Drop int
 
 	now       time.Time
-	ends      [2]*arq.Engine
+	ends      [2]*arq.Endpoint
 	datagrams [2][][]byte // in transit to that end
 	spare     [][]byte
 	parsed    window.Packet
@@ -39,7 +39,7 @@ func New(cfg arq.Config) (*Pair, error) {
 
 // Carry sends n messages from one end to the other and lets time pass until all are committed: each
 // is accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors:
-// those of [arq.Engine.Step], and of invalid datagrams.
+// those of [arq.Endpoint.Step], and of invalid datagrams.
 func (p *Pair) Carry(message []byte, n int) error {
 	goal := p.done + uint64(n)
 	for p.done < goal {

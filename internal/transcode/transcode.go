@@ -15,12 +15,14 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/pkg/schema"
 )
 
 // Packable is a message to pack.
@@ -36,6 +38,10 @@ type Config struct {
 	Store ctxstore.Store
 	// SyncBytes is as in wire.EncoderConfig.
 	SyncBytes int64
+	// Description describes the messages, also for whoever reads the file; nil: nothing does.
+	Description binary.Describer
+	// Schema describes messages of one kind; nil: nothing does.
+	Schema *schema.Schema
 	// Without are stages that are left out of the stream, as in binary.Options.
 	Without uint64
 	// Measure makes Pack measure other compressions, and times.
@@ -58,12 +64,14 @@ type Figures struct {
 	Widened int64  `json:"shapes_widened"` // shapes made wider
 	// values that traveled as text, since their type does not reproduce their text
 	Exceptions int64 `json:"exceptions"`
+	Drifted    int64 `json:"drifted"` // messages that are not as their description says
 }
 
 func (f *Figures) add(o Figures) {
 	f.Raw, f.Gzip, f.Zstd, f.Shape = f.Raw+o.Raw, f.Gzip+o.Gzip, f.Zstd+o.Zstd, f.Shape+o.Shape
 	f.Content, f.Frames, f.Split, f.Join = f.Content+o.Content, f.Frames+o.Frames, f.Split+o.Split, f.Join+o.Join
 	f.Learned, f.Widened, f.Exceptions = f.Learned+o.Learned, f.Widened+o.Widened, f.Exceptions+o.Exceptions
+	f.Drifted += o.Drifted
 }
 
 // ErrDifferent says that a message did not come back as it was packed; it is a fault of this
@@ -123,9 +131,12 @@ func (p *filePacker) store(cfg *Config) ctxstore.Store {
 
 func open(w io.Writer, cfg Config) (*filePacker, error) {
 	p := &filePacker{out: w}
-	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil,
-		Without: cfg.Without})
-	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{})
+	book := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)})
+	p.coder = book.Coder(binary.Options{
+		Refer: cfg.Store != nil, Without: cfg.Without, Description: cfg.Description, Shared: cfg.Description != nil,
+		Describe: coders.Describe(book, cfg.Schema),
+	})
+	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Description: cfg.Description})
 	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(),
 		Limits: frame.Limits{
 			MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
@@ -191,6 +202,7 @@ func (p *filePacker) message(m Packable, measure bool) (Figures, error) {
 	after := p.coder.Counts()
 	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened,
 		after.Exceptions-before.Exceptions
+	f.Drifted = after.Drifted - before.Drifted
 	if measure {
 		f.Gzip, f.Zstd, err = alone(m.Body)
 	}

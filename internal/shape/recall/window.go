@@ -1,0 +1,184 @@
+// Package recall compresses segments by what a direction of a lane said before
+// (docs/wire-format.md, section 11.8): copies of bytes of a window and of a vocabulary, and
+// literals, through a range coder whose model follows what comes. It is for messages that are like
+// no kind known: with a window of some earlier ones they take less than by any dictionary, and what
+// a lane keeps is no more than that.
+package recall
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/shape/transit"
+)
+
+const (
+	// Reach is how much of what was said a window has, in bytes.
+	Reach = 64 << 10
+	// MaxSegment bounds a segment, in bytes.
+	MaxSegment = 16384
+	// packerSlack is how much more of a window a packer keeps, so that it need not make its index
+	// anew at each segment.
+	packerSlack = MaxSegment
+	// leastRoom is how much room a window has at least, in bytes.
+	leastRoom = 256
+	// longCopy is how long a copy is that a window does not get again, in bytes, unless what it
+	// copies is farther than near: it would be forgotten soon.
+	longCopy = 100
+	near     = Reach / 2
+)
+
+var vocabulary = transit.Vocabulary()
+
+// History is what one direction of a lane said last: both ends have the same. The zero value is
+// empty.
+type History struct {
+	said   []byte // at most Reach
+	all    uint64 // how many bytes it has had
+	tokens *tokens
+	folded []byte // in place of tokens, while it rests
+}
+
+// Empty reports whether nothing was said yet.
+func (w *History) Empty() bool { return w.tokens == nil && w.folded == nil }
+
+// Size is about what it takes in memory, in bytes.
+func (w *History) Size() int {
+	size := cap(w.said) + len(w.folded)
+	if w.tokens != nil {
+		size += binary.Size(*w.tokens)
+	}
+	return size
+}
+
+// Rest makes it as small as what it remembers.
+func (w *History) Rest() {
+	if cap(w.said) > len(w.said)+len(w.said)/4 {
+		w.said = slices.Clip(bytes.Clone(w.said))
+	}
+	if w.tokens != nil {
+		w.folded, w.tokens = w.tokens.fold(), nil
+	}
+}
+
+// begin is the model for a segment.
+func (w *History) begin(m *model) {
+	*m = *first()
+	if w.tokens != nil {
+		m.tokens = *w.tokens
+	} else if w.folded != nil {
+		m.unfold(w.folded)
+	}
+}
+
+// close keeps a segment, but for the copies that the window need not get, and what the model
+// learned by it.
+func (w *History) close(segment []byte, copies []windowPart, m *model) {
+	at := 0
+	for _, c := range copies {
+		w.keep(segment[at:c.from])
+		at = c.to
+	}
+	w.keep(segment[at:])
+	if w.tokens == nil {
+		w.tokens, w.folded = new(tokens), nil
+	}
+	*w.tokens = m.tokens
+}
+
+// keep appends what was said.
+func (w *History) keep(said []byte) {
+	if gone := len(w.said) + len(said) - Reach; gone > 0 {
+		w.said = w.said[:copy(w.said, w.said[gone:])]
+	}
+	if need := len(w.said) + len(said); need > cap(w.said) {
+		w.said = append(make([]byte, 0, min(max(need+need/4, leastRoom), Reach)), w.said...)
+	}
+	w.said = append(w.said, said...)
+	w.all += uint64(len(said))
+}
+
+// windowPart is a part of a window.
+type windowPart struct{ from, to int }
+
+// spare reports whether the window need not get what a token copies at a place of a segment.
+func (t token) spare(at int) bool { return t.length >= longCopy && int(t.dist) < at+near }
+
+// before is the nth byte before the end; there is always one.
+func before(said []byte, n int) byte {
+	if len(said) < n {
+		return '>'
+	}
+	return said[len(said)-n]
+}
+
+// errRecall is a segment that nothing packs to.
+var errRecall = errors.New("malformed segment by a window")
+
+// Decompressor is the space that Unpack takes.
+type Decompressor struct {
+	model  model
+	coder  coder
+	copies []windowPart
+	said   []byte // what counts of the window, and the segment behind it
+}
+
+// Unpack gives the segment; it holds until the next call. After an error the window is as it was.
+// Work and memory are bounded by [MaxSegment] whatever comes.
+func (u *Decompressor) Unpack(w *History, packed []byte) (segment []byte, err error) {
+	size, n := binary.Uvarint(packed)
+	switch {
+	case n <= 0 || size == 0 || size > MaxSegment || n > 1 && packed[n-1] == 0:
+		return nil, fmt.Errorf("%w: its size", errRecall)
+	case packed[len(packed)-1] == 0 && len(packed) > n:
+		return nil, fmt.Errorf("%w: zeros at its end", errRecall)
+	}
+	w.begin(&u.model)
+	u.said = append(u.said[:0], w.said...)
+	begin := len(u.said)
+	u.coder.read(packed[n:])
+	if err := u.tokens(begin + int(size)); err != nil {
+		return nil, err
+	}
+	segment = u.said[begin:]
+	w.close(segment, u.copies, &u.model)
+	return segment, nil
+}
+
+// tokens appends what tokens stand for, up to an end.
+func (u *Decompressor) tokens(end int) error {
+	said, m, c := u.said, &u.model, &u.coder
+	begin := len(said)
+	u.copies = u.copies[:0]
+	for len(said) < end {
+		one, two := before(said, 1), before(said, 2)
+		t := m.token(c, one, token{})
+		if t.length == 0 {
+			said = append(said, m.literal(c, one, two, 0))
+			continue
+		}
+		at := len(said) - int(t.dist)
+		if t.dist == 0 || at < -len(vocabulary) || int(t.length) > end-len(said) {
+			return fmt.Errorf("%w: a copy of nothing", errRecall)
+		}
+		if from := len(said) - begin; t.spare(from) {
+			u.copies = append(u.copies, windowPart{from, from + int(t.length)})
+		}
+		for range t.length {
+			if at < 0 {
+				said = append(said, vocabulary[len(vocabulary)+at])
+			} else {
+				said = append(said, said[at])
+			}
+			at++
+		}
+	}
+	u.said = said
+	if len(c.in) > 0 {
+		return fmt.Errorf("%w: bytes are left over", errRecall)
+	}
+	return nil
+}
