@@ -70,6 +70,9 @@ const (
 	WSRM10Policy = "http://schemas.xmlsoap.org/ws/2005/02/rm/policy"
 	// WSRMPolicy is the policy assertion of 1.1 and 1.2.
 	WSRMPolicy = "http://docs.oasis-open.org/ws-rx/wsrmp/200702"
+	// WSPolicy is WS-Policy 1.5 (W3C, 2007), WSPolicy200409 the draft of September 2004.
+	WSPolicy       = "http://www.w3.org/ns/ws-policy"
+	WSPolicy200409 = "http://schemas.xmlsoap.org/ws/2004/09/policy"
 	// WSMC is WS-MakeConnection 1.0 and 1.1 (OASIS, 2007 and 2009).
 	WSMC = "http://docs.oasis-open.org/ws-rx/wsmc/200702"
 )
@@ -108,6 +111,8 @@ const (
 	WSReference = "http://docs.oasis-open.org/wsrm/2004/06/reference-1.1.xsd"
 	// HHFRNegotiation is the namespace of offers and answers (docs/negotiation.md).
 	HHFRNegotiation = "urn:hhfr:negotiation:1"
+	// HHFRWSDL is the namespace of the annotation that declares streams in a WSDL.
+	HHFRWSDL = "urn:hhfr:wsdl:1"
 	// HHFRContext is the namespace of hhfr's context documents.
 	HHFRContext = "urn:hhfr:context:1"
 )

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/learn"
 )
 
 // Shape makes the shape of a message that the schema describes. The text is the message's; types of
@@ -44,6 +44,12 @@ func (s *Schema) apply(learned *shape.Shape, fix bool) (*shape.Shape, []*Error) 
 		return nil, []*Error{notThis(s.root.Name)}
 	}
 	a.element(s.root, child, s.root.Name)
+	blocks := headerBlocks(root)
+	for _, h := range s.headers {
+		if at := slices.IndexFunc(blocks, func(b shapeElement) bool { return b.local == h.Name }); at >= 0 {
+			a.element(h, &blocks[at], "Header/"+h.Name)
+		}
+	}
 	made, err := shape.New(root)
 	if err != nil {
 		return nil, []*Error{{Code: Drift, At: -1, Path: s.root.Name, Err: err}}
@@ -124,21 +130,34 @@ func localName(n *shape.Node) string {
 
 // bodyChild finds the one element inside the Body of an envelope.
 func bodyChild(root *shape.Node) *shapeElement {
-	top := root
-	if top.Kind != shape.Element {
-		found := parts(top)
-		if len(found) != 1 {
-			return nil
-		}
-		top = found[0].node
-	}
-	for _, p := range parts(top) {
+	for _, p := range envelopeParts(root) {
 		if p.local != "Body" {
 			continue
 		}
 		if inside := parts(p.node); len(inside) == 1 && inside[0].array == nil {
 			return &inside[0]
 		}
+	}
+	return nil
+}
+
+// headerBlocks finds the elements inside the Header of an envelope.
+func headerBlocks(root *shape.Node) []shapeElement {
+	for _, p := range envelopeParts(root) {
+		if p.local == "Header" {
+			return parts(p.node)
+		}
+	}
+	return nil
+}
+
+// envelopeParts are the elements inside the envelope.
+func envelopeParts(root *shape.Node) []shapeElement {
+	if root.Kind == shape.Element {
+		return parts(root)
+	}
+	if found := parts(root); len(found) == 1 {
+		return parts(found[0].node)
 	}
 	return nil
 }

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/xmltext"
-	"github.com/hhfr/hhfr/pkg/shape"
 )
 
 // Check compares a message with the schema and reports where it differs, at most 32 places. An
@@ -28,6 +29,14 @@ func (s *Schema) Check(message []byte) ([]*Error, error) {
 		return nil, notThis(s.root.Name)
 	}
 	c := checker{src: message}
+	if header := root.child("Header"); header != nil {
+		for _, h := range s.headers {
+			at := slices.IndexFunc(header.kids, func(k *node) bool { return k.local == h.Name && k.mayBe(h) })
+			if at >= 0 {
+				c.element(h, header.kids[at], "Header/"+h.Name)
+			}
+		}
+	}
 	c.element(s.root, child, s.root.Name)
 	return c.drift, nil
 }
@@ -35,11 +44,36 @@ func (s *Schema) Check(message []byte) ([]*Error, error) {
 // node is an element of a message, with what a schema can describe of it.
 type node struct {
 	local    string
+	space    string
+	spaces   map[string]string // namespaces by prefix; shared with other elements
 	at       int
 	text     string // character data of an element without elements
 	attrs    []xmltext.Attr
 	kids     []*node
 	textFrom int
+}
+
+// mayBe reports whether an element is in the namespace that its description states.
+func (n *node) mayBe(e *Element) bool { return e.Namespace == "" || e.Namespace == n.space }
+
+// declare takes the namespace declarations of an element that stands inside one with others.
+func (n *node) declare(src []byte, prefix string, spaces map[string]string) {
+	n.spaces = spaces
+	own := false
+	for _, a := range n.attrs {
+		bound, ok := strings.CutPrefix(string(src[a.NameFrom:a.NameTo]), "xmlns")
+		if !ok || bound != "" && bound[0] != ':' {
+			continue
+		}
+		if !own {
+			n.spaces, own = maps.Clone(spaces), true
+			if n.spaces == nil {
+				n.spaces = map[string]string{}
+			}
+		}
+		n.spaces[strings.TrimPrefix(bound, ":")] = entities.Replace(string(src[a.ValueFrom:a.ValueTo]))
+	}
+	n.space = n.spaces[prefix]
 }
 
 func (n *node) child(local string) *node {
@@ -70,12 +104,17 @@ func read(message []byte) (*node, error) {
 				return nil, &Error{Code: TooLarge, At: -1, What: "the message is nested too deeply"}
 			}
 			name := string(message[tok.NameFrom:tok.NameTo])
+			prefix, local, prefixed := strings.Cut(name, ":")
+			if !prefixed {
+				prefix, local = "", name
+			}
 			k := &node{
-				local:    name[strings.LastIndexByte(name, ':')+1:],
+				local:    local,
 				at:       tok.From,
 				attrs:    slices.Clone(tk.Attrs()),
 				textFrom: tok.To,
 			}
+			k.declare(message, prefix, n.spaces)
 			n.kids = append(n.kids, k)
 			if tok.Kind == xmltext.Start {
 				open = append(open, k)
@@ -128,6 +167,9 @@ var errCount = errors.New("another number of items")
 func isCount(e *Error) bool { return errors.Is(e.Err, errCount) }
 
 func (c *checker) element(e *Element, n *node, path string) {
+	if !n.mayBe(e) {
+		c.differs(n, path, "in the namespace %q, where %q is described", n.space, e.Namespace)
+	}
 	switch {
 	case e.Array:
 		c.array(e, n, path)
@@ -169,8 +211,12 @@ func (c *checker) array(e *Element, n *node, path string) {
 		c.drifted(n, path, "%d items, %d are described", len(n.kids), e.Items).Err = errCount
 	}
 	for _, k := range n.kids {
-		if k.local != n.kids[0].local {
+		switch {
+		case k.local != n.kids[0].local:
 			c.differs(k, path, "items of several names")
+			return
+		case e.Item != "" && k.local != e.Item:
+			c.differs(k, path, "items named %.60s, where %s is described", k.local, e.Item)
 			return
 		}
 	}

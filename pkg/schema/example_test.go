@@ -23,7 +23,7 @@ func ExampleSchema_Message() {
 	fmt.Println(s.URI())
 	fmt.Println(strings.ReplaceAll(string(message), "><", ">\n<"), err)
 	// Output:
-	// urn:hhfr:schema:sha256:c05419dd5e507fcd472c5efdb28f750aa9d117bd2792fb4864e1d175a31b92ed
+	// urn:hhfr:schema:sha256:2f973abc2d00399a4c7974d6479d101ba42bb095a0674411094b3b0a5267f117
 	// <?xml version="1.0" encoding="UTF-8"?>
 	// <soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/">
 	// <soap:Body>

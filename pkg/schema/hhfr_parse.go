@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xmltext"
-	"github.com/hhfr/hhfr/pkg/shape"
 )
 
 // hhfrTypes are the five types of the dialect, in all spellings; the first spelling of a type is
@@ -39,7 +40,11 @@ func Parse(text []byte) (*Schema, error) {
 		return nil, p.fail(Malformed, "an end tag that nothing began")
 	}
 	p.takePrefixes()
-	root, err := p.element(0)
+	headers, err := p.headers()
+	if err != nil {
+		return nil, err
+	}
+	root, err := p.element(0, "")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +54,53 @@ func Parse(text []byte) (*Schema, error) {
 	if !p.done {
 		return nil, p.fail(Unsupported, "a second declaration: a schema describes one message")
 	}
-	return &Schema{root: root, prefix: p.prefix}, nil
+	return &Schema{root: root, headers: headers, prefix: p.prefix}, nil
+}
+
+// headers reads the declarations of header blocks before that of the message, if there are some,
+// and goes to the tag behind them.
+func (p *hhfrParser) headers() (list []*Element, err error) {
+	if !p.is("header") || p.tok.Kind != xmltext.Start {
+		return nil, nil
+	}
+	name := p.name()
+	if _, err := p.attributes(); err != nil {
+		return nil, err
+	}
+	for {
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+		switch {
+		case p.done:
+			return nil, p.fail(Malformed, "the schema ends inside %s", name)
+		case p.tok.Kind == xmltext.End && p.name() != name:
+			return nil, p.fail(Malformed, "</%s> where <%s> is open", p.name(), name)
+		case p.tok.Kind == xmltext.End && len(list) == 0:
+			return nil, p.fail(Malformed, "%s without a declaration", name)
+		case p.tok.Kind == xmltext.End:
+			if err := p.next(); err != nil {
+				return nil, err
+			}
+			if p.done {
+				return nil, p.fail(Malformed, "no element declaration")
+			}
+			return list, nil
+		}
+		at := p.tok.From
+		block, err := p.element(0, "")
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, block.sameName) {
+			return nil, p.failAt(Malformed, at, "header block %s is declared twice", block.Name)
+		}
+		list = append(list, block)
+	}
+}
+
+func (e *Element) sameName(other *Element) bool {
+	return e.Name == other.Name && e.Namespace == other.Namespace
 }
 
 // hhfrParser is a recursive descent parser over the tags of a schema; text between them is ignored.
@@ -110,7 +161,7 @@ func (p *hhfrParser) next() error {
 
 // takePrefixes finds which prefixes are those of XML Schema: xs and xsd, unless the first tag
 // declares otherwise, and those that it declares as such. The schema is printed with the prefix of
-// the first tag.
+// the first tag, if that is one of the usual ones.
 func (p *hhfrParser) takePrefixes() {
 	p.prefixes = map[string]bool{"xs": true, "xsd": true}
 	for _, a := range p.attrs {
@@ -118,7 +169,8 @@ func (p *hhfrParser) takePrefixes() {
 			p.prefixes[prefix] = string(p.src[a.ValueFrom:a.ValueTo]) == xmlns.XSD
 		}
 	}
-	if prefix, _, ok := strings.Cut(p.name(), ":"); ok && p.prefixes[prefix] {
+	// One that the tag declares itself would have to be declared again when the schema is printed.
+	if prefix, _, ok := strings.Cut(p.name(), ":"); ok && p.prefixes[prefix] && (prefix == "xs" || prefix == "xsd") {
 		p.prefix = prefix + ":"
 	}
 }
@@ -176,6 +228,9 @@ func (p *hhfrParser) declared(values map[string]string) (string, error) {
 	return name, nil
 }
 
+// entities are those that XML has by itself.
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&amp;", "&")
+
 // isName reports whether a text is a name without a colon, as far as ASCII goes.
 func isName(s string) bool {
 	for i, c := range s {
@@ -201,27 +256,35 @@ func (p *hhfrParser) typeOf(name string) (shape.Type, error) {
 }
 
 // element reads a declaration, at its start tag.
-func (p *hhfrParser) element(depth int) (*Element, error) {
+// It stands inside one of a namespace.
+func (p *hhfrParser) element(depth int, inside string) (*Element, error) {
 	if !p.is("element") {
 		return nil, p.fail(Unsupported, "%.60s where an element is declared", p.name())
 	}
 	if depth > maxDepth {
 		return nil, p.fail(TooLarge, "elements nested deeper than %d", maxDepth)
 	}
-	values, err := p.attributes("name", "type", "primitives", "value")
+	values, err := p.attributes("name", "targetNamespace", "type", "primitives", "value", "item")
 	if err != nil {
 		return nil, err
 	}
-	e := &Element{Type: shape.TypeOpen}
+	e := &Element{Type: shape.TypeOpen, Namespace: inside}
+	if space, stated := values["targetNamespace"]; stated {
+		e.Namespace = entities.Replace(space)
+	}
 	if e.Name, err = p.declared(values); err != nil {
 		return nil, err
 	}
 	typ, typed := values["type"]
 	switch {
+	case strings.Contains(e.Namespace, "&#"):
+		err = p.fail(Unsupported, "a character reference in a namespace")
+	case len(e.Namespace) > maxName:
+		err = p.fail(TooLarge, "a namespace of %d bytes, at most %d are allowed", len(e.Namespace), maxName)
 	case typed && p.local(typ) == "array":
 		err = p.array(e, values)
-	case values["primitives"] != "" || values["value"] != "":
-		err = p.fail(Malformed, "primitives and value are only for type=\"array\"")
+	case values["primitives"] != "" || values["value"] != "" || values["item"] != "":
+		err = p.fail(Malformed, "primitives, value and item are only for type=\"array\"")
 	case typed:
 		e.Type, err = p.typeOf(typ)
 	}
@@ -242,6 +305,12 @@ func (p *hhfrParser) array(e *Element, values map[string]string) (err error) {
 	e.Array = true
 	if e.Type, err = p.typeOf(values["primitives"]); err != nil {
 		return err
+	}
+	if item, named := values["item"]; named {
+		if !isName(item) || len(item) > maxName {
+			return p.fail(Malformed, "item=%.60q is no name", item)
+		}
+		e.Item = item
 	}
 	v, given := values["value"]
 	if !given {
@@ -325,12 +394,12 @@ func (p *hhfrParser) member(e *Element, depth int) error {
 			return p.fail(Unsupported, "%s: elements stand in a complexType itself, in their order", p.name())
 		}
 		at := p.tok.From
-		child, err := p.element(depth + 1)
+		child, err := p.element(depth+1, e.Namespace)
 		if err != nil {
 			return err
 		}
 		for _, c := range e.Children {
-			if c.Name == child.Name {
+			if c.sameName(child) {
 				return p.failAt(Unsupported, at, "element %s is declared twice: what repeats is an array", c.Name)
 			}
 		}

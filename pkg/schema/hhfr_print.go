@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/internal/shape"
 )
 
 // typeName returns the spelling of a type.
@@ -20,16 +20,14 @@ func typeName(t shape.Type) string {
 // String prints the schema, one declaration per line, with the prefix it was read with.
 func (s *Schema) String() string {
 	p := hhfrPrinter{prefix: s.prefix, indent: "\n"}
-	p.element(s.root)
+	p.schema(s)
 	return strings.TrimPrefix(p.b.String(), "\n") + "\n"
 }
 
-// Canonical returns the form of the schema that its fingerprint is made of: no prefixes, no white
-// space, empty tags where there is no content, attributes in the order name, type, primitives,
-// value, and types as in docs/negotiation.md, section 8. It is a schema itself.
-func (s *Schema) Canonical() []byte {
+// Compact prints the schema without prefixes and white space, as stores keep it.
+func (s *Schema) Compact() []byte {
 	var p hhfrPrinter
-	p.element(s.root)
+	p.schema(s)
 	return []byte(p.b.String())
 }
 
@@ -39,11 +37,24 @@ type hhfrPrinter struct {
 	indent string // written before each tag; empty: nothing
 }
 
+func (p *hhfrPrinter) schema(s *Schema) {
+	if len(s.headers) > 0 {
+		p.tag("", "header", ">")
+		p.nest(1)
+		for _, h := range s.headers {
+			p.element(h, "")
+		}
+		p.nest(-1)
+		p.tag("/", "header", ">")
+	}
+	p.element(s.root, "")
+}
+
 // tag writes a tag: its name with or without a slash before it, and attributes as pairs.
 func (p *hhfrPrinter) tag(slash, local, end string, attrs ...string) {
 	p.b.WriteString(p.indent + "<" + slash + p.prefix + local)
 	for i := 0; i+1 < len(attrs); i += 2 {
-		p.b.WriteString(" " + attrs[i] + `="` + attrs[i+1] + `"`)
+		p.b.WriteString(" " + attrs[i] + `="` + escapes.Replace(attrs[i+1]) + `"`)
 	}
 	p.b.WriteString(end)
 }
@@ -54,20 +65,28 @@ func (p *hhfrPrinter) nest(by int) {
 	}
 }
 
-func (p *hhfrPrinter) element(e *Element) {
+// element prints a declaration that stands inside one of a namespace.
+func (p *hhfrPrinter) element(e *Element, inside string) {
+	attrs := []string{"name", e.Name}
+	if e.Namespace != inside {
+		attrs = append(attrs, "targetNamespace", e.Namespace)
+	}
 	switch {
-	case e.Array && e.Items > 0:
-		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type), "value",
-			strconv.Itoa(e.Items))
-		return
 	case e.Array:
-		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type))
+		attrs = append(attrs, "type", "array", "primitives", typeName(e.Type))
+		if e.Items > 0 {
+			attrs = append(attrs, "value", strconv.Itoa(e.Items))
+		}
+		if e.Item != "" {
+			attrs = append(attrs, "item", e.Item)
+		}
+		p.tag("", "element", "/>", attrs...)
 		return
 	case e.Leaf():
-		p.tag("", "element", "/>", "name", e.Name, "type", typeName(e.Type))
+		p.tag("", "element", "/>", append(attrs, "type", typeName(e.Type))...)
 		return
 	}
-	p.tag("", "element", ">", "name", e.Name)
+	p.tag("", "element", ">", attrs...)
 	p.nest(1)
 	p.tag("", "complexType", ">")
 	p.nest(1)
@@ -75,7 +94,7 @@ func (p *hhfrPrinter) element(e *Element) {
 		p.tag("", "attribute", "/>", "name", a.Name, "type", typeName(a.Type))
 	}
 	for _, c := range e.Children {
-		p.element(c)
+		p.element(c, e.Namespace)
 	}
 	p.nest(-1)
 	p.tag("/", "complexType", ">")

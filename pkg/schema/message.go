@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/xmlns"
-	"github.com/hhfr/hhfr/pkg/shape"
 )
 
 // The default envelope: it surrounds a message that was given as values, not as XML
@@ -22,8 +23,9 @@ const (
 	itemName    = "item"
 )
 
-// Message writes values as a message in the default envelope: SOAP 1.1, without white space between
-// tags, elements in no namespace, items of arrays named item. values has a value for each element
+// Message writes values as a message in the default envelope: SOAP 1.1, without header blocks and
+// white space between tags, elements in the namespaces that the schema states, items of arrays
+// named item unless the schema names them. values has a value for each element
 // of the schema's root, by name; the name of an attribute has an @ in front. Values are strings
 // (also of numbers), bools, numbers of Go, [json.Number]; slices for arrays; and map[string]any for
 // elements with elements inside. What package json makes of a JSON object is accepted. None may be
@@ -34,10 +36,10 @@ func (s *Schema) Message(values map[string]any) ([]byte, error) {
 		if len(values) != 1 {
 			return nil, badValue(s.root.Name, "%d values, one is described", len(values))
 		}
-		if err := w.element(s.root, values[s.root.Name], s.root.Name); err != nil {
+		if err := w.element(s.root, values[s.root.Name], s.root.Name, ""); err != nil {
 			return nil, err
 		}
-	} else if err := w.element(s.root, values, s.root.Name); err != nil {
+	} else if err := w.element(s.root, values, s.root.Name, ""); err != nil {
 		return nil, err
 	}
 	return append(w.b, envelopeEnd...), nil
@@ -49,7 +51,8 @@ func badValue(path, format string, args ...any) error {
 
 type valueWriter struct{ b []byte }
 
-func (w *valueWriter) element(e *Element, v any, path string) error {
+// element writes an element inside one of a namespace.
+func (w *valueWriter) element(e *Element, v any, path, inside string) error {
 	if len(w.b) > maxMessage {
 		return &Error{
 			Code: TooLarge,
@@ -59,6 +62,9 @@ func (w *valueWriter) element(e *Element, v any, path string) error {
 		}
 	}
 	w.b = append(w.b, "<"+e.Name...)
+	if e.Namespace != inside {
+		w.b = append(w.b, ` xmlns="`+escapes.Replace(e.Namespace)+`"`...)
+	}
 	var err error
 	switch {
 	case e.Array:
@@ -103,7 +109,7 @@ func (w *valueWriter) complex(e *Element, v any, path string) error {
 		if !ok {
 			return badValue(path, "%s is missing", c.Name)
 		}
-		if err := w.element(c, v, path+"/"+c.Name); err != nil {
+		if err := w.element(c, v, path+"/"+c.Name, e.Namespace); err != nil {
 			return err
 		}
 	}
@@ -132,12 +138,13 @@ func (w *valueWriter) items(e *Element, v any, path string) error {
 	if e.Items > 0 && list.Len() != e.Items {
 		return badValue(path, "%d items, %d are described", list.Len(), e.Items)
 	}
+	name := cmp.Or(e.Item, itemName)
 	for i := range list.Len() {
-		w.b = append(w.b, "<"+itemName+">"...)
+		w.b = append(w.b, "<"+name+">"...)
 		if err := w.value(e.Type, list.Index(i).Interface(), path+"["+strconv.Itoa(i+1)+"]"); err != nil {
 			return err
 		}
-		w.b = append(w.b, "</"+itemName+">"...)
+		w.b = append(w.b, "</"+name+">"...)
 	}
 	return nil
 }

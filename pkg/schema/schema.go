@@ -1,40 +1,54 @@
-// Package schema makes shapes from descriptions of messages. In this version it reads the HHFR
-// Schema of the papers, a small dialect of XML Schema (docs/negotiation.md, section 8): [Parse]
-// reads it, [Schema.String] prints it, [Schema.URI] names what it describes. A schema describes
-// types and order of the content of the Body, never its text: the shape is made when the first real
-// message gives that ([Schema.Shape]). For values that come without XML, [Schema.Message] has a
-// default envelope.
-//
-// Each description language has its own files: hhfr_*.go this one; WSDL and XSD are to be added
-// beside it.
+// Package schema makes shapes from descriptions of messages in the HHFR Schema of the papers, a
+// small dialect of XML Schema (docs/negotiation.md, section 8): [Parse] reads it, [Schema.String]
+// prints it, [Schema.URI] names what it describes. A schema describes types and order of the
+// content of the Body, and of header blocks, never their text: the shape is made when the first
+// real message gives that ([Schema.Shape]). For values that come without XML, [Schema.Message] has
+// a default envelope.
 package schema
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/md5" //nolint:gosec // an identifier that others have defined, for no security
 	"fmt"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/xsd"
+)
+
+// Shape is what all messages of one kind have in common, and Type the type of a value in it.
+// Contents is what a schema says, as XML Schema has it.
+type (
+	Shape    = shape.Shape
+	Type     = shape.Type
+	Contents = xsd.Contents
 )
 
 // Schema describes one kind of message. It is immutable and may be used concurrently.
 type Schema struct {
-	root   *Element
-	prefix string // prefix of the dialect's elements, with its colon; empty: none
+	root    *Element
+	headers []*Element
+	prefix  string // prefix of the dialect's elements, with its colon; empty: none
 }
 
 // Root returns the description of the child of Body. It must not be changed.
 func (s *Schema) Root() *Element { return s.root }
 
+// Headers returns the descriptions of header blocks, which messages may have. They must not be
+// changed.
+func (s *Schema) Headers() []*Element { return s.headers }
+
 // Element describes one element, in the order of the message.
 type Element struct {
-	// Name is its local name; a schema has no namespaces.
+	// Name is its local name.
 	Name string
+	// Namespace is what its name is in; empty: none is stated, and messages may have it in any.
+	Namespace string
 	// Type is that of its text, or of the items of an array; TypeOpen for an element with elements
 	// inside.
 	Type shape.Type
-	// Array: it contains items, elements of any one name, each a value of Type.
+	// Array: it contains items, elements of one name, each a value of Type.
 	Array bool
+	// Item is the name of the items, in the namespace of the array; empty: any one name.
+	Item string
 	// Items is how many items an array has; 0: any number.
 	Items int
 	// Attributes and Children of an element with elements inside.
@@ -52,17 +66,27 @@ type Attribute struct {
 }
 
 // URIPrefix is what the URI of every schema begins with.
-const URIPrefix = "urn:hhfr:schema:sha256:"
+const URIPrefix = xsd.URIPrefix
 
 // Fingerprint is the SHA-256 of [Schema.Canonical].
-func (s *Schema) Fingerprint() [32]byte { return sha256.Sum256(s.Canonical()) }
+func (s *Schema) Fingerprint() [32]byte { return s.print().Fingerprint }
 
-// URI names what the schema describes: schemas that differ only in prefixes, white space or the
-// spelling of types have the same URI.
+// Identifier is the MD5 of [Schema.Canonical]: the schema-identifier of Fast SOAP (ITU-T X.892). It
+// proves nothing.
+func (s *Schema) Identifier() [md5.Size]byte { return s.print().Identifier }
+
+// URI names what the schema describes: schemas that differ only in prefixes, white space, the order
+// of attributes or the spelling of types have the same URI, and so has an XML Schema that describes
+// the same (docs/schemas.md).
 func (s *Schema) URI() string {
-	fp := s.Fingerprint()
-	return URIPrefix + hex.EncodeToString(fp[:])
+	p := s.print()
+	return p.URI()
 }
+
+func (s *Schema) print() xsd.Print { return xsd.Prints(s.Contents())[0] }
+
+// Canonical returns the text that the fingerprint is made of (docs/schemas.md).
+func (s *Schema) Canonical() []byte { return s.Contents().Canonical() }
 
 // Code tells the kinds of [Error] apart.
 type Code uint8

@@ -1,0 +1,266 @@
+package xsd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+)
+
+// Loader reads documents and those that they import, each once, into a [Set]. It is for one
+// goroutine.
+type Loader struct {
+	Set *Set
+	// Open returns the text of a document: a path of a file, or a URL.
+	Open func(ctx context.Context, location string) ([]byte, error)
+	// Locate returns where a document is that is named so; nil: there.
+	Locate func(location string) string
+	// Known returns the locations of documents of a namespace that is imported without a location,
+	// or from one that cannot be read; nil: none are known.
+	Known func(space string) []string
+	// Inline are namespaces of schemas that will be taken anyway: those of a WSDL.
+	Inline map[string]bool
+
+	documents map[string]*DocumentNode
+	failed    map[string]error
+	taken     map[takenSchema]bool
+	redefined map[redefinition]*DocumentNode
+	total     int
+	elements  int
+}
+
+// takenSchema is a schema in a namespace: one without a namespace can be included by several.
+type takenSchema struct {
+	root *DocumentNode
+	as   string
+}
+
+// Document reads a document, once.
+func (l *Loader) Document(ctx context.Context, location string) (*DocumentNode, error) {
+	if l.Locate != nil {
+		location = l.Locate(location)
+	}
+	if n := l.documents[location]; n != nil {
+		return n, nil
+	}
+	if err := l.failed[location]; err != nil {
+		return nil, err
+	}
+	l.begin()
+	n, err := l.read(ctx, location)
+	if err != nil {
+		l.failed[location] = err
+		return nil, err
+	}
+	l.documents[location] = n
+	return n, nil
+}
+
+func (l *Loader) begin() {
+	if l.documents == nil {
+		l.documents, l.failed, l.taken = map[string]*DocumentNode{}, map[string]error{}, map[takenSchema]bool{}
+		l.redefined = map[redefinition]*DocumentNode{}
+	}
+}
+
+func (l *Loader) read(ctx context.Context, location string) (*DocumentNode, error) {
+	if len(l.documents)+len(l.failed) >= MaxDocuments {
+		return nil, fmt.Errorf("more than %d documents", MaxDocuments)
+	}
+	text, err := l.Open(ctx, location)
+	if err != nil {
+		return nil, err
+	}
+	if l.total += len(text); l.total > maxTotal {
+		return nil, fmt.Errorf("documents of more than %d bytes in all", maxTotal)
+	}
+	n, err := ParseDocument(location, text)
+	if err != nil {
+		return nil, err
+	}
+	if l.elements += n.elements; l.elements > 2*maxElements {
+		return nil, fmt.Errorf("documents of more than %d elements in all", 2*maxElements)
+	}
+	return n, nil
+}
+
+// Schema takes a schema element, and what it includes and imports. as is the namespace of a schema
+// that has none and is included by one that has.
+func (l *Loader) Schema(ctx context.Context, root *DocumentNode, as string) {
+	if root.Attr("targetNamespace") != "" {
+		as = ""
+	}
+	l.begin()
+	if l.taken[takenSchema{root, as}] {
+		return
+	}
+	l.taken[takenSchema{root, as}] = true
+	d := l.Set.document(root, as)
+	for _, c := range root.Children {
+		if c.Name.Space != xmlns.XSD {
+			continue
+		}
+		switch c.Name.Local {
+		case "include":
+			l.include(ctx, c, d.target)
+		case "redefine":
+			l.redefine(ctx, c, d)
+		case "import":
+			l.imported(ctx, c)
+		}
+	}
+	l.Set.add(root, d)
+}
+
+// include takes the schema that an include or redefine names; nil: there is none.
+func (l *Loader) include(ctx context.Context, n *DocumentNode, target string) *DocumentNode {
+	included, err := l.schemaAt(ctx, n)
+	switch {
+	case err != nil && target != "" && l.known(ctx, target):
+	case err != nil:
+		p := problemAt(n.Place, "%s of %s: %v", n.Name.Local, n.Attr("schemaLocation"), reason(err))
+		l.Set.missing[target] = p
+		l.Set.note(p)
+	case included.Attr("targetNamespace") != "" && included.Attr("targetNamespace") != target:
+		l.Set.note(problemAt(n.Place, "%s of %s, which has the namespace %s", n.Name.Local, n.Attr("schemaLocation"),
+			included.Attr("targetNamespace")))
+	default:
+		l.Schema(ctx, included, target)
+	}
+	return included
+}
+
+func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
+	space := n.Attr("namespace")
+	if space == xmlns.XSD || space == xmlns.XML && n.Attr("schemaLocation") == "" {
+		return
+	}
+	if l.Inline[space] && n.Attr("schemaLocation") == "" {
+		return
+	}
+	root, err := l.schemaAt(ctx, n)
+	if err == nil && root.Attr("targetNamespace") != space {
+		err = fmt.Errorf("it has the namespace %q", root.Attr("targetNamespace"))
+	}
+	if err != nil && !l.Inline[space] && l.known(ctx, space) {
+		return
+	}
+	if err != nil {
+		if l.Set.missing[space] == nil {
+			l.Set.missing[space] = &Problem{n.Place, fmt.Sprintf("import of %s: %v", n.Attr("schemaLocation"),
+				reason(err))}
+		}
+		return
+	}
+	l.Schema(ctx, root, "")
+	if root.parent == nil {
+		return
+	}
+	for _, other := range root.parent.All(xsName("schema")) { // of the same WSDL
+		if other.Attr("targetNamespace") == space {
+			l.Schema(ctx, other, "")
+		}
+	}
+}
+
+// known takes the schemas of a namespace that are known without their location; false: there are
+// none.
+func (l *Loader) known(ctx context.Context, space string) (some bool) {
+	if l.Known == nil {
+		return false
+	}
+	for _, location := range l.Known(space) {
+		root, err := l.Document(ctx, location)
+		if err == nil && root.Name == xsName("schema") && root.Attr("targetNamespace") == space {
+			l.Schema(ctx, root, "")
+			some = true
+		}
+	}
+	return some
+}
+
+// Standard begins the location of a schema of a standard, which yields to what a description brings
+// along.
+const Standard = "standard:"
+
+var errNowhere = errors.New("there is no schemaLocation")
+
+// schemaAt reads the schema that an include or import names.
+func (l *Loader) schemaAt(ctx context.Context, n *DocumentNode) (*DocumentNode, error) {
+	location := n.Attr("schemaLocation")
+	if location == "" {
+		return nil, errNowhere
+	}
+	at, err := Resolve(n.Place.Location, location)
+	if err != nil {
+		return nil, err
+	}
+	root, err := l.Document(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if root.Name != xsName("schema") {
+		// A WSDL may be imported for its types.
+		if types := root.First(QName{xmlns.WSDL, "types"}); types != nil {
+			for _, schema := range types.All(xsName("schema")) {
+				if schema.Attr("targetNamespace") == n.Attr("namespace") {
+					return schema, nil
+				}
+			}
+		}
+		return nil, fmt.Errorf("%s is no schema but %s", at, root.Name)
+	}
+	return root, nil
+}
+
+// reason is an error without the place that stands before it anyway.
+func reason(err error) string {
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		return fmt.Sprintf("line %d, column %d: %s", p.Place.Line, p.Place.Column, p.What)
+	}
+	return err.Error()
+}
+
+var (
+	isURL   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`) // a drive of Windows has one letter
+	hasHost = regexp.MustCompile(`^https?://`)
+)
+
+// Resolve returns the location that a document at base means by a reference: relative to base,
+// whether that is a file or a URL.
+func Resolve(base, reference string) (string, error) {
+	switch {
+	case hasHost.MatchString(reference):
+		return reference, nil
+	case strings.HasPrefix(reference, "file:"):
+		u, err := url.Parse(reference)
+		if err != nil {
+			return "", err
+		}
+		return filepath.FromSlash(u.Path), nil
+	case isURL.MatchString(reference):
+		return "", fmt.Errorf("%s is no location", reference)
+	case hasHost.MatchString(base):
+		from, err := url.Parse(base)
+		if err != nil {
+			return "", err
+		}
+		to, err := from.Parse(reference)
+		if err != nil {
+			return "", err
+		}
+		return to.String(), nil
+	case filepath.IsAbs(reference):
+		return reference, nil
+	}
+	reference, _, _ = strings.Cut(reference, "#")
+	if path, err := url.PathUnescape(reference); err == nil {
+		reference = path
+	}
+	return filepath.Join(filepath.Dir(base), filepath.FromSlash(strings.ReplaceAll(reference, `\`, "/"))), nil
+}
