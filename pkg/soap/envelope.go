@@ -274,18 +274,6 @@ func newDocument() *etree.Document {
 	return doc
 }
 
-// BuildElement writes an element as a document of its own, in UTF-8; its namespace gets the prefix
-// n.
-func BuildElement(e *Element) ([]byte, error) {
-	doc := newDocument()
-	addAll(&doc.Element, []Element{*e}, None, "")
-	out, err := doc.WriteToBytes()
-	if err != nil {
-		return nil, &Error{Code: Malformed, At: -1, Err: err}
-	}
-	return out, nil
-}
-
 // addAll appends children to parent. bound is the namespace that the prefix n stands for there.
 func addAll(parent *etree.Element, children []Element, v Version, bound string) {
 	for i := range children {

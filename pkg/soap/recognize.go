@@ -40,20 +40,64 @@ type Recognized struct {
 // envelope (MIME headers of a first part). It never fails, keeps no reference to prefix, and costs
 // one pass without a parser.
 func Recognize(prefix []byte) Recognized {
-	b := narrow(prefix[:min(len(prefix), MaxRecognize)])
+	var s envelopeScanner
+	e := s.find(prefix)
+	r := Recognized{Version: e.version, Fault: e.fault, Complete: e.complete,
+		Operation: Name{string(e.operation.space), string(e.operation.local)}}
+	if e.action != nil {
+		r.Action = actionText(e.action)
+	}
+	return r
+}
+
+// OperationName is the local part of Recognized.Operation: a part of prefix, unless that is in
+// UTF-16. It allocates nothing, for callers that look at every message.
+func OperationName(prefix []byte) []byte {
+	var s envelopeScanner
+	return s.find(prefix).operation.local
+}
+
+// find scans the first envelope in a message.
+func (s *envelopeScanner) find(prefix []byte) (none scannedEnvelope) {
+	s.b = narrow(prefix[:min(len(prefix), MaxRecognize)])
 	from := 0
 	for range maxCandidates {
-		at := findEnvelope(b, from)
+		at := findEnvelope(s.b, from)
 		if at < 0 {
 			break
 		}
-		s := envelopeScanner{b: b, at: at}
-		if r := s.envelope(); r.Version != None {
-			return r
+		s.at, s.scopes = at, 0
+		if e := s.envelope(); e.version != None {
+			return e
 		}
 		from = at + 1
 	}
-	return Recognized{}
+	return none
+}
+
+// scannedName is a Name whose parts are in the message.
+type scannedName struct{ space, local []byte }
+
+func (n scannedName) is(space, local string) bool {
+	return string(n.space) == space && string(n.local) == local
+}
+
+// version is that of an envelope in the namespace, like [versionOf].
+func (n scannedName) version() Version {
+	for v := V11; int(v) < len(versions); v++ {
+		if string(n.space) == versions[v].namespace {
+			return v
+		}
+	}
+	return None
+}
+
+// scannedEnvelope is what [Recognized] says, in the bytes of the message.
+type scannedEnvelope struct {
+	version         Version
+	operation       scannedName
+	action          []byte // nil: none was found
+	fault, complete bool
 }
 
 // narrow converts UTF-16 for the scanner: names and namespaces of SOAP are ASCII, other characters
@@ -138,12 +182,34 @@ type scope struct {
 type envelopeScanner struct {
 	b      []byte
 	at     int
-	scopes []scope
+	scopes int
+	first  [16]scope // what most messages need
+	more   []scope
+}
+
+// scope is the i-th declaration that is in force.
+func (s *envelopeScanner) scope(i int) *scope {
+	if i < len(s.first) {
+		return &s.first[i]
+	}
+	return &s.more[i-len(s.first)]
+}
+
+// declare keeps a declaration.
+func (s *envelopeScanner) declare(d scope) {
+	switch n := s.scopes - len(s.first); {
+	case s.scopes == maxScopes:
+		return
+	case n < 0:
+		s.first[s.scopes] = d
+	default:
+		s.more = append(s.more[:n], d)
+	}
+	s.scopes++
 }
 
 // envelope scans from the Envelope's start tag to the first child of its Body.
-func (s *envelopeScanner) envelope() Recognized {
-	var r Recognized
+func (s *envelopeScanner) envelope() (r scannedEnvelope) {
 	const (
 		outside = iota
 		inHeader
@@ -159,15 +225,15 @@ func (s *envelopeScanner) envelope() Recognized {
 		if t.end {
 			depth--
 			if actionAt > 0 && depth == 2 {
-				r.Action, actionAt = actionText(s.b[actionAt:t.at]), 0
+				r.action, actionAt = s.b[actionAt:t.at], 0
 			}
 			if depth == 1 && where == inBody {
-				r.Complete = true
+				r.complete = true
 			}
 			if depth <= 1 {
 				where = outside
 			}
-			if depth <= 0 || r.Complete {
+			if depth <= 0 || r.complete {
 				return r
 			}
 			continue
@@ -175,23 +241,23 @@ func (s *envelopeScanner) envelope() Recognized {
 		name := t.name
 		switch {
 		case depth == 0:
-			if r.Version = versionOf(name.Space); r.Version == None {
+			if r.version = name.version(); r.version == None {
 				return r
 			}
-		case depth == 1 && name == Name{r.Version.Namespace(), "Header"}:
+		case depth == 1 && name.is(r.version.Namespace(), "Header"):
 			where = inHeader
-		case depth == 1 && name == Name{r.Version.Namespace(), "Body"}:
+		case depth == 1 && name.is(r.version.Namespace(), "Body"):
 			where = inBody
-		case depth == 2 && where == inHeader && name.Local == "Action" && isAddressing(name.Space) && !t.empty:
+		case depth == 2 && where == inHeader && string(name.local) == "Action" && isAddressing(name.space) && !t.empty:
 			actionAt = s.at
 		case depth == 2 && where == inBody:
-			r.Operation, r.Complete = name, true
-			r.Fault = name == Name{r.Version.Namespace(), "Fault"}
+			r.operation, r.complete = name, true
+			r.fault = name.is(r.version.Namespace(), "Fault")
 			return r
 		}
 		if t.empty {
 			if depth == 1 && where == inBody {
-				r.Complete = true
+				r.complete = true
 				return r
 			}
 			if depth == 1 {
@@ -204,13 +270,17 @@ func (s *envelopeScanner) envelope() Recognized {
 	}
 }
 
-func isAddressing(ns string) bool {
-	return ns == xmlns.WSA || ns == xmlns.WSA200408 || ns == xmlns.WSA200403
+func isAddressing(ns []byte) bool {
+	switch string(ns) {
+	case xmlns.WSA, xmlns.WSA200408, xmlns.WSA200403:
+		return true
+	}
+	return false
 }
 
 type tag struct {
 	at         int // offset of its '<'
-	name       Name
+	name       scannedName
 	end, empty bool
 }
 
@@ -286,7 +356,7 @@ func (s *envelopeScanner) startTag(depth int) (tag, bool) {
 	}
 	s.at = i
 	prefix, local := splitName(raw)
-	t.name = Name{s.namespace(prefix), string(local)}
+	t.name = scannedName{s.namespace(prefix), local}
 	return t, len(raw) > 0
 }
 
@@ -318,30 +388,34 @@ func (s *envelopeScanner) attribute(i, depth int) (int, bool) {
 	value := s.b[i+1 : i+1+n]
 	prefix, local := splitName(name)
 	// Declarations deeper than the children of Header and Body are not needed.
-	if depth <= 2 && len(s.scopes) < maxScopes {
+	if depth <= 2 {
 		switch {
 		case string(prefix) == "xmlns":
-			s.scopes = append(s.scopes, scope{depth, local, value})
+			s.declare(scope{depth, local, value})
 		case prefix == nil && string(local) == "xmlns":
-			s.scopes = append(s.scopes, scope{depth, nil, value})
+			s.declare(scope{depth, nil, value})
 		}
 	}
 	return i + n + 2, true
 }
 
-func (s *envelopeScanner) namespace(prefix []byte) string {
-	for i := len(s.scopes) - 1; i >= 0; i-- {
-		if bytes.Equal(s.scopes[i].prefix, prefix) {
-			return unescape(string(s.scopes[i].ns))
+func (s *envelopeScanner) namespace(prefix []byte) []byte {
+	for i := s.scopes - 1; i >= 0; i-- {
+		if d := s.scope(i); bytes.Equal(d.prefix, prefix) {
+			ns := d.ns
+			if bytes.IndexByte(ns, '&') >= 0 {
+				ns = []byte(unescape(string(ns)))
+			}
+			return ns
 		}
 	}
-	return ""
+	return nil
 }
 
 // drop removes the declarations made at depth or deeper.
 func (s *envelopeScanner) drop(depth int) {
-	for n := len(s.scopes); n > 0 && s.scopes[n-1].depth >= depth; n-- {
-		s.scopes = s.scopes[:n-1]
+	for s.scopes > 0 && s.scope(s.scopes-1).depth >= depth {
+		s.scopes--
 	}
 }
 

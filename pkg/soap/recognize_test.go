@@ -7,6 +7,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -152,4 +153,16 @@ func FuzzRecognize(f *testing.F) {
 			t.Fatalf("fault without Fault: %+v", got)
 		}
 	})
+}
+
+// What every message is asked costs no memory.
+func TestOperationNameAllocatesNothing(t *testing.T) {
+	message := []byte(`<?xml version="1.0"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" ` +
+		`xmlns:wsa="http://www.w3.org/2005/08/addressing"><s:Header><wsa:Action>urn:poll</wsa:Action></s:Header>` +
+		`<s:Body><p:Poll xmlns:p="urn:p"><p:limit>10</p:limit></p:Poll></s:Body></s:Envelope>`)
+	var name []byte
+	require.Zero(t, testing.AllocsPerRun(100, func() { name = soap.OperationName(message) }))
+	require.Equal(t, "Poll", string(name))
+	require.Equal(t, "Poll", soap.Recognize(message).Operation.Local)
+	require.Equal(t, "urn:poll", soap.Recognize(message).Action)
 }
