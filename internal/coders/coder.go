@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -23,31 +24,46 @@ type Spec struct {
 	Representation uint64
 	// Limits are this end's, as the stream states them; zero fields mean the stream's defaults.
 	Limits streamer.Limits
-	// PeerKnows are fingerprints of shapes that the peer has, so that they can be referred to.
+	// PeerKnows are fingerprints of shapes that the peer has, so that they can be referred to; the
+	// ones used last stand last.
 	PeerKnows [][32]byte
 	// Schema describes the messages that this end sends; nil: there is none.
 	Schema *schema.Schema
+	// Contract describes the messages of both directions; nil: nothing does. Shared: the peer has
+	// the same description.
+	Contract *typed.Contract
+	Shared   bool
 }
 
 // Func makes the coder of one end of one stream. It may be called concurrently.
 type Func func(context.Context, Spec) (streamer.Coder, error)
 
 // OfBook makes coders that share the shapes of a book. Shapes that the peer has are tried first on
-// messages. The first message that a schema describes gets its shape from the schema.
+// messages, and read from the store as messages need them. The first message that a schema
+// describes gets its shape from the schema.
 func OfBook(book *binary.Book) Func {
-	return func(ctx context.Context, spec Spec) (streamer.Coder, error) {
-		book.Load(ctx, spec.PeerKnows)
+	return func(_ context.Context, spec Spec) (streamer.Coder, error) {
 		opt := binary.Options{
 			Text: negotiate.Representations[0].Number != spec.Representation, PeerKnows: spec.PeerKnows,
 			MaxShapes: spec.Limits.MaxShapes, MaxShapeBytes: spec.Limits.MaxShapeBytes,
+			Describe: Describe(book, spec.Schema),
 		}
-		if spec.Schema != nil {
-			d := &describing{book: book, schema: spec.Schema}
-			d.left.Store(describedTries)
-			opt.Describe = d.describe
+		if spec.Contract != nil {
+			opt.Description, opt.Shared = spec.Contract, spec.Shared
 		}
 		return book.Coder(opt), nil
 	}
+}
+
+// Describe makes the option of a coder of a book that has the first message that a schema describes
+// get its shape from the schema; nil for no schema.
+func Describe(book *binary.Book, s *schema.Schema) func([]byte) bool {
+	if s == nil {
+		return nil
+	}
+	d := &describing{book: book, schema: s}
+	d.left.Store(describedTries)
+	return d.describe
 }
 
 // WithDefaults replaces a nil store and nil coders with the defaults.
@@ -102,6 +118,46 @@ func (d *describing) describe(message []byte) bool {
 	return true
 }
 
+// Recent is how many shapes a list of those used with a peer has at its end without an order of
+// their own: a session that used no others leaves the list as it is.
+const Recent = 8
+
+// UsedLast returns a list of shapes with those at its end that were used now, cut to the last ones.
+// It reports whether that is to be stored in place of the list.
+func UsedLast(list, now [][32]byte, most int) (after [][32]byte, changed bool) {
+	used, recent := map[[32]byte]bool{}, map[[32]byte]bool{}
+	for _, fp := range list[max(0, len(list)-Recent):] {
+		recent[fp] = true
+	}
+	for _, fp := range now {
+		used[fp] = true
+		changed = changed || !recent[fp]
+	}
+	for _, fp := range list {
+		if !used[fp] {
+			after = append(after, fp)
+		}
+	}
+	after = append(after, now...)
+	return after[max(0, len(after)-most):], changed
+}
+
+// Carried returns the shapes that a coder's stream has carried, the last ones at the end, at most
+// as many as an offer may name.
+func Carried(coder streamer.Coder) (fps [][32]byte) {
+	for _, fp := range coder.PeerHas(negotiate.MaxShapes) {
+		fps = append(fps, fp)
+	}
+	return fps
+}
+
+// Learned reports whether a stream has used shapes that its peer was not known to have, or that are
+// not among those used last of these.
+func Learned(known [][32]byte, coder streamer.Coder) bool {
+	_, changed := UsedLast(known, Carried(coder), negotiate.MaxShapes)
+	return changed
+}
+
 // KeepKnown records in the context of a session which shapes the peer has. If another stream of the
 // session does so at the same time, the other one wins.
 func KeepKnown(
@@ -119,24 +175,17 @@ func KeepKnown(
 	if err != nil || c.Session != id || !now.Before(c.Expires) {
 		return
 	}
-	known := make(map[[32]byte]bool, len(c.PeerShapes))
-	for _, fp := range c.PeerShapes {
-		known[fp] = true
-	}
-	learned := false
-	for _, fp := range coder.PeerHas(negotiate.MaxShapes) {
-		if !known[fp] {
-			c.PeerShapes, learned = append(c.PeerShapes, fp), true
-		}
-	}
-	if !learned {
+	var changed bool
+	if c.PeerShapes, changed = UsedLast(c.PeerShapes, Carried(coder), negotiate.MaxShapes); !changed {
 		return
 	}
-	c.PeerShapes = c.PeerShapes[max(0, len(c.PeerShapes)-negotiate.MaxShapes):] // the newest
 	document, err := c.Marshal()
 	if err == nil {
-		_, err = store.Put(ctx, uri, document,
-			ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
+		o := ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)}
+		if entry.Expires.IsZero() {
+			o.TTL = 0 // it is archived
+		}
+		_, err = store.Put(ctx, uri, document, o)
 	}
 	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		failed(err)
@@ -145,6 +194,6 @@ func KeepKnown(
 
 // KeepSchema stores a schema for the lifetime of a session.
 func KeepSchema(ctx context.Context, store ctxstore.Store, s *schema.Schema, lifetime time.Duration) error {
-	_, err := store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
+	_, err := store.Put(ctx, s.URI(), s.Compact(), ctxstore.PutOptions{TTL: lifetime})
 	return err
 }

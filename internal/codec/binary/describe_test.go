@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/learn"
 )
 
 // describing is a direction whose sender has shapes of orders described; asked are the messages

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 )
 
 // blob is a message with n bytes of base64 in it, which is nowhere as a whole.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 )
 
 // The shape of a body that is shorter than it goes with the second of its kind.

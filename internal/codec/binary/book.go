@@ -7,12 +7,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/shape/transit"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/transit"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Book holds the shapes one end knows, compiled, over all its streams. It is safe for concurrent
@@ -33,8 +34,10 @@ type Book struct {
 	heads    leadIndex
 	bytes    int
 	turn     uint64
+	last     *program.Program // fitted last, and no page came since; nil: none
 	found    []*bookPage
 	families families
+	drifted  atomic.Int64
 }
 
 // bookPage is one shape in the book.
@@ -46,6 +49,10 @@ type bookPage struct {
 	retired bool // a wider shape has taken its place: it is known, but no message is tried on it
 	cost    int  // bytes of its packed form without a base, so at most what it takes to send it; 0: not known yet
 	missed  int  // bytes of the parts that did without it, since it was not worth that
+
+	described bool         // it was made by a description
+	own       *shape.Shape // of that description; nil: it has none
+	broken    bool         // it was made of a message that is not as it is described
 }
 
 // NewBook makes an empty book over a store, to which every shape it learns is written before it is
@@ -58,16 +65,23 @@ func storeContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), storeTimeout*time.Second)
 }
 
-// Load reads shapes from the store, so that messages are tried on them. Those that are not there,
-// or damaged, are passed over.
-func (b *Book) Load(ctx context.Context, fps []Fingerprint) {
-	for _, fp := range fps {
-		if octets, err := b.store.Get(ctx, fp); err == nil {
-			if s, err := shape.Parse(octets); err == nil {
-				b.add(s)
-			}
+// load reads those shapes from the store that are not in the book, so that messages are tried on
+// them, and returns how many it read. Shapes that the store lacks, or that are damaged, are passed
+// over.
+func (b *Book) load(ctx context.Context, fps []Fingerprint) (read int) {
+	var programs []*program.Program
+	for _, fp := range slices.Backward(fps) {
+		if b.here(fp) != nil {
+			continue
+		}
+		if p := b.read(ctx, fp); p != nil {
+			programs = append(programs, p)
 		}
 	}
+	for _, p := range slices.Backward(programs) {
+		b.touch(p)
+	}
+	return len(programs)
 }
 
 // Known lists the shapes in the book, those used last first, at most most.
@@ -86,23 +100,36 @@ func (b *Book) Known(most int) (fps []Fingerprint) {
 // Program gives the compiled shape behind a fingerprint, from the book or the store. It is false if
 // neither has it.
 func (b *Book) Program(fp Fingerprint) (*program.Program, bool) {
-	b.mu.Lock()
-	p, ok := b.known[fp]
-	b.mu.Unlock()
-	if ok {
-		return p.program, true
+	p := b.here(fp)
+	if p == nil {
+		ctx, cancel := storeContext()
+		defer cancel()
+		p = b.read(ctx, fp)
 	}
-	ctx, cancel := storeContext()
-	defer cancel()
+	return p, p != nil
+}
+
+// here gives the compiled shape behind a fingerprint; nil if it is not in the book.
+func (b *Book) here(fp Fingerprint) *program.Program {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.known[fp]; p != nil {
+		return p.program
+	}
+	return nil
+}
+
+// read adds the shape behind a fingerprint to the book, from the store; nil if that has none.
+func (b *Book) read(ctx context.Context, fp Fingerprint) *program.Program {
 	octets, err := b.store.Get(ctx, fp)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	s, err := shape.Parse(octets)
 	if err != nil || s.Fingerprint() != fp {
-		return nil, false
+		return nil
 	}
-	return b.add(s), true
+	return b.add(s)
 }
 
 // Keep writes a shape to the store and adds it to the book.
@@ -130,6 +157,7 @@ func (b *Book) add(s *shape.Shape) *program.Program {
 		return p.program
 	}
 	b.turn++
+	b.last = nil
 	p := &bookPage{program: program.Compile(s), used: b.turn, index: &b.bodies}
 	if isHead(p.program) {
 		p.index = &b.heads
@@ -202,11 +230,45 @@ func (b *Book) mayBegin(beginning []byte) bool {
 	return b.bodies.goesOn(beginning)
 }
 
+// Drifted is how many messages were not as their description says, over all streams.
+func (b *Book) Drifted() int64 { return b.drifted.Load() }
+
+// describe notes what a shape was made by; nil: by no description.
+func (b *Book) describe(s *shape.Shape, d *Described) {
+	if d == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.known[s.Fingerprint()]; p != nil {
+		p.described, p.own, p.broken = true, d.Own, d.Broken
+	}
+}
+
+// described reports whether a shape was made by a description, and of a message that is not as that
+// says.
+func (b *Book) described(fp Fingerprint) (is, broken bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.known[fp]
+	return p != nil && p.described, p != nil && p.broken
+}
+
+// ownOf is the own shape of what a shape was made by; nil if there is none.
+func (b *Book) ownOf(fp Fingerprint) *shape.Shape {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.known[fp]; p != nil {
+		return p.own
+	}
+	return nil
+}
+
 // worth reports whether a shape may be sent that the peer lacks, for a part of n bytes that
 // it fits: it must not be longer than half of that, and the parts that did without it before. One
 // that grew by all messages of a kind may be longer than many a message.
-func (b *Book) worth(by *program.Program, n int) bool {
-	fp := by.Shape().Fingerprint()
+func (c *Coder) worth(by *program.Program, n int) bool {
+	b, fp := c.book, by.Shape().Fingerprint()
 	b.mu.Lock()
 	p := b.known[fp]
 	measured := p != nil && p.cost > 0
@@ -214,6 +276,9 @@ func (b *Book) worth(by *program.Program, n int) bool {
 	cost := 0
 	if !measured {
 		cost = len(transit.Pack(nil, by.Shape().Octets(), nil))
+		if own := c.Own(by); own != nil {
+			cost = min(cost, len(transit.PackOwn(nil, by.Shape().Octets(), own)))
+		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,11 +308,14 @@ func (b *Book) miss(by *program.Program, n int) {
 func (b *Book) touch(by *program.Program) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.last == by {
+		return
+	}
 	p, ok := b.known[by.Shape().Fingerprint()]
 	if !ok {
 		return
 	}
 	b.turn++
-	p.used = b.turn
+	b.last, p.used = by, b.turn
 	p.index.first(p)
 }

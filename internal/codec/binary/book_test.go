@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 )
 
 func TestPrefixesAloneMakeNoNewShape(t *testing.T) {
@@ -21,14 +19,22 @@ func TestPrefixesAloneMakeNoNewShape(t *testing.T) {
 	assert.Len(t, d.from.store.octets, 1)
 }
 
-func TestLoadTriesStoredShapes(t *testing.T) {
-	a := newEnd(binary.Options{})
-	s, err := learn.FromMessage([]byte("<a><b>1</b></a>"))
-	require.NoError(t, err)
-	_, err = a.store.Put(t.Context(), s.Octets())
-	require.NoError(t, err)
-	a.book.Load(t.Context(), []binary.Fingerprint{s.Fingerprint(), {1, 2, 3}})
-	assert.Equal(t, []binary.Fingerprint{s.Fingerprint()}, a.book.Known(5))
+// TestKnownInTheOrderOfUse: what fitted last stands first, also if others came into the book since
+// it fitted before.
+func TestKnownInTheOrderOfUse(t *testing.T) {
+	d := newDirection(t, binary.Options{})
+	one, two := enveloped("<a>1</a>"), enveloped("<b>1</b>")
+	d.carry(t, one)
+	d.carry(t, one)
+	first := d.from.book.Known(1)
+	d.carry(t, two)
+	assert.NotEqual(t, first, d.from.book.Known(1))
+	d.carry(t, one)
+	assert.Equal(t, first, d.from.book.Known(1))
+	d.carry(t, two)
+	d.carry(t, two)
+	assert.NotEqual(t, first, d.from.book.Known(1))
+	assert.Len(t, d.from.book.Known(9), 2)
 }
 
 func TestStoreThatFails(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 )
 
 // signed is an envelope whose Body child is signed, with the signature inside it (enveloped) or in

@@ -4,9 +4,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/few"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Coder is the codec of one stream: it cuts messages by the shapes of its book, learns new ones,
@@ -14,14 +15,17 @@ import (
 type Coder struct {
 	book   *Book
 	opt    Options
-	recent recent
+	recent carriedShapes
+	unread unread
 
 	learning allowances
 	learners atomic.Int32 // messages of which more than a window is kept
 	counts   counters
+	shared   atomic.Bool // the peer has the description, too
 
 	mu        sync.Mutex
-	peerKnows map[Fingerprint]bool // true: for sure, since this stream carried the shape one way or the other
+	peerKnows few.Map[Fingerprint, bool] // true: for sure, since this stream carried the shape one way or the other
+	last      *program.Program           // one that the peer has, found last; nil: none
 }
 
 // Coder makes the codec of a new stream.
@@ -33,13 +37,12 @@ func (b *Book) Coder(opt Options) *Coder {
 	if opt.MaxShapeBytes == 0 {
 		opt.MaxShapeBytes = defaultShapeBytes
 	}
-	c := &Coder{book: b, opt: opt, peerKnows: map[Fingerprint]bool{}}
+	c := &Coder{book: b, opt: opt}
+	c.shared.Store(opt.Shared)
 	for _, fp := range opt.PeerKnows {
-		c.peerKnows[fp] = false
+		c.peerKnows.Put(fp, false)
 	}
-	for i := range c.learning {
-		c.learning[i].left.Store(allowanceMost)
-	}
+	c.unread.names = opt.PeerKnows
 	return c
 }
 
@@ -62,7 +65,7 @@ func (c *Coder) Compression() *wire.Compression { return &c.book.compression }
 func (c *Coder) Has(fp shape.Fingerprint) (has, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sure, has = c.peerKnows[fp]
+	sure, has = c.peerKnows.Find(fp)
 	return has || c.opt.Refer, sure
 }
 
@@ -71,24 +74,15 @@ func (c *Coder) Learned(p *program.Program) {
 	c.recent.keep(p, &c.opt)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.peerKnows) >= maxPeerKnows {
-		clear(c.peerKnows) // they are sent in full once more
+	if c.peerKnows.Len() >= maxPeerKnows {
+		c.peerKnows = few.Map[Fingerprint, bool]{} // they are sent in full once more
+		c.last = nil
 	}
-	c.peerKnows[p.Shape().Fingerprint()] = true
+	c.peerKnows.Put(p.Shape().Fingerprint(), true)
 }
 
-// PeerHas lists shapes that the peer has for sure, at most so many.
-func (c *Coder) PeerHas(most int) []shape.Fingerprint {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var list []shape.Fingerprint
-	for fp, sure := range c.peerKnows {
-		if sure && len(list) < most {
-			list = append(list, fp)
-		}
-	}
-	return list
-}
+// PeerHas lists shapes that the peer has for sure, at most so many, those carried last at the end.
+func (c *Coder) PeerHas(most int) []shape.Fingerprint { return c.recent.last(most) }
 
 // Find gives a shape that the peer refers to; nil if it is not here.
 func (c *Coder) Find(fp shape.Fingerprint) *program.Program {
@@ -125,12 +119,14 @@ type CoderCounts struct {
 	// Exceptions are values that travelled as text, since theirs is not the canonical one of their
 	// type.
 	Exceptions int64
+	// Drifted are messages that were not as their description says.
+	Drifted int64
 }
 
-type counters struct{ learned, widened, texts, exceptions atomic.Int64 }
+type counters struct{ learned, widened, texts, exceptions, drifted atomic.Int64 }
 
 // Counts tells what was done so far.
 func (c *Coder) Counts() CoderCounts {
 	n := &c.counts
-	return CoderCounts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}
+	return CoderCounts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load(), n.drifted.Load()}
 }

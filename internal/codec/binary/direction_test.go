@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // shapes is a store of shapes in memory.
@@ -23,11 +23,13 @@ type shapes struct {
 	mu     sync.Mutex
 	octets map[binary.Fingerprint][]byte
 	broken bool
+	gets   int
 }
 
 func (s *shapes) Get(_ context.Context, fp binary.Fingerprint) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.gets++
 	if b, ok := s.octets[fp]; ok {
 		return b, nil
 	}
@@ -108,7 +110,7 @@ type passing struct {
 	wire.Outgoing
 	t     testing.TB
 	d     *direction
-	split wire.Splitter
+	split wire.SplitStep
 	most  int
 	begun [2]bool
 	held  wire.Part // the last segment of the head: it goes with the first of the body

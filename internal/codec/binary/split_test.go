@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
 func TestBodiesInAnyChunks(t *testing.T) {
@@ -125,7 +125,7 @@ func TestMutatedMessages(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	d := newDirection(t, binary.Options{})
 	paths := shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return strings.HasSuffix(p, ".xml") })
-	for range 3000 {
+	for range shared.Some(3000) {
 		m := mutate(rnd, shared.Read(t, paths[rnd.IntN(len(paths))]))
 		_, got := d.send(t, nil, m, []int{300, 4096, 16000}[rnd.IntN(3)])
 		requireSame(t, m, got, string(m))
@@ -144,7 +144,7 @@ func TestMutatedMessagesOnTheCorpus(t *testing.T) {
 		}
 		d := newDirection(t, binary.Options{})
 		d.send(t, nil, m, 4096)
-		for range 10 {
+		for range shared.Some(10) {
 			changed := mutate(rnd, m)
 			_, got := d.send(t, nil, changed, []int{300, 4096, 16000}[rnd.IntN(3)])
 			requireSame(t, changed, got, path)

@@ -1,9 +1,9 @@
 package binary
 
 import (
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
-	"github.com/hhfr/hhfr/pkg/shape/program"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
 // mayLearn reports whether shapes are learned of messages on a lane.
@@ -11,8 +11,16 @@ func (c *Coder) mayLearn(a *allowance) bool { return !c.opt.Text && a.may() }
 
 // has reports whether the peer has a shape.
 func (c *Coder) has(p *program.Program) bool {
-	has, _ := c.Has(p.Shape().Fingerprint())
-	return has
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == p {
+		return true
+	}
+	_, has := c.peerKnows.Find(p.Shape().Fingerprint())
+	if has {
+		c.last = p
+	}
+	return has || c.opt.Refer
 }
 
 // learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that
@@ -27,19 +35,26 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	if !s.learning.spend(len(body)) {
 		return nil
 	}
-	made, old, err := c.book.families.learn(body, whole)
+	d := c.describe(body, whole)
+	made, old, err := c.book.families.learn(body, whole, d)
 	if err != nil {
 		return nil
 	}
-	p := s.keep(made, body, whole)
+	p := s.keep(made, d, body, whole)
+	if p == nil && d != nil { // what is declared leaves no place for what is there
+		if made, err = learn.FromMessage(body); err != nil {
+			return nil
+		}
+		return s.keep(made, d, body, whole)
+	}
 	if old == nil {
 		c.counts.learned.Add(1)
 	} else {
 		c.counts.widened.Add(1)
 	}
-	if old != nil && (p == nil || !c.has(p) && !c.book.worth(p, len(body))) {
-		if made, err = learn.FromMessage(body); err == nil {
-			return s.keep(made, body, whole)
+	if old != nil && (p == nil || !c.has(p) && !c.worth(p, len(body))) {
+		if made, err = learnAlone(body, d); err == nil {
+			return s.keep(made, d, body, whole)
 		}
 	}
 	if p != nil && old != nil && old.Fingerprint() != made.Fingerprint() {
@@ -65,19 +80,22 @@ func (s *Split) learnHead(head []byte) *program.Program {
 	if err != nil {
 		return nil
 	}
-	return s.keep(made, head, true)
+	return s.keep(made, nil, head, true)
 }
 
-// keep stores a shape that was learned and splits by it; nil if either fails.
-func (s *Split) keep(made *shape.Shape, part []byte, whole bool) *program.Program {
+// keep stores a shape that was learned, by a description or none, and splits by it; nil if either
+// fails.
+func (s *Split) keep(made *shape.Shape, d *Described, part []byte, whole bool) *program.Program {
 	p, err := s.c.book.Keep(made)
 	if err != nil {
 		s.c.book.Log.Warn("shape not stored, message travels as text", "shape", made.Fingerprint().URI(), "err", err)
 		return nil
 	}
+	s.c.book.describe(made, d)
 	if !s.fits(p, part, whole) {
 		return nil
 	}
+	s.c.willAnnounce(p)
 	return p
 }
 
@@ -122,7 +140,8 @@ func (s *Split) learnCut() {
 	if !s.learning.spend(len(s.cut)) {
 		return
 	}
-	made, old, err := c.book.families.learn(s.cut, true)
+	d := c.describe(s.cut, true)
+	made, old, err := c.book.families.learn(s.cut, true, d)
 	if err != nil {
 		return
 	}
@@ -130,6 +149,9 @@ func (s *Split) learnCut() {
 	if err != nil {
 		c.book.Log.Warn("shape not stored", "shape", made.Fingerprint().URI(), "err", err)
 		return
+	}
+	if c.book.describe(made, d); d != nil && d.Broken {
+		c.drifted()
 	}
 	c.book.miss(p, len(s.cut))
 	if old == nil {

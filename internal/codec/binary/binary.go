@@ -28,7 +28,8 @@ type Options struct {
 	// Text makes every message travel as text: the representation `xml`.
 	Text bool
 	// PeerKnows are fingerprints of shapes that the peer said it has; they are announced by
-	// reference.
+	// reference. Those used last stand last: a message that fits no shape at hand is tried on them
+	// first.
 	PeerKnows []Fingerprint
 	// Refer says that whoever reads has the store.
 	Refer bool
@@ -36,6 +37,10 @@ type Options struct {
 	// book, and reports whether it did. It may be called concurrently, and must not keep the
 	// message.
 	Describe func(message []byte) bool
+	// Description, if given, widens what is learned from messages of new kinds. Shared: the peer
+	// has the same, so that shapes may stand on its own shapes ([Coder.Share]).
+	Description Describer
+	Shared      bool
 	// Without are stages, of [wire.Columns], [wire.Memory] and [wire.Zstd], that this end does not
 	// do. There is no Memory without Columns.
 	Without uint64
@@ -66,6 +71,11 @@ const (
 	// its kind, in bytes. The shape of a shorter one is longer than the body: it goes with the
 	// second. No SOAP envelope is that short.
 	shapeWorth = 100
+	// readAtOnce is how many shapes that the peer has are read from the store at a time: what an
+	// offer names, roughly, and a millisecond of work.
+	readAtOnce = 16
+	// textualContent: a long body whose content is more than that part of it is hardly numbers.
+	textualContent = 8
 	// maxTries bounds the shapes that are tried on one message.
 	maxTries = 64
 	// storeTimeout bounds one access to the store, in seconds, so that a store that hangs cannot

@@ -2,10 +2,11 @@ package binary
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Split cuts one message of a lane into segments. It belongs to one goroutine at a time.
@@ -32,6 +33,7 @@ type Split struct {
 	holding    bool
 	heldText   bool
 	candidates []*program.Program
+	fresh      []*program.Program // those that fit, and that the peer lacks
 
 	collect, pass func(text bool, segment []byte) error // methods, without an allocation for each message
 }
@@ -53,7 +55,7 @@ var splits = sync.Pool{New: func() any {
 
 // Split begins to cut a message of a lane into segments of at most most bytes, each of which is
 // handed to emit, in order. What fits no known shape makes one, or travels as text.
-func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.Splitter {
+func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.SplitStep {
 	s := splits.Get().(*Split)
 	s.c, s.learning, s.most, s.emit = c, c.learning.of(lane), most, emit
 	s.does, s.program, s.window, s.upTo = gathering, nil, s.window[:0], window
@@ -66,6 +68,7 @@ func (s *Split) Free() {
 	s.leaveLearners()
 	s.c, s.learning, s.emit, s.program, s.cut = nil, nil, nil, nil, nil
 	clear(s.candidates)
+	clear(s.fresh)
 	if cap(s.window) <= window && cap(s.content) <= 4*window {
 		splits.Put(s)
 	}
@@ -91,6 +94,7 @@ func (s *Split) All(body []byte) error {
 		return s.texts(false, body, true)
 	}
 	s.c.counts.exceptions.Add(int64(s.splitter.Exceptions()))
+	s.drifts(p, body)
 	return s.handOut(false, p, true)
 }
 
@@ -99,7 +103,7 @@ func (s *Split) Write(octets []byte) error {
 	if s.does == cutting {
 		return s.splitter.Write(octets)
 	}
-	s.window = append(s.window, octets...)
+	s.window = append(s.roomFor(len(octets)), octets...)
 	if s.does == gathering && len(s.window) >= s.upTo {
 		return s.decide()
 	}
@@ -108,6 +112,16 @@ func (s *Split) Write(octets []byte) error {
 		return s.drain(s.most)
 	}
 	return nil
+}
+
+// roomFor gives the window with room for n more bytes: twice as much as it had if it waits to
+// become long, but no more than it may.
+func (s *Split) roomFor(n int) []byte {
+	least := len(s.window) + n
+	if least <= cap(s.window) {
+		return s.window
+	}
+	return append(make([]byte, 0, max(least, min(2*len(s.window), s.upTo))), s.window...)
 }
 
 // decide chooses a shape by the beginning of a body, or finds out that more must be seen.
@@ -135,6 +149,7 @@ func (s *Split) begin(p *program.Program) error {
 		return err
 	}
 	s.does, s.program = cutting, p
+	s.drifts(p, nil)
 	s.window = s.window[:0]
 	err := s.handOut(false, p, false)
 	s.shrink()
@@ -153,7 +168,7 @@ func (s *Split) shrink() {
 	}
 }
 
-// Flush hands out what was written so far; see [wire.Splitter].
+// Flush hands out what was written so far; see [wire.SplitStep].
 func (s *Split) Flush(force bool) (settled int64, err error) {
 	if s.does == gathering {
 		if len(s.window) == 0 {
@@ -297,11 +312,19 @@ func (s *Split) choose(body []byte, whole bool) *program.Program {
 	if p != nil || !s.c.mayLearn(s.learning) {
 		return p
 	}
-	if p = s.learnBody(body, whole); p != nil && len(body) < shapeWorth {
+	if p = s.learnBody(body, whole); p != nil && (len(body) < shapeWorth || whole && s.textual(body)) {
 		s.c.book.miss(p, len(body))
 		return nil
 	}
 	return p
+}
+
+// textual reports whether a body of a new kind that was split into several segments is so much
+// content that it takes less as text, which is compressed by all that it said before; more than
+// half is hardly text.
+func (s *Split) textual(body []byte) bool {
+	n := len(s.content)
+	return len(s.ends) > 1 && n > len(body)/textualContent && n < len(body)/2 && s.c.Stages()&wire.Zstd != 0
 }
 
 // find gives a program of a known shape that fits the part, with its segments gathered; nil if
@@ -311,23 +334,39 @@ func (s *Split) find(part []byte, whole, head bool) *program.Program {
 	if c.opt.Text {
 		return nil
 	}
-	s.candidates = c.book.candidates(s.candidates[:0], part, head)
-	var fresh *program.Program
+	var p *program.Program
+	for more := true; more; {
+		before := c.unread.read()
+		p = s.findKnown(part, whole, head)
+		more = p == nil && c.unread.more(c.book, before)
+	}
+	// If the peer has another, this notes that the part went without one that is not worth sending.
+	fresh := slices.IndexFunc(s.fresh, func(p *program.Program) bool { return head || c.worth(p, len(part)) })
+	if p == nil && fresh >= 0 && s.fits(s.fresh[fresh], part, whole) {
+		p = s.fresh[fresh]
+		c.willAnnounce(p)
+	}
+	if p == nil {
+		return nil
+	}
+	return s.fitted(p)
+}
+
+// findKnown gives a program in the book that fits the part and whose shape the peer has, with its
+// segments gathered; nil if there is none. Programs that were tried before it and fit as well are
+// in fresh.
+func (s *Split) findKnown(part []byte, whole, head bool) *program.Program {
+	s.candidates, s.fresh = s.c.book.candidates(s.candidates[:0], part, head), s.fresh[:0]
 	for _, p := range s.candidates {
 		if !s.fits(p, part, whole) {
 			continue
 		}
-		if has, _ := c.Has(p.Shape().Fingerprint()); has {
-			return s.fitted(p)
+		if s.c.has(p) {
+			return p
 		}
-		if fresh == nil && (head || c.book.worth(p, len(part))) {
-			fresh = p
-		}
+		s.fresh = append(s.fresh, p)
 	}
-	if fresh == nil || !s.fits(fresh, part, whole) {
-		return nil
-	}
-	return s.fitted(fresh)
+	return nil
 }
 
 func (s *Split) fitted(p *program.Program) *program.Program {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // TestPasswordsLeaveTheStreamAfterTheirFirstMessage: what stands unchanged in a thousand messages

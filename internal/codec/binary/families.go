@@ -3,8 +3,8 @@ package binary
 import (
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/learn"
 )
 
 const (
@@ -41,14 +41,15 @@ type branch struct {
 	bytes  int
 }
 
-// learn learns from a message that fits no shape known: it widens what was learned from others of
-// its kind, if that fits, else begins a new branch. old is the shape that the new one takes the
-// place of, nil if none.
-func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err error) {
+// learn learns from a message that fits no shape known, and what is declared of it: it widens what
+// was learned from others of its kind, if that fits, else begins a new branch. old is the shape
+// that the new one takes the place of, nil if none.
+func (f *families) learn(message []byte, whole bool, d *Described) (s, old *shape.Shape, err error) {
 	one, err := learn.NewFamily(message, whole)
 	if err != nil {
 		return nil, nil, err
 	}
+	d.declare(one)
 	if s, err = one.Shape(); err != nil || !whole {
 		return s, nil, err
 	}
