@@ -40,23 +40,6 @@ const headerNameLen = 8
 // beginning.
 const headerWindow = 64 << 10
 
-// Blocks are the header blocks of a session, as they are taken out of bodies and put back.
-type Blocks struct {
-	Texts []string
-	Taken *atomic.Int64 // counts blocks taken out; nil: they are not counted
-}
-
-// Outgoing returns a writer that takes the blocks out of a body, and passes it to another writer.
-// Close writes the rest.
-func (u *Blocks) Outgoing(to io.Writer) io.WriteCloser {
-	return &taker{to: to, rule: taking{unused: slices.Clone(u.Texts), taken: u.Taken}}
-}
-
-// Incoming returns a reader of a body that puts the blocks back. Errors: Malformed.
-func (u *Blocks) Incoming(body io.ReadCloser) io.ReadCloser {
-	return &putter{from: body, rule: putting{Texts: slices.Clone(u.Texts)}}
-}
-
 // TakeOut returns the part of a body that travels in a session with these unchanging headers
 // (docs/negotiation.md, section 3.2).
 func TakeOut(blocks []string, body []byte) []byte {
@@ -102,7 +85,8 @@ func isHeaderName(s string) bool {
 type taker struct {
 	to   io.Writer
 	rule taking
-	in   []byte // written, and not yet rewritten
+	look func(beginning []byte) // nil: it was called, or nobody looks
+	in   []byte                 // written, and not yet rewritten
 	made []byte
 }
 
@@ -119,6 +103,10 @@ func (t *taker) Close() error { return t.write(nil, true) }
 
 func (t *taker) write(p []byte, last bool) error {
 	t.in = append(t.in, p...)
+	if t.look != nil && len(t.in) > 0 {
+		t.look(t.in)
+		t.look = nil
+	}
 	var taken int
 	t.made, taken = t.rule.rewrite(t.made[:0], t.in, last)
 	t.in = t.in[:copy(t.in, t.in[taken:])]
@@ -133,9 +121,10 @@ func (t *taker) write(p []byte, last bool) error {
 type putter struct {
 	from io.ReadCloser
 	rule putting
-	in   []byte // read, and not yet rewritten
-	out  []byte // rewritten, and not yet returned
-	made []byte // the memory of out
+	look func(beginning []byte) // nil: it was called, or nobody looks
+	in   []byte                 // read, and not yet rewritten
+	out  []byte                 // rewritten, and not yet returned
+	made []byte                 // the memory of out
 	err  error
 }
 
@@ -161,6 +150,10 @@ func (r *putter) more() {
 	var taken int
 	r.made, taken = r.rule.rewrite(r.made[:0], r.in, err != nil)
 	r.out = r.made
+	if r.look != nil && len(r.made) > 0 {
+		r.look(r.made)
+		r.look = nil
+	}
 	r.in = r.in[:copy(r.in, r.in[taken:])]
 	if r.err = r.rule.err; r.err == nil {
 		r.err = err

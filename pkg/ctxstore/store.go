@@ -11,6 +11,7 @@ package ctxstore
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 )
@@ -96,4 +97,19 @@ func If(revision uint64) *uint64 { return &revision }
 func Persists(s Store) bool {
 	v, ok := s.(interface{ Volatile() bool })
 	return !ok || !v.Volatile()
+}
+
+// Has reports whether a store has an entry, which need not be intact. Engines look without reading
+// the value; a store without a method for it has its value read.
+func Has(ctx context.Context, s Store, uri string) (bool, error) {
+	if h, ok := s.(interface {
+		Has(ctx context.Context, uri string) (bool, error)
+	}); ok {
+		return h.Has(ctx, uri)
+	}
+	_, err := s.Get(ctx, uri)
+	if errors.Is(err, &Error{Code: NotFound}) {
+		return false, nil
+	}
+	return err == nil, err
 }

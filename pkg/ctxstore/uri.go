@@ -17,6 +17,14 @@ const (
 	SessionPrefix = "urn:hhfr:session:"
 	// SequencePrefix begins the URI of every sequence.
 	SequencePrefix = "urn:hhfr:sequence:"
+	// FragmentPrefix begins the URI of every fragment of messages (docs/context.md, section 7).
+	FragmentPrefix = "urn:hhfr:fragment:"
+	// ScopePrefix begins the URI of the entry that names the session of a fragment's scope.
+	ScopePrefix = "urn:hhfr:scope:"
+	// AgreedPrefix begins the URIs of what was agreed on in a session, for third parties.
+	AgreedPrefix = "urn:hhfr:agreed:"
+	// HoldPrefix begins the URI of the entry by which a user on another machine holds an entry.
+	HoldPrefix = "urn:hhfr:hold:"
 )
 
 // ShapeURI returns the URI of the shape with this fingerprint.

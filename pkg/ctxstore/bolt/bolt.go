@@ -97,6 +97,19 @@ func (s *Store) Get(ctx context.Context, uri string) (e ctxstore.Entry, err erro
 	return e, nil
 }
 
+// Has reports whether there is an entry; see [ctxstore.Has].
+func (s *Store) Has(ctx context.Context, uri string) (has bool, err error) {
+	if err := ctxstore.CheckURI(uri); err != nil {
+		return false, err
+	}
+	err = s.view(ctx, uri, func(t *tx) error {
+		r, _, err := t.find(uri)
+		has = r != nil
+		return err
+	})
+	return has, err
+}
+
 // Put implements [ctxstore.Store].
 func (s *Store) Put(
 	ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions,

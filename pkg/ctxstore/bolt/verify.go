@@ -59,18 +59,20 @@ type fileChecker struct {
 	size     int64
 	pageSize int64
 	high     uint64 // above all pages in use
-	used     map[uint64]bool
+	used     []bool // by the id of a page
+	free     [][]byte
 }
 
 // meta is the content of a meta page.
 type meta struct{ root, freelist, high, transaction uint64 }
 
-// page is the header of a page.
+// page is the header of a page, with the page itself, without its overflow pages.
 type page struct {
 	id       uint64
 	flags    uint16
 	count    int
 	overflow uint64
+	whole    []byte
 }
 
 func (c *fileChecker) check() error {
@@ -78,7 +80,8 @@ func (c *fileChecker) check() error {
 	if err != nil {
 		return err
 	}
-	c.high, c.used = m.high, map[uint64]bool{0: true, 1: true}
+	c.high, c.used = m.high, make([]bool, max(2, m.high))
+	c.used[0], c.used[1] = true, true
 	if m.freelist != noFreelist {
 		if err := c.freelist(m.freelist); err != nil {
 			return err
@@ -107,16 +110,23 @@ func (c *fileChecker) meta() (newest meta, err error) {
 	return newest, nil
 }
 
-// take reads the header of a page, and marks it and its overflow pages as used.
+// take reads a page, and marks it and its overflow pages as used. Its content is valid until the
+// page is given to leave.
 func (c *fileChecker) take(id uint64) (p page, err error) {
-	var b [headerSize]byte
 	if id >= c.high {
 		return p, fmt.Errorf("page %d is beyond the last", id)
 	}
-	if _, err := c.file.ReadAt(b[:], int64(id)*c.pageSize); err != nil {
+	var b []byte
+	if last := len(c.free) - 1; last >= 0 {
+		b, c.free = c.free[last], c.free[:last]
+	} else {
+		b = make([]byte, c.pageSize)
+	}
+	if _, err := c.file.ReadAt(b, int64(id)*c.pageSize); err != nil {
 		return p, fmt.Errorf("page %d: %w", id, err)
 	}
-	p = page{native.Uint64(b[:]), native.Uint16(b[8:]), int(native.Uint16(b[10:])), uint64(native.Uint32(b[12:]))}
+	p = page{native.Uint64(b), native.Uint16(b[8:]), int(native.Uint16(b[10:])), uint64(native.Uint32(b[12:])),
+		b}
 	if p.id != id || p.overflow >= c.high-id {
 		return p, fmt.Errorf("page %d has no head of its own", id)
 	}
@@ -129,8 +139,14 @@ func (c *fileChecker) take(id uint64) (p page, err error) {
 	return p, nil
 }
 
-// read returns n bytes from an offset after the header of a page.
+// leave ends the use of a page's content.
+func (c *fileChecker) leave(p page) { c.free = append(c.free, p.whole) }
+
+// read returns n bytes from an offset after the header of a page, valid as its content is.
 func (c *fileChecker) read(p page, at, n int64) ([]byte, error) {
+	if own := p.whole[headerSize:]; at <= int64(len(own)) && n <= int64(len(own))-at {
+		return own[at : at+n], nil
+	}
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; at > room || n > room-at {
 		return nil, fmt.Errorf("page %d states more content than it can have", p.id)
 	}
@@ -146,6 +162,7 @@ func (c *fileChecker) freelist(id uint64) error {
 	if err != nil {
 		return err
 	}
+	defer c.leave(p)
 	if p.flags != freelistPage {
 		return fmt.Errorf("page %d is not a free list", id)
 	}
@@ -183,7 +200,7 @@ type keyOrder struct {
 func (o *keyOrder) next(key []byte, leaf bool) bool {
 	by := bytes.Compare(key, o.key)
 	ok := by > 0 || by == 0 && !o.leaf
-	*o = keyOrder{key, leaf}
+	o.key, o.leaf = append(o.key[:0], key...), leaf
 	return ok
 }
 
@@ -193,6 +210,7 @@ func (c *fileChecker) tree(id uint64, root bool, o *keyOrder) error {
 	if err != nil {
 		return err
 	}
+	defer c.leave(p)
 	if p.flags != branchPage && p.flags != leafPage {
 		return fmt.Errorf("page %d does not belong to a tree", id)
 	}

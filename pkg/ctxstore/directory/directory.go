@@ -4,7 +4,8 @@
 //	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that names it
 //	contexts/HEX    everything else, likewise
 //	holds/HEX       empty; locked by the holder of the entry with that name
-//	lock            locked while something is written; contains the last revision given
+//	lock            locked while something is written; contains the last revision given, the space
+//	                taken, and the writes until that is counted again
 //
 // Files are written under another name and renamed, with mode 0600. So a reader needs no lock and
 // sees the old value or the new one, also after a crash. A copy of the folder is a store as well.
@@ -31,8 +32,8 @@ type Config struct {
 	ReadOnly bool
 	// MaxBytes is the space for all files together, in bytes; 0 means [ctxstore.DefaultMaxBytes].
 	// Beyond it the least recently used shapes are dropped; when there are none left, Put fails
-	// with [ctxstore.Full]. Several processes together may exceed it for a moment: each counts its
-	// own writes, and counts the folder again only now and then.
+	// with [ctxstore.Full]. The space is known from what was written, and counted again only now
+	// and then.
 	MaxBytes int64
 	// Clock is the clock for times to live and polling; nil means the machine's.
 	Clock clock.Clock
@@ -46,7 +47,6 @@ type Store struct {
 	cfg Config
 
 	gate   chan struct{} // one writer at a time in this process; the lock file keeps the other processes out
-	room   room          // guarded by gate
 	mu     sync.Mutex    // guards the start of watches against Close
 	open   context.Context
 	shut   context.CancelFunc
@@ -78,7 +78,7 @@ func Open(dir string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fault("", dir, err)
 	}
-	s := &Store{dir: dir, cfg: cfg, gate: make(chan struct{}, 1), room: room{used: -1}}
+	s := &Store{dir: dir, cfg: cfg, gate: make(chan struct{}, 1)}
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
@@ -132,6 +132,24 @@ func (s *Store) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 		return ctxstore.Entry{}, &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: s.dir}
 	}
 	return ctxstore.Entry{Value: value, Revision: h.Revision, Expires: h.Expires}, nil
+}
+
+// Has reports whether there is an entry; see [ctxstore.Has].
+func (s *Store) Has(ctx context.Context, uri string) (bool, error) {
+	if err := ctxstore.CheckURI(uri); err != nil {
+		return false, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return false, err
+	}
+	if fp, shape := ctxstore.ParseShapeURI(uri); shape {
+		return s.exists(uri, s.shapePath(fp))
+	}
+	h, err := readHeader(s.entryPath(uri))
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return false, nil
+	}
+	return err == nil && !s.expired(h), err
 }
 
 // Put implements [ctxstore.Store]. A file that is corrupt is replaced by a Put without condition.

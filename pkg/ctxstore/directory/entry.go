@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,6 +141,15 @@ func (s *Store) readShape(uri string, fp [32]byte) ([]byte, error) {
 	}
 	s.used(path)
 	return b, nil
+}
+
+// exists reports whether there is a file at path.
+func (s *Store) exists(uri, path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, fault(uri, path, err)
 }
 
 // used records, to within an hour, that a shape is in use; it only decides which shapes are dropped

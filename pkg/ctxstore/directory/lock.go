@@ -14,18 +14,20 @@ import (
 
 const (
 	lockFile = "lock"
-	// revisionWidth is the fixed length of a revision in the lock file, in digits: rewriting it
-	// never needs new space.
-	revisionWidth = 20
+	// numberWidth is the fixed length of a number in the lock file, in digits: rewriting it never
+	// needs new space.
+	numberWidth = 20
 	// lockWait is the first pause before another attempt at a lock held by another process;
 	// maxLockWait the longest.
 	lockWait, maxLockWait = time.Millisecond, 32 * time.Millisecond
 )
 
-// lock is the lock file, while it is locked.
+// lock is the lock file, while it is locked. Each of its lines is a number.
 type lock struct {
 	f        *os.File
 	revision uint64 // the last one given
+	used     int64  // bytes of all files, about; below 0: not known
+	due      int64  // writes until the files are counted again
 }
 
 // locked runs do while only this process, and in it only this call, may write.
@@ -82,23 +84,41 @@ func (s *Store) tryLock() (*os.File, error) {
 }
 
 func readLock(f *os.File) (*lock, error) {
-	b := make([]byte, revisionWidth)
+	b := make([]byte, 3*(numberWidth+1))
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.Close()
 		return nil, fault("", f.Name(), err)
 	}
+	l := &lock{f: f, used: -1}
+	lines := append(strings.Fields(string(b[:n])), "", "", "")
 	// A file that is new or damaged counts from 0 on: every write also checks the revision it
 	// replaces.
-	revision, _ := strconv.ParseUint(strings.TrimSpace(string(b[:n])), 10, 64)
-	return &lock{f: f, revision: revision}, nil
+	l.revision, _ = strconv.ParseUint(lines[0], 10, 64)
+	if used, err := strconv.ParseInt(lines[1], 10, 64); err == nil {
+		l.used = used
+	}
+	l.due, _ = strconv.ParseInt(lines[2], 10, 64)
+	return l, nil
 }
 
 // give records that revision was given.
 func (l *lock) give(revision uint64) error {
-	if _, err := l.f.WriteAt(fmt.Appendf(nil, "%0*d\n", revisionWidth, revision), 0); err != nil {
+	l.revision = max(l.revision, revision)
+	return l.save()
+}
+
+// save writes the numbers into the file.
+func (l *lock) save() error {
+	b := fmt.Appendf(nil, "%0*d\n%0*d\n%0*d\n", numberWidth, l.revision, numberWidth, l.used, numberWidth, l.due)
+	if _, err := l.f.WriteAt(b, 0); err != nil {
 		return fault("", l.f.Name(), err)
 	}
-	l.revision = revision
 	return nil
+}
+
+// forget has the files counted before the next write.
+func (l *lock) forget() {
+	l.used = -1
+	_ = l.save() // after a failure that is reported: the space is then taken as before it
 }

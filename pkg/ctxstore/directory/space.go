@@ -16,20 +16,13 @@ import (
 )
 
 const (
-	// countEvery is after how many writes the folder is counted again, to see what other processes
-	// wrote.
+	// countEvery is after how many writes at least the files are counted again, to see what came
+	// and went without a write, and expired. In a large folder it is after as many as there are
+	// files: so the work of a write does not grow with them.
 	countEvery = 1024
 	// staleAfter is the age at which a temporary file is taken as abandoned.
 	staleAfter = time.Hour
 )
-
-// room is this process's estimate of the space that the files take, in bytes; negative: not known.
-type room struct {
-	used   int64
-	writes int
-}
-
-func (r *room) forget() { r.used = -1 }
 
 type file struct {
 	path string
@@ -37,68 +30,68 @@ type file struct {
 	at   time.Time
 }
 
-// makeRoom makes space for need bytes at path. It drops expired entries, then the least recently
-// used shapes, until a tenth is free.
-func (s *Store) makeRoom(uri, path string, need int64) error {
+// makeRoom makes space for need bytes at path, and counts them in the lock, which is to be saved.
+// It drops expired entries, then the least recently used shapes, until a tenth is free.
+func (s *Store) makeRoom(l *lock, uri, path string, need int64) error {
 	if info, err := os.Lstat(path); err == nil {
 		need -= info.Size()
 	}
-	r, limit := &s.room, s.cfg.MaxBytes
-	if r.writes++; r.used >= 0 && r.used+need <= limit && r.writes%countEvery != 0 {
-		r.used += need
+	limit := s.cfg.MaxBytes
+	if l.due--; l.used >= 0 && l.used+need <= limit && l.due > 0 {
+		l.used = max(0, l.used+need)
 		return nil
 	}
-	shapes, mutable, err := s.count(path)
+	shapes, mutable, files, err := s.count(path)
 	if err != nil {
 		return err
 	}
 	if mutable+need > limit {
-		r.forget()
+		l.forget()
 		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: s.dir,
 			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
 			Hint: "raise the limit, delete contexts, or name another folder"}
 	}
-	r.used = mutable
+	l.used, l.due = mutable, int64(max(countEvery, files))
 	for _, f := range shapes {
-		r.used += f.size
+		l.used += f.size
 	}
-	if r.used+need > limit {
-		s.evict(shapes, path, limit-limit/10-need)
+	if l.used+need > limit {
+		evict(l, shapes, path, limit-limit/10-need)
 	}
-	r.used += need
+	l.used += need
 	return nil
 }
 
 // evict removes shapes, the least recently used first, until at most target bytes are used; never
 // the one about to be written.
-func (s *Store) evict(shapes []file, keep string, target int64) {
+func evict(l *lock, shapes []file, keep string, target int64) {
 	slices.SortFunc(shapes, func(a, b file) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path))
 	})
 	for _, f := range shapes {
-		if s.room.used <= target {
+		if l.used <= target {
 			return
 		}
 		if f.path != keep && os.Remove(f.path) == nil {
-			s.room.used -= f.size
+			l.used -= f.size
 		}
 	}
 }
 
 // count counts all files, and removes expired entries (except keep) and the leftovers of crashes.
-func (s *Store) count(keep string) (shapes []file, mutable int64, err error) {
+func (s *Store) count(keep string) (shapes []file, mutable int64, n int, err error) {
 	for _, folder := range []string{shapesDir, sessionsDir, contextsDir} {
 		files, err := s.files(folder)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
+		n += len(files)
 		for _, f := range files {
 			switch {
 			case strings.HasPrefix(filepath.Base(f.path), temporary):
-				if s.cfg.Clock.Since(f.at) > staleAfter {
-					_ = os.Remove(f.path) // counted again next time if it stays
+				if s.cfg.Clock.Since(f.at) <= staleAfter || os.Remove(f.path) != nil {
+					mutable += f.size
 				}
-				mutable += f.size
 			case folder == shapesDir:
 				shapes = append(shapes, f)
 			default:
@@ -110,7 +103,7 @@ func (s *Store) count(keep string) (shapes []file, mutable int64, err error) {
 			}
 		}
 	}
-	return shapes, mutable, nil
+	return shapes, mutable, n, nil
 }
 
 // files lists the regular files of a folder; none if it is missing.

@@ -32,7 +32,7 @@ func (s *Store) replace(
 			return &ctxstore.Error{Code: ctxstore.Invalid, URI: uri, Err: err}
 		}
 		path := s.entryPath(uri)
-		if err := s.makeRoom(uri, path, int64(len(b))); err != nil {
+		if err := s.makeRoom(l, uri, path, int64(len(b))); err != nil {
 			return err
 		}
 		// First the revision, then the value: a crash in between skips a revision, and never gives
@@ -40,7 +40,7 @@ func (s *Store) replace(
 		if err := l.give(revision); err != nil {
 			return err
 		}
-		return s.write(uri, path, b)
+		return s.write(l, uri, path, b)
 	})
 	if err != nil {
 		return 0, err
@@ -79,12 +79,15 @@ func (s *Store) putShape(ctx context.Context, uri string, fp [32]byte, value []b
 		!errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
 		return err
 	}
-	return s.locked(ctx, func(*lock) error {
+	return s.locked(ctx, func(l *lock) error {
 		path := s.shapePath(fp)
-		if err := s.makeRoom(uri, path, int64(len(value))); err != nil {
+		if err := s.makeRoom(l, uri, path, int64(len(value))); err != nil {
 			return err
 		}
-		return s.write(uri, path, value)
+		if err := l.save(); err != nil {
+			return err
+		}
+		return s.write(l, uri, path, value)
 	})
 }
 
@@ -116,13 +119,23 @@ func (s *Store) remove(l *lock, uri string, ifRevision *uint64) error {
 	if err := s.check(uri, live, ifRevision); err != nil {
 		return err
 	}
-	s.room.forget()
-	return fault(uri, path, os.Remove(path))
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return fault(uri, path, err)
+	}
+	if l.used >= 0 {
+		l.used = max(0, l.used-info.Size())
+		_ = l.save() // otherwise the space counts as taken for a while
+	}
+	return nil
 }
 
 // write puts b at path through a temporary file beside it. If anything fails, what was at path
 // stays and nothing else is left.
-func (s *Store) write(uri, path string, b []byte) (err error) {
+func (s *Store) write(l *lock, uri, path string, b []byte) (err error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fault(uri, folder, err)
@@ -151,7 +164,7 @@ func (s *Store) write(uri, path string, b []byte) (err error) {
 		err = rename(f.Name(), path)
 	}
 	if err != nil {
-		s.room.forget()
+		l.forget()
 		return fault(uri, path, err)
 	}
 	return nil

@@ -86,6 +86,19 @@ func (s *Store) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 	return ctxstore.Entry{Value: slices.Clone(e.value), Revision: e.revision, Expires: e.expires}, nil
 }
 
+// Has reports whether there is an entry; see [ctxstore.Has].
+func (s *Store) Has(ctx context.Context, uri string) (bool, error) {
+	if err := ctxstore.CheckURI(uri); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(ctx); err != nil {
+		return false, err
+	}
+	return s.find(uri) != nil, nil
+}
+
 // Put implements [ctxstore.Store].
 func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (uint64, error) {
 	if err := ctxstore.CheckPut(uri, value, opt); err != nil {

@@ -29,7 +29,9 @@ func (e Subject) timeToLive(t *testing.T) {
 		rev, err = s.Commit(ctx, a, rev, []byte("2"))
 		require.NoError(t, err)
 		holds(t, s, a, "2")
+		has(t, s, a, true)
 		time.Sleep(time.Second)
+		has(t, s, a, false)
 		_, err = s.Get(ctx, a)
 		code(t, ctxstore.NotFound, err) // a commit does not extend its life
 		for i, err := range s.List(ctx, "") {

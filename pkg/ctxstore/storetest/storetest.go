@@ -147,14 +147,18 @@ func (e Subject) delete(t *testing.T) {
 	rev, err := s.Put(ctx, a, []byte("1"), ctxstore.PutOptions{})
 	require.NoError(t, err)
 	code(t, ctxstore.Conflict, s.Delete(ctx, a, ctxstore.If(rev+1)))
+	has(t, s, a, true)
 	require.NoError(t, s.Delete(ctx, a, &rev))
 	_, err = s.Get(ctx, a)
 	code(t, ctxstore.NotFound, err)
+	has(t, s, a, false)
 	code(t, ctxstore.NotFound, s.Delete(ctx, a, nil))
 
 	fp, err := ctxstore.Shapes{Store: s}.Put(ctx, []byte("shape"))
 	require.NoError(t, err)
+	has(t, s, ctxstore.ShapeURI(fp), true)
 	require.NoError(t, s.Delete(ctx, ctxstore.ShapeURI(fp), nil))
+	has(t, s, ctxstore.ShapeURI(fp), false)
 	code(t, ctxstore.NotFound, s.Delete(ctx, ctxstore.ShapeURI(fp), nil))
 }
 
@@ -332,6 +336,7 @@ func (e Subject) closed(t *testing.T) {
 func everything(ctx context.Context, s ctxstore.Store) map[string]error {
 	errs := map[string]error{}
 	_, errs["get"] = s.Get(ctx, a)
+	_, errs["has"] = ctxstore.Has(ctx, s, a)
 	_, errs["put"] = s.Put(ctx, a, nil, ctxstore.PutOptions{})
 	_, errs["put shape"] = ctxstore.Shapes{Store: s}.Put(ctx, []byte("s"))
 	_, errs["commit"] = s.Commit(ctx, a, 0, nil)
@@ -340,7 +345,7 @@ func everything(ctx context.Context, s ctxstore.Store) map[string]error {
 	for _, err := range s.List(ctx, "") {
 		errs["list"] = err
 	}
-	if len(errs) != 7 {
+	if len(errs) != 8 {
 		errs["list"] = nil
 	}
 	return errs
@@ -356,4 +361,11 @@ func holds(t *testing.T, s ctxstore.Store, uri, value string) {
 	got, err := s.Get(t.Context(), uri)
 	require.NoError(t, err)
 	require.Equal(t, value, string(got.Value))
+}
+
+func has(t *testing.T, s ctxstore.Store, uri string, want bool) {
+	t.Helper()
+	got, err := ctxstore.Has(t.Context(), s, uri)
+	require.NoError(t, err)
+	require.Equal(t, want, got, uri)
 }

@@ -3,6 +3,7 @@ package engines
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,21 +13,28 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/ctxstore/nats"
+	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
 )
 
 // Options for any engine. The zero value works.
 type Options struct {
 	// ReadOnly opens what must exist already, and writes nothing.
 	ReadOnly bool
-	// MaxBytes is the space the store may take, in bytes; 0 means [ctxstore.DefaultMaxBytes].
+	// MaxBytes is the space the store may take, in bytes; 0 means [ctxstore.DefaultMaxBytes]. A
+	// bucket of NATS that exists keeps its own.
 	MaxBytes int64
 	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
+	// Token is the token for a context service or for NATS servers, TLS what is used for those that
+	// speak it. The zero values: none, and the system's roots.
+	Token string
+	TLS   *tls.Config
 }
 
 type engine struct {
 	prefix string
-	form   string // for help texts
+	form   string // for help texts; empty: that of the line above
 	open   func(ctx context.Context, rest string, o Options) (ctxstore.Store, error)
 }
 
@@ -34,6 +42,10 @@ type engine struct {
 var table = []engine{
 	{"mem:", "mem:", openMemory},
 	{"bolt:", "bolt:FILE", openBolt},
+	{"http://", "http[s]://HOST:PORT/PATH", openService("http://")},
+	{"https://", "", openService("https://")},
+	{"nats://", nats.Form, openNATS("nats://")},
+	{"nats+tls://", "", openNATS("nats+tls://")},
 	{"", "DIR", openDirectory},
 }
 
@@ -41,14 +53,16 @@ var table = []engine{
 func Forms() []string {
 	var forms []string
 	for _, e := range table {
-		forms = append(forms, e.form)
+		if e.form != "" {
+			forms = append(forms, e.form)
+		}
 	}
 	return forms
 }
 
-// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, or the path of a
-// folder. A spec that looks like the name of an engine hhfr does not have is [ctxstore.Invalid],
-// not a folder.
+// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, the URL of a
+// context service or of a bucket of NATS, or the path of a folder. A spec that looks like the name
+// of an engine hhfr does not have is [ctxstore.Invalid], not a folder.
 func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 	i := slices.IndexFunc(table, func(e engine) bool { return e.prefix != "" && strings.HasPrefix(spec, e.prefix) })
 	if i < 0 {
@@ -97,4 +111,30 @@ func openDirectory(_ context.Context, dir string, o Options) (ctxstore.Store, er
 		return nil, err // not s: a nil pointer is no nil Store
 	}
 	return s, nil
+}
+
+// openService opens the store of a context service.
+func openService(scheme string) func(context.Context, string, Options) (ctxstore.Store, error) {
+	return func(ctx context.Context, rest string, o Options) (ctxstore.Store, error) {
+		s, err := wscontext.Open(ctx, scheme+rest, wscontext.RemoteConfig{
+			ClientConfig: wscontext.ClientConfig{Token: o.Token, TLS: o.TLS}, ReadOnly: o.ReadOnly, Clock: o.Clock,
+		})
+		if err != nil {
+			return nil, err // not s: a nil pointer is no nil Store
+		}
+		return s, nil
+	}
+}
+
+// openNATS opens a bucket of NATS servers.
+func openNATS(scheme string) func(context.Context, string, Options) (ctxstore.Store, error) {
+	return func(ctx context.Context, rest string, o Options) (ctxstore.Store, error) {
+		s, err := nats.Open(ctx, scheme+rest, nats.Config{
+			ReadOnly: o.ReadOnly, MaxBytes: o.MaxBytes, Token: o.Token, TLS: o.TLS, Clock: o.Clock,
+		})
+		if err != nil {
+			return nil, err // not s: a nil pointer is no nil Store
+		}
+		return s, nil
+	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/engines"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
 
 func TestOpen(t *testing.T) {
@@ -29,7 +29,17 @@ func TestOpen(t *testing.T) {
 		{spec: "bolt:", code: ctxstore.Invalid, says: "write bolt:FILE"},
 		{spec: "mem:x", code: ctxstore.Invalid, says: "write mem: alone"},
 		{spec: "", code: ctxstore.Invalid, says: "no folder named"},
-		{spec: "nats://localhost", code: ctxstore.Invalid, says: "known forms: mem:, bolt:FILE, DIR"},
+		{spec: "redis://localhost", code: ctxstore.Invalid,
+			says: "known forms: mem:, bolt:FILE, http[s]://HOST:PORT/PATH, " +
+				"nats[+tls]://HOST,…/BUCKET[?replicas=N], DIR"},
+		{spec: "nats://localhost", code: ctxstore.Invalid, says: "the bucket \"\" is not made of"},
+		{spec: "nats://a:b@localhost/x", code: ctxstore.Invalid, says: "takes no user and password"},
+		{spec: "nats://127.0.0.1:1,127.0.0.1:2/x", code: ctxstore.Unavailable, says: "does a NATS server run there?"},
+		{spec: "nats+tls://127.0.0.1:1/x", code: ctxstore.Unavailable, says: "does a NATS server run there?"},
+		{spec: "http:/x", code: ctxstore.Invalid, says: "no engine for"},
+		{spec: "http://", code: ctxstore.Invalid, says: "is no http or https URL"},
+		{spec: "https://a:b@localhost/", code: ctxstore.Invalid, says: "takes no user"},
+		{spec: "http://127.0.0.1:1/", code: ctxstore.Unavailable, says: "does a context service run there?"},
 	} {
 		s, err := engines.Open(t.Context(), tc.spec, engines.Options{})
 		if tc.code != 0 {

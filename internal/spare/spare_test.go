@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/spare"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
-	"github.com/hhfr/hhfr/pkg/ctxstore/spare"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,4 +101,34 @@ func TestFullStore(t *testing.T) {
 		_, err = inner.Get(ctx, session(10+i))
 		require.NoError(t, err, "there is space again")
 	}
+}
+
+// gone is a store that cannot be reached.
+type gone struct{ ctxstore.Store }
+
+var errGone = &ctxstore.Error{Code: ctxstore.Unavailable, Err: errors.New("connection refused")}
+
+func (gone) Get(context.Context, string) (ctxstore.Entry, error) { return ctxstore.Entry{}, errGone }
+
+func (gone) Put(context.Context, string, []byte, ctxstore.PutOptions) (uint64, error) {
+	return 0, errGone
+}
+
+// Shapes go on while the store is away, with one warning; nothing else is taken for stored.
+func TestStoreThatIsAway(t *testing.T) {
+	inner, err := directory.Open(t.TempDir(), directory.Config{})
+	require.NoError(t, err)
+	var log strings.Builder
+	s := spare.New(gone{inner}, spare.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	defer func() { require.NoError(t, s.Close()) }()
+	for _, shape := range []string{"one", "two"} {
+		fp, err := ctxstore.Shapes{Store: s}.Put(t.Context(), []byte(shape))
+		require.NoError(t, err)
+		got, err := ctxstore.Shapes{Store: s}.Get(t.Context(), fp)
+		require.NoError(t, err)
+		assert.Equal(t, shape, string(got))
+	}
+	_, err = s.Put(t.Context(), ctxstore.SessionURI([16]byte{1}), nil, ctxstore.PutOptions{})
+	require.ErrorIs(t, err, errGone)
+	assert.Equal(t, 1, strings.Count(log.String(), "cannot be reached"), log.String())
 }

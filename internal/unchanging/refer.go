@@ -1,0 +1,357 @@
+package unchanging
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// CommonStore is the context store that an end shares with its peers.
+type CommonStore struct {
+	// URL names it as the peers do, in offers.
+	URL string
+	// Store is what is there. It stays the caller's.
+	Store ctxstore.Store
+	// Headers names header blocks that may go there when they recur; those about security never do.
+	Headers []soap.Name
+}
+
+// ReferrerConfig is what a [Referrer] is made of.
+type ReferrerConfig struct {
+	CommonStore
+	// Common has the key that was agreed on. Required.
+	Common *negotiate.Common
+	// Blocks are texts of header blocks that may go to the store whatever their name is.
+	Blocks []string
+	// Lifetime is how long entries are kept; 0: forever.
+	Lifetime time.Duration
+	// Clock is the clock; nil means the real one.
+	Clock clock.Clock
+	// Log is told when the store cannot be used, once; nil: nobody is told.
+	Log *slog.Logger
+}
+
+// Referrer replaces header blocks of outgoing plain SOAP by references to the common store. A block
+// goes to the store when it has recurred, beside the messages: no message waits for that. It is
+// safe for concurrent use.
+type Referrer struct {
+	cfg    ReferrerConfig
+	keys   *fragmentKeys
+	ctx    context.Context
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu        sync.Mutex
+	seen      map[[32]byte]int     // how often header blocks were there
+	stored    map[string]*lentText // by their text
+	size      int                  // of the texts
+	pause     time.Time            // no entry is made before
+	failing   bool
+	refused   bool // the log says that the peer did not take some
+	forbidden bool // the peer does not understand references
+}
+
+// lentText is a text that is in the store, or on the way there.
+type lentText struct {
+	uri   string
+	there bool
+}
+
+const (
+	// maxSeen bounds the header blocks that are counted: beyond it counting begins again.
+	maxSeen = 1024
+	// maxLent and maxLentSize bound what one session puts into the store, in entries and bytes.
+	maxLent, maxLentSize = 64, 512 << 10
+	// shortest is the longest block that is not worth a reference on a stream, in bytes.
+	shortest = 64
+	// putTimeout bounds an attempt to make an entry, and putPause is the pause after a failure.
+	putTimeout, putPause = 10 * time.Second, 30 * time.Second
+)
+
+// NewReferrer returns one for a session. The caller must call Close in the end.
+func NewReferrer(cfg ReferrerConfig) *Referrer {
+	orDefaults(&cfg.Clock, &cfg.Log)
+	r := &Referrer{cfg: cfg, keys: newFragmentKeys(cfg.Common)}
+	r.seen, r.stored = map[[32]byte]int{}, map[string]*lentText{}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// orDefaults gives a configuration the real clock, and a log that nobody reads, where it has none.
+func orDefaults(c *clock.Clock, log **slog.Logger) {
+	if *c == nil {
+		*c = clock.Real()
+	}
+	if *log == nil {
+		*log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Close waits for entries that are being made, or gives them up.
+func (r *Referrer) Close() {
+	r.cancel()
+	r.wait.Wait()
+}
+
+// Keep makes an entry of a text now, and returns the reference to it.
+func (r *Referrer) Keep(ctx context.Context, text string) (reference string, err error) {
+	uri := r.keys.uri(text)
+	if err := r.put(ctx, uri, text); err != nil {
+		return "", err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stored[text] = &lentText{uri, true}
+	r.size += len(text)
+	return r.keys.reference(uri), nil
+}
+
+// put stores a text, or keeps the entry that an earlier session with that key made of it.
+func (r *Referrer) put(ctx context.Context, uri, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, putTimeout)
+	defer cancel()
+	value, o := r.keys.entry(uri, text), ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: r.cfg.Lifetime}
+	_, err := r.cfg.Store.Put(ctx, uri, value, o)
+	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		return err
+	}
+	there, err := r.cfg.Store.Get(ctx, uri)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(there.Value, value) {
+		return errors.New("there is another text of the same name")
+	}
+	o.IfRevision = ctxstore.If(there.Revision)
+	_, err = r.cfg.Store.Put(ctx, uri, value, o)
+	return err
+}
+
+// Refer returns a message with references, and which; nil: it has none, and is to travel as it is.
+func (r *Referrer) Refer(body []byte) (by []byte, references []string) {
+	h, ok := headerOf(body)
+	if !ok || slices.ContainsFunc(h.blocks, func(b foundBlock) bool { return b.reference != "" }) {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forbidden {
+		return nil, nil
+	}
+	at := 0
+	for _, run := range r.runs(body, h.blocks) {
+		for _, part := range r.there(body, run) {
+			reference := r.keys.reference(r.stored[string(body[part.from:part.to])].uri)
+			block := referringBlock(&h, reference)
+			if len(block) >= part.to-part.from {
+				continue
+			}
+			by = append(append(by, body[at:part.from]...), block...)
+			at, references = part.to, append(references, reference)
+		}
+	}
+	if references == nil {
+		return nil, nil
+	}
+	return append(by, body[at:]...), references
+}
+
+// Recurring returns the header blocks that recur at the beginning of a message and are in the
+// store, but for those that were agreed on before; others that recur go there.
+func (r *Referrer) Recurring(body []byte) (texts []string) {
+	h, ok := headerOf(body)
+	if !ok {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range h.blocks {
+		text := body[b.from:b.to]
+		if b.stays || len(text) <= shortest || slices.Contains(r.cfg.Blocks, string(text)) || !r.recurs(b.name, text) {
+			continue
+		}
+		if kept := string(text); r.lent(kept) {
+			texts = append(texts, kept)
+		}
+	}
+	return texts
+}
+
+// Reference returns the reference to a text.
+func (r *Referrer) Reference(text string) string { return r.keys.reference(r.keys.uri(text)) }
+
+// there returns the parts of a run that have entries: all of it, or until that is there the blocks
+// that have some of their own.
+func (r *Referrer) there(body []byte, run blockRun) []blockRun {
+	if r.lent(string(body[run.from:run.to])) {
+		return []blockRun{run}
+	}
+	var parts []blockRun
+	for _, b := range run.blocks {
+		if t := r.stored[string(body[b.from:b.to])]; t != nil && t.there {
+			parts = append(parts, blockRun{from: b.from, to: b.to})
+		}
+	}
+	return parts
+}
+
+// blockRun is a part of a message with adjacent header blocks.
+type blockRun struct {
+	from, to int
+	blocks   []foundBlock
+}
+
+// runs finds the blocks that recur, those next to one another together.
+func (r *Referrer) runs(body []byte, blocks []foundBlock) (list []blockRun) {
+	for _, b := range blocks {
+		text := body[b.from:b.to]
+		if b.stays || !r.recurs(b.name, text) {
+			continue
+		}
+		if n := len(list); n > 0 && len(bytes.TrimSpace(body[list[n-1].to:b.from])) == 0 {
+			list[n-1].to, list[n-1].blocks = b.to, append(list[n-1].blocks, b)
+			continue
+		}
+		list = append(list, blockRun{b.from, b.to, []foundBlock{b}})
+	}
+	return list
+}
+
+// recurs counts a block, and reports whether it may be referred to and was there before.
+func (r *Referrer) recurs(name soap.Name, text []byte) bool {
+	if slices.Contains(r.cfg.Blocks, string(text)) {
+		return true
+	}
+	if !slices.Contains(r.cfg.Headers, name) {
+		return false
+	}
+	if len(r.seen) >= maxSeen {
+		clear(r.seen)
+	}
+	sum := sha256.Sum256(text)
+	r.seen[sum]++
+	return r.seen[sum] > 1
+}
+
+// lent reports whether there is an entry of a text that messages can refer to, and sees to it that
+// there will be.
+func (r *Referrer) lent(text string) bool {
+	t := r.stored[text]
+	switch {
+	case t != nil && t.there:
+		return true
+	case t != nil || len(r.stored) >= maxLent || r.size+len(text) > maxLentSize || r.ctx.Err() != nil ||
+		r.cfg.Clock.Now().Before(r.pause):
+		return false
+	}
+	t = &lentText{uri: r.keys.uri(text)}
+	r.stored[text] = t
+	r.size += len(text)
+	r.wait.Go(func() { r.stores(t, text) })
+	return false
+}
+
+// stores makes an entry.
+func (r *Referrer) stores(t *lentText, text string) {
+	err := r.put(r.ctx, t.uri, text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.there = err == nil
+	if err == nil {
+		r.failing = false
+		return
+	}
+	r.forgetLocked(text)
+	if r.ctx.Err() == nil {
+		r.failedLocked(err)
+	}
+}
+
+func (r *Referrer) forgetLocked(text string) {
+	if r.stored[text] != nil {
+		delete(r.stored, text)
+		r.size -= len(text)
+	}
+}
+
+// failedLocked has messages travel whole for a while.
+func (r *Referrer) failedLocked(err error) {
+	r.pause = r.cfg.Clock.Now().Add(putPause)
+	if !r.failing {
+		r.failing = true
+		r.cfg.Log.Warn("header blocks travel with each message: the common context store cannot be used",
+			"store", r.cfg.URL, "err", err)
+	}
+}
+
+// Refused records that a peer did not take these references. forever: it does not understand any.
+func (r *Referrer) Refused(references []string, forever bool, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for text, t := range r.stored {
+		if slices.Contains(references, r.keys.reference(t.uri)) {
+			r.forgetLocked(text)
+		}
+	}
+	if forever {
+		r.forbidden = true
+	}
+	r.failing = r.failing || r.refused
+	r.refused = true
+	r.failedLocked(why)
+}
+
+// referringBlock is the header block that stands in the place of a fragment: a context of
+// WS-Context by reference. Who does not understand it must not process the message.
+func referringBlock(h *foundHeader, reference string) string {
+	var b strings.Builder
+	b.WriteString(`<c:context xmlns:c="` + xmlns.WSContext + `"`)
+	prefix := h.prefix
+	if prefix == "" || prefix == "c" {
+		prefix = "e"
+		b.WriteString(` xmlns:e="` + h.version.Namespace() + `"`)
+	}
+	b.WriteString(" " + prefix + `:mustUnderstand="1"><c:` + identifierName + ">" + reference +
+		"</c:" + identifierName + "></c:context>")
+	return b.String()
+}
+
+// MaxFault is how much of a reply is looked at, in bytes: the fault about a reference is short.
+const MaxFault = 16 << 10
+
+// RefusedBy returns why a fault says that a message was not processed because of its references;
+// nil if it says something else. forever: the receiver does not know what references are.
+func RefusedBy(fault []byte, references []string) (why error, forever bool) {
+	e, err := soap.Parse(fault, soap.Limits{MaxBytes: MaxFault})
+	if err != nil {
+		return nil, false
+	}
+	f, ok := e.Fault()
+	switch {
+	case !ok:
+		return nil, false
+	case f.Code == soap.MustUnderstand:
+		return errors.New("the receiver does not understand references"), true
+	}
+	for i := range f.Detail {
+		d := &f.Detail[i]
+		id := d.Child(soap.Name{Space: xmlns.WSContext, Local: identifierName})
+		if id != nil && d.Name.Space == xmlns.WSContext && slices.Contains(references, id.Text) {
+			return fmt.Errorf("the receiver cannot put it back (%s)", d.Name.Local), false
+		}
+	}
+	return nil, false
+}
