@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/netconn"
 )
@@ -28,8 +29,23 @@ type Room struct {
 
 // held is the usage of one peer.
 type held struct {
+	peer string
 	n    int
 	full bool
+}
+
+// takenSlot is a slot of a peer.
+type takenSlot struct {
+	room *Room
+	by   *held
+	left atomic.Bool
+}
+
+// leave gives the slot back; it may be called again.
+func (t *takenSlot) leave() {
+	if !t.left.Swap(true) {
+		t.room.leave(t.by)
+	}
 }
 
 // Enter takes a slot for a peer, to be released by leave, once; false: there is none.
@@ -39,7 +55,7 @@ func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
 	peer := Peer(addr.String())
 	h := r.peers[peer]
 	if h == nil {
-		h = &held{}
+		h = &held{peer: peer}
 	}
 	switch {
 	case r.n >= r.Max:
@@ -55,7 +71,7 @@ func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
 	r.peers[peer] = h
 	h.n++
 	r.n++
-	return sync.OnceFunc(func() { r.leave(peer, h) }), true
+	return (&takenSlot{room: r, by: h}).leave, true
 }
 
 func (r *Room) refuse(full *bool, addr net.Addr, limit int) {
@@ -65,7 +81,7 @@ func (r *Room) refuse(full *bool, addr net.Addr, limit int) {
 	*full = true
 }
 
-func (r *Room) leave(peer string, h *held) {
+func (r *Room) leave(h *held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n--
@@ -73,7 +89,7 @@ func (r *Room) leave(peer string, h *held) {
 	h.n--
 	h.full = h.full && h.n > r.PerPeer/2
 	if h.n == 0 {
-		delete(r.peers, peer)
+		delete(r.peers, h.peer)
 	}
 }
 
@@ -132,6 +148,9 @@ func (g *guest) Close() error {
 
 // NetConn is the connection below, as for a *tls.Conn.
 func (g *guest) NetConn() net.Conn { return g.Conn }
+
+// TryWrite writes what the connection below takes at once; see package netconn.
+func (g *guest) TryWrite(b []byte) int { return netconn.TryWrite(g.Conn, b) }
 
 // CloseWrite ends the outgoing direction, or the whole connection if that is not possible.
 func (g *guest) CloseWrite() error {

@@ -3,7 +3,7 @@ package arq
 import "github.com/hhfr/hhfr/internal/window"
 
 // acknowledged takes in an acknowledgement.
-func (e *Engine) acknowledged(a *window.Ack) {
+func (e *Endpoint) acknowledged(a *window.AckPacket) {
 	s := &e.out
 	if s.phase == phaseEnded || !s.Current(a) {
 		return
@@ -28,7 +28,7 @@ func (e *Engine) acknowledged(a *window.Ack) {
 	e.checkTimeout(a)
 	flight, done := s.bytes, s.Done
 	if s.Acknowledged(a) {
-		e.act(Action{Kind: Acknowledged, Number: s.Done})
+		e.act(Instruction{Kind: Acknowledged, Number: s.Done})
 	}
 	if s.bytes < flight || s.Done > done || news && s.Done == s.Sent {
 		s.backoff = 0 // to be asked while the peer has yet to commit is no progress

@@ -2,10 +2,10 @@
 // exactly once, in order, both ways, with no more than memory to keep them in. It is the engine of
 // the UDP transport (pkg/streamer/udp), and has no socket and no clock.
 //
-// An [Engine] is one end: the sender of one sequence and the receiver of the peer's. Everything
-// that happens to it is an [Event] for [Engine.Step], everything it wants an [Action] that Step
-// returns. Datagrams come out of [Wake] alone, so that what was queued until then shares them. A
-// message has one or more units, each of which fits a datagram (internal/window).
+// An [Endpoint] is one end: the sender of one sequence and the receiver of the peer's. Everything
+// that happens to it is an [Event] for [Endpoint.Step], everything it wants an [Instruction] that
+// Step returns. Datagrams come out of [Wake] alone, so that what was queued until then shares them.
+// A message has one or more units, each of which fits a datagram (internal/window).
 //
 // # Time and congestion
 //
@@ -30,11 +30,11 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// Engine is one end of a pair of sequences. It is not safe for concurrent use.
-type Engine struct {
+// Endpoint is one end of a pair of sequences. It is not safe for concurrent use.
+type Endpoint struct {
 	cfg Config
-	out sender
-	in  window.Receiver
+	out sendHalf
+	in  window.Filter
 
 	epoch   time.Time     // the first moment seen
 	now     time.Duration // since epoch, never backwards
@@ -44,7 +44,7 @@ type Engine struct {
 	awaited bool          // see [Await]
 	silence silence
 
-	actions []Action
+	actions []Instruction
 	packets []*window.Packet // those of this step, and after them those to be used again
 	used    int
 	stats   Stats
@@ -53,12 +53,12 @@ type Engine struct {
 const never = window.Never
 
 // New makes an engine. An error says which field of the configuration cannot work.
-func New(cfg Config) (*Engine, error) {
+func New(cfg Config) (*Endpoint, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, wake: never, in: window.NewReceiver(window.ReceiverConfig{
+	e := &Endpoint{cfg: cfg, wake: never, in: window.NewReceiver(window.ReceiverConfig{
 		Window: cfg.Window, Hold: cfg.Hold, Ordered: true, Strict: true, AckDelay: ackDelay, AckEvery: 2,
 	})}
 	e.out.init(&e.cfg)
@@ -67,23 +67,23 @@ func New(cfg Config) (*Engine, error) {
 
 // Over reports whether both sequences ended. An engine that is over only answers; the caller lets
 // go of it when no datagram of the peer can be under way any more.
-func (e *Engine) Over() bool { return e.out.phase == phaseEnded && e.in.Ended }
+func (e *Endpoint) Over() bool { return e.out.phase == phaseEnded && e.in.Ended }
 
 // Complete reports whether the peer has closed its sequence and all its messages are done: nothing
 // more comes, whether or not the peer manages to say that it ended.
-func (e *Engine) Complete() bool { return e.in.Complete() }
+func (e *Endpoint) Complete() bool { return e.in.Complete() }
 
 // Held is how many bytes the receiver has memory for: of what it cannot deliver yet, and to spare.
-func (e *Engine) Held() int { return e.in.Held() }
+func (e *Endpoint) Held() int { return e.in.Held() }
 
 // Narrow has the receiver keep no more than so many bytes of what it cannot deliver yet, of at most
 // [Config.Hold]: for an owner of many engines, and memory for some.
-func (e *Engine) Narrow(bytes int) { e.in.Narrow(bytes) }
+func (e *Endpoint) Narrow(bytes int) { e.in.Narrow(bytes) }
 
 // Step lets ev happen at the moment now; moments that go backwards count as no time passed. The
 // actions, and all they point to, hold until the next Step. An error says that ev was refused and
 // changed nothing, except where its code says otherwise; the actions of refused events still count.
-func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
+func (e *Endpoint) Step(now time.Time, ev Event) ([]Instruction, error) {
 	e.begin(now)
 	var err error
 	switch ev.Kind {
@@ -114,7 +114,7 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 }
 
 // begin starts a step: the actions of the one before are over.
-func (e *Engine) begin(now time.Time) {
+func (e *Endpoint) begin(now time.Time) {
 	if e.epoch.IsZero() {
 		e.epoch = now
 	}
@@ -124,10 +124,10 @@ func (e *Engine) begin(now time.Time) {
 	e.in.Recycle()
 }
 
-func (e *Engine) act(a Action) { e.actions = append(e.actions, a) }
+func (e *Endpoint) act(a Instruction) { e.actions = append(e.actions, a) }
 
 // send accepts a message.
-func (e *Engine) send(message []byte) error {
+func (e *Endpoint) send(message []byte) error {
 	if e.out.phase != phaseOpen {
 		return window.Fault(window.Closed)
 	}
@@ -135,7 +135,7 @@ func (e *Engine) send(message []byte) error {
 }
 
 // committed is done with a message that was delivered.
-func (e *Engine) committed(number uint64) error {
+func (e *Endpoint) committed(number uint64) error {
 	if !e.in.Outstanding(number) {
 		return window.Fault(window.Misuse)
 	}
@@ -144,7 +144,7 @@ func (e *Engine) committed(number uint64) error {
 }
 
 // timers does what is due.
-func (e *Engine) timers() {
+func (e *Endpoint) timers() {
 	if e.now >= e.out.lossAt {
 		e.detectLoss()
 	}
@@ -161,7 +161,7 @@ func (e *Engine) timers() {
 }
 
 // inactiveAt is when a silent peer is given up.
-func (e *Engine) inactiveAt() time.Duration {
+func (e *Endpoint) inactiveAt() time.Duration {
 	if e.Over() {
 		return never
 	}
@@ -169,7 +169,7 @@ func (e *Engine) inactiveAt() time.Duration {
 }
 
 // reportWake tells the caller when to wake this engine, if that is news.
-func (e *Engine) reportWake() {
+func (e *Endpoint) reportWake() {
 	at := min(e.inactiveAt(), e.out.wakeAt(e), e.silence.askAt(e), e.in.AckAt)
 	if e.flush {
 		at = e.now
@@ -177,7 +177,7 @@ func (e *Engine) reportWake() {
 	at = max(at, e.now)
 	if at != e.wake {
 		e.wake = at
-		a := Action{Kind: WakeAt}
+		a := Instruction{Kind: WakeAt}
 		if at != never {
 			a.At = e.epoch.Add(at)
 		}
@@ -186,7 +186,7 @@ func (e *Engine) reportWake() {
 }
 
 // packet gives an empty packet that holds until the next step.
-func (e *Engine) packet() *window.Packet {
+func (e *Endpoint) packet() *window.Packet {
 	if e.used == len(e.packets) {
 		e.packets = append(e.packets, &window.Packet{})
 	}
@@ -198,7 +198,7 @@ func (e *Engine) packet() *window.Packet {
 
 // arrived takes in a packet of the peer. What breaks a rule is refused as a whole, before anything
 // changes.
-func (e *Engine) arrived(p *window.Packet) error {
+func (e *Endpoint) arrived(p *window.Packet) error {
 	if err := e.validate(p); err != nil {
 		e.stats.Refused++
 		return err
@@ -214,7 +214,7 @@ func (e *Engine) arrived(p *window.Packet) error {
 	}
 	e.in.Take(e.now, p)
 	for _, d := range e.in.Deliveries {
-		e.act(Action{Kind: Deliver, Number: d.Number, Message: d.Message})
+		e.act(Instruction{Kind: Deliver, Number: d.Number, Message: d.Message})
 	}
 	if p.Terminate {
 		e.endRemote(Aborted)
@@ -222,7 +222,7 @@ func (e *Engine) arrived(p *window.Packet) error {
 	return nil
 }
 
-func (e *Engine) validate(p *window.Packet) error {
+func (e *Endpoint) validate(p *window.Packet) error {
 	if p == nil {
 		return window.Fault(window.Misuse)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-func engine(t testing.TB, cfg arq.Config) *arq.Engine {
+func engine(t testing.TB, cfg arq.Config) *arq.Endpoint {
 	t.Helper()
 	e, err := arq.New(cfg)
 	require.NoError(t, err)
@@ -25,12 +25,12 @@ func unit(number uint64, payload string) window.Unit {
 	return window.Unit{Number: number, First: true, Last: true, Payload: []byte(payload)}
 }
 
-func arrive(e *arq.Engine, now time.Time, p window.Packet) ([]arq.Action, error) {
+func arrive(e *arq.Endpoint, now time.Time, p window.Packet) ([]arq.Instruction, error) {
 	return e.Step(now, arq.Event{Kind: arq.Arrived, Packet: &p})
 }
 
 // sendOne gives an engine that sent one datagram with n messages.
-func sendOne(t testing.TB, cfg arq.Config, n int) *arq.Engine {
+func sendOne(t testing.TB, cfg arq.Config, n int) *arq.Endpoint {
 	t.Helper()
 	e := engine(t, cfg)
 	for range n {
@@ -46,7 +46,7 @@ func sendOne(t testing.TB, cfg arq.Config, n int) *arq.Engine {
 // An acknowledgement of what was never sent, however long its ranges, is refused at once and
 // changes nothing.
 func TestAcknowledgementsOfWhatWasNeverSent(t *testing.T) {
-	for name, ack := range map[string]window.Ack{
+	for name, ack := range map[string]window.AckPacket{
 		"done":        {Done: 11, Echo: 1},
 		"done by far": {Done: 1 << 62, Echo: 1},
 		"range":       {Echo: 1, Ranges: []window.Range{{First: 2, Last: 11}}},
@@ -67,7 +67,7 @@ func TestAcknowledgementsOfWhatWasNeverSent(t *testing.T) {
 		assert.Empty(t, actions, name)
 		before.Refused++
 		assert.Equal(t, before, e.Stats(), name)
-		all := window.Packet{HasAck: true, Ack: window.Ack{Done: 10, Echo: 1}}
+		all := window.Packet{HasAck: true, Ack: window.AckPacket{Done: 10, Echo: 1}}
 		actions, err = arrive(e, start.Add(time.Second/2), all)
 		require.NoError(t, err)
 		assert.EqualValues(t, 10, find(t, actions, arq.Acknowledged).Number)
@@ -202,7 +202,7 @@ func TestUnknownToThePeer(t *testing.T) {
 	e := sendOne(t, arq.Config{}, 3)
 	_, err := e.Step(start, arq.Event{Kind: arq.Send, Message: []byte("late")})
 	require.NoError(t, err)
-	actions, err := arrive(e, start, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}})
+	actions, err := arrive(e, start, window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}})
 	require.NoError(t, err)
 	assert.Equal(t, arq.Unrecognized, find(t, actions, arq.Ended).Reason)
 	assert.Zero(t, e.Stats().Flight)
@@ -210,7 +210,7 @@ func TestUnknownToThePeer(t *testing.T) {
 	assert.ErrorIs(t, err, &window.Error{Code: window.Closed})
 }
 
-func find(t testing.TB, actions []arq.Action, kind arq.ActionKind) arq.Action {
+func find(t testing.TB, actions []arq.Instruction, kind arq.InstructionKind) arq.Instruction {
 	t.Helper()
 	for _, a := range actions {
 		if a.Kind == kind {
@@ -218,5 +218,5 @@ func find(t testing.TB, actions []arq.Action, kind arq.ActionKind) arq.Action {
 		}
 	}
 	require.Failf(t, "no such action", "kind %d in %+v", kind, actions)
-	return arq.Action{}
+	return arq.Instruction{}
 }

@@ -7,11 +7,11 @@ import (
 )
 
 // segment is the largest datagram with the headers below it: SMSS of RFC 5681.
-func (s *sender) segment() int { return s.cfg.Datagram + packetOverhead }
+func (s *sendHalf) segment() int { return s.cfg.Datagram + packetOverhead }
 
 // grow opens the congestion window for bytes that left the network, if it was the bound (RFC 5681
 // section 3.1, RFC 3465, RFC 7661's concern).
-func (s *sender) grow(acked, flight int) {
+func (s *sendHalf) grow(acked, flight int) {
 	if !s.slowStart() && flight+s.segment() <= s.cwnd || s.slowStart() && 2*flight < s.cwnd {
 		return
 	}
@@ -23,11 +23,11 @@ func (s *sender) grow(acked, flight int) {
 	s.cwnd = min(s.cwnd, 1<<30)
 }
 
-func (s *sender) slowStart() bool { return s.cwnd < s.ssthresh }
+func (s *sendHalf) slowStart() bool { return s.cwnd < s.ssthresh }
 
 // congested answers a loss event, flight being what was under way when it was found (RFC 5681
 // section 3.2, equation 4).
-func (s *sender) congested(flight int) {
+func (s *sendHalf) congested(flight int) {
 	s.ssthresh = max(flight/2, 2*s.segment())
 	s.cwnd = min(s.cwnd, s.ssthresh)
 	s.recovering = s.Packet
@@ -35,7 +35,7 @@ func (s *sender) congested(flight int) {
 
 // checkTimeout undoes the last time-out if what it took for lost had arrived: the peer has it, and
 // has seen nothing that was sent since (RFC 4015).
-func (e *Engine) checkTimeout(a *window.Ack) {
+func (e *Endpoint) checkTimeout(a *window.AckPacket) {
 	s := &e.out
 	if s.undo.packet == 0 {
 		return
@@ -57,7 +57,7 @@ func (e *Engine) checkTimeout(a *window.Ack) {
 
 // rested closes the window after a pause longer than the timer: what is known of the path is old
 // (RFC 5681 section 4.1).
-func (s *sender) rested(now time.Duration) {
+func (s *sendHalf) rested(now time.Duration) {
 	if s.spoke && now-s.spokeAt > s.rto && s.backoff == 0 {
 		s.cwnd = min(s.cwnd, min(4*s.segment(), max(2*s.segment(), 4380)))
 	}
@@ -65,7 +65,7 @@ func (s *sender) rested(now time.Duration) {
 
 // paced puts off the next datagram so that a window is spread over a round trip (RFC 8085 section
 // 3.1.1 warns of bursts). Two datagrams may go together.
-func (s *sender) paced(now time.Duration, bytes int) {
+func (s *sendHalf) paced(now time.Duration, bytes int) {
 	if s.srtt == 0 {
 		return
 	}

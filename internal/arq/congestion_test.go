@@ -27,7 +27,7 @@ func flowConfig() arq.Config {
 // acknowledges every datagram.
 type flow struct {
 	t       *testing.T
-	e       *arq.Engine
+	e       *arq.Endpoint
 	now     time.Time
 	at      time.Time // when the engine wants to be woken
 	way     []flying
@@ -88,7 +88,7 @@ func (f *flow) acknowledge(echo uint64) {
 	for f.arrived[f.done+1] {
 		f.done++
 	}
-	ack := window.Ack{Done: f.done, Echo: echo}
+	ack := window.AckPacket{Done: f.done, Echo: echo}
 	for n := f.done + 1; n <= f.high; n++ {
 		if f.arrived[n] && f.arrived[n-1] && len(ack.Ranges) > 0 {
 			ack.Ranges[len(ack.Ranges)-1].Last = n

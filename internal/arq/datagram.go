@@ -3,7 +3,7 @@ package arq
 import "github.com/hhfr/hhfr/internal/window"
 
 // transmit sends what may be sent now.
-func (e *Engine) transmit() {
+func (e *Endpoint) transmit() {
 	s := &e.out
 	for s.phase != phaseEnded && s.Pending() && s.admitted() && s.paceAt <= e.now {
 		s.probe = false
@@ -25,7 +25,7 @@ func (e *Engine) transmit() {
 
 // open starts a datagram that is to be acknowledged, and gives how many bytes of units and an
 // acknowledgement it still takes.
-func (e *Engine) open() (p *window.Packet, left int) {
+func (e *Endpoint) open() (p *window.Packet, left int) {
 	s := &e.out
 	p = e.packet()
 	s.Packet++
@@ -35,16 +35,16 @@ func (e *Engine) open() (p *window.Packet, left int) {
 }
 
 // finish hands a datagram out.
-func (e *Engine) finish(p *window.Packet) {
+func (e *Endpoint) finish(p *window.Packet) {
 	s := &e.out
 	s.sentAt[p.Number%sentMemory] = e.now
 	s.spokeAt, s.spoke = e.now, true
 	e.stats.Sent++
-	e.act(Action{Kind: Transmit, Packet: p})
+	e.act(Instruction{Kind: Transmit, Packet: p})
 }
 
 // sendUnits fills one datagram: lost units first, the oldest first.
-func (e *Engine) sendUnits() {
+func (e *Endpoint) sendUnits() {
 	s := &e.out
 	idle := s.bytes == 0
 	p, left := e.open()
@@ -77,7 +77,7 @@ func (e *Engine) sendUnits() {
 }
 
 // fill puts units into a datagram, as long as they fit, and gives how many bytes are left.
-func (e *Engine) fill(p *window.Packet, left int) int {
+func (e *Endpoint) fill(p *window.Packet, left int) int {
 	s := &e.out
 	var last uint64
 	for left > 0 {
@@ -114,7 +114,7 @@ func runLen(number, last, floor uint64) int {
 }
 
 // sendControl sends a datagram without units, which asks for an answer.
-func (e *Engine) sendControl() {
+func (e *Endpoint) sendControl() {
 	s := &e.out
 	s.control = false
 	p, _ := e.open()
@@ -129,7 +129,7 @@ func (e *Engine) sendControl() {
 }
 
 // sendAck sends an acknowledgement alone.
-func (e *Engine) sendAck() {
+func (e *Endpoint) sendAck() {
 	p := e.packet()
 	p.HasAck = true
 	e.in.FillAck(&p.Ack)
@@ -139,11 +139,11 @@ func (e *Engine) sendAck() {
 	}
 	e.acked()
 	e.stats.Sent++
-	e.act(Action{Kind: Transmit, Packet: p})
+	e.act(Instruction{Kind: Transmit, Packet: p})
 }
 
 // acked notes that an acknowledgement is on its way.
-func (e *Engine) acked() {
+func (e *Endpoint) acked() {
 	e.stats.AcksSent++
 	e.in.Acked()
 }

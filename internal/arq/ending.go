@@ -3,7 +3,7 @@ package arq
 import "github.com/hhfr/hhfr/internal/window"
 
 // closing lets nothing more be sent.
-func (e *Engine) closing() error {
+func (e *Endpoint) closing() error {
 	s := &e.out
 	if s.phase != phaseOpen {
 		return window.Fault(window.Closed)
@@ -16,7 +16,7 @@ func (e *Engine) closing() error {
 }
 
 // ask wants a sign of life.
-func (e *Engine) ask() error {
+func (e *Endpoint) ask() error {
 	s := &e.out
 	if s.phase != phaseOpen {
 		return window.Fault(window.Closed)
@@ -29,13 +29,13 @@ func (e *Engine) ask() error {
 }
 
 // say has a datagram sent that has no units.
-func (e *Engine) say() {
+func (e *Endpoint) say() {
 	e.out.control = true
 	e.flush = true
 }
 
 // sayEnd continues the end of the sequence, as far as an acknowledgement allows.
-func (e *Engine) sayEnd(a *window.Ack) {
+func (e *Endpoint) sayEnd(a *window.AckPacket) {
 	s := &e.out
 	switch {
 	case s.phase == phaseClosing && s.Done == s.Last && a.Final:
@@ -52,7 +52,7 @@ func (e *Engine) sayEnd(a *window.Ack) {
 
 // end is the end of the sender's sequence; one that was only to be told so was complete. What is
 // not done will not be.
-func (e *Engine) end(why Reason) {
+func (e *Endpoint) end(why EndReason) {
 	s := &e.out
 	switch s.phase {
 	case phaseEnded:
@@ -66,16 +66,16 @@ func (e *Engine) end(why Reason) {
 	s.phase = phaseEnded
 	s.rtoAt, s.lossAt = never, never
 	s.control = false
-	e.act(Action{Kind: Ended, Reason: why})
+	e.act(Instruction{Kind: Ended, Reason: why})
 }
 
 // endRemote is the end of the peer's sequence: before its time because of why.
-func (e *Engine) endRemote(why Reason) {
+func (e *Endpoint) endRemote(why EndReason) {
 	if !e.in.End() {
 		return
 	}
 	if e.in.Complete() {
 		why = Complete // whatever became of the last message about the end
 	}
-	e.act(Action{Kind: Ended, Remote: true, Reason: why})
+	e.act(Instruction{Kind: Ended, Remote: true, Reason: why})
 }

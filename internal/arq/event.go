@@ -44,12 +44,12 @@ type Event struct {
 	Number  uint64
 }
 
-// ActionKind is what an engine wants.
-type ActionKind uint8
+// InstructionKind is what an engine wants.
+type InstructionKind uint8
 
 const (
 	// Transmit: Packet is to be sent. It may get lost.
-	Transmit ActionKind = iota + 1
+	Transmit InstructionKind = iota + 1
 	// WakeAt: [Wake] is to be stepped at At, instead of any moment named before; a zero At: none.
 	WakeAt
 	// Deliver: Message of the peer, whose first unit has Number. The application answers with
@@ -61,10 +61,10 @@ const (
 	Ended
 )
 
-// Action is what an engine wants done; only the fields its kind names are set.
-type Action struct {
-	Kind    ActionKind
-	Reason  Reason
+// Instruction is what an engine wants done; only the fields its kind names are set.
+type Instruction struct {
+	Kind    InstructionKind
+	Reason  EndReason
 	Remote  bool
 	Number  uint64
 	At      time.Time
@@ -72,12 +72,12 @@ type Action struct {
 	Packet  *window.Packet
 }
 
-// Reason is why a sequence ended.
-type Reason uint8
+// EndReason is why a sequence ended.
+type EndReason uint8
 
 const (
 	// Complete: all its messages are done.
-	Complete Reason = iota + 1
+	Complete EndReason = iota + 1
 	// Aborted: its sender gave it up.
 	Aborted
 	// Inactive: nothing was heard of the peer for [Config.Inactivity], or [Config.Unanswered].
@@ -90,7 +90,7 @@ var reasonNames = [...]string{
 	Complete: "complete", Aborted: "aborted", Inactive: "inactive", Unrecognized: "unknown to the peer",
 }
 
-func (r Reason) String() string { return reasonNames[r] }
+func (r EndReason) String() string { return reasonNames[r] }
 
 // Stats count what an engine did, for people to look at.
 type Stats struct {
@@ -111,7 +111,7 @@ type Stats struct {
 }
 
 // Stats is what the engine did so far.
-func (e *Engine) Stats() Stats {
+func (e *Endpoint) Stats() Stats {
 	s := e.stats
 	s.Duplicates = e.in.Duplicates
 	s.RTT, s.RTO, s.Window, s.Flight = e.out.srtt, e.out.rto, e.out.cwnd, e.out.bytes

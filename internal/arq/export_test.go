@@ -1,4 +1,4 @@
 package arq
 
 // Last is the number of the last unit that was accepted.
-func (e *Engine) Last() uint64 { return e.out.Last }
+func (e *Endpoint) Last() uint64 { return e.out.Last }

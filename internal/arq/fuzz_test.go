@@ -32,7 +32,7 @@ func (s *script) take(n int) []byte {
 
 // puppet is one of the ends.
 type puppet struct {
-	engine *arq.Engine
+	engine *arq.Endpoint
 	wire   [][]byte // on their way to it
 	open   []uint64
 	seen   uint64 // the last message delivered

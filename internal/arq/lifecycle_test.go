@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-func send(e *arq.Engine, message []byte) error {
+func send(e *arq.Endpoint, message []byte) error {
 	_, err := e.Step(start, arq.Event{Kind: arq.Send, Message: message})
 	return err
 }
@@ -86,7 +86,7 @@ func TestTimer(t *testing.T) {
 // A round trip is measured by RFC 6298 rules 2.2 and 2.3.
 func TestRoundTrips(t *testing.T) {
 	e := sendOne(t, arq.Config{}, 1)
-	_, err := arrive(e, start.Add(2*time.Second), window.Packet{HasAck: true, Ack: window.Ack{Done: 1, Echo: 1}})
+	_, err := arrive(e, start.Add(2*time.Second), window.Packet{HasAck: true, Ack: window.AckPacket{Done: 1, Echo: 1}})
 	require.NoError(t, err)
 	assert.Equal(t, 2*time.Second, e.Stats().RTT)
 	assert.Equal(t, 6*time.Second, e.Stats().RTO)
@@ -95,7 +95,7 @@ func TestRoundTrips(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Step(now, arq.Event{Kind: arq.Wake})
 	require.NoError(t, err)
-	_, err = arrive(e, now.Add(time.Second), window.Packet{HasAck: true, Ack: window.Ack{Done: 2, Echo: 2}})
+	_, err = arrive(e, now.Add(time.Second), window.Packet{HasAck: true, Ack: window.AckPacket{Done: 2, Echo: 2}})
 	require.NoError(t, err)
 	assert.Equal(t, 1875*time.Millisecond, e.Stats().RTT)
 	assert.Equal(t, 1875*time.Millisecond+4*time.Second, e.Stats().RTO)
@@ -108,7 +108,11 @@ func TestEarlyTimeoutIsUndone(t *testing.T) {
 	_, err := e.Step(start.Add(time.Second), arq.Event{Kind: arq.Wake})
 	require.NoError(t, err)
 	assert.Less(t, e.Stats().Window, cwnd)
-	_, err = arrive(e, start.Add(1500*time.Millisecond), window.Packet{HasAck: true, Ack: window.Ack{Done: 3, Echo: 1}})
+	_, err = arrive(
+		e,
+		start.Add(1500*time.Millisecond),
+		window.Packet{HasAck: true, Ack: window.AckPacket{Done: 3, Echo: 1}},
+	)
 	require.NoError(t, err)
 	assert.Equal(t, int64(1), e.Stats().Undone)
 	assert.GreaterOrEqual(t, e.Stats().Window, cwnd)
@@ -171,7 +175,7 @@ func TestNacks(t *testing.T) {
 // acknowledgements of the life before still say.
 func TestCrashTakesBackWhatArrived(t *testing.T) {
 	e := sendOne(t, arq.Config{}, 3)
-	sent := func(at time.Duration, ack window.Ack) (numbers []uint64) {
+	sent := func(at time.Duration, ack window.AckPacket) (numbers []uint64) {
 		t.Helper()
 		_, err := arrive(e, start.Add(at), window.Packet{HasAck: true, Ack: ack})
 		require.NoError(t, err)
@@ -186,10 +190,10 @@ func TestCrashTakesBackWhatArrived(t *testing.T) {
 		}
 		return numbers
 	}
-	assert.Empty(t, sent(100*time.Millisecond, window.Ack{Instance: 1, Echo: 1,
+	assert.Empty(t, sent(100*time.Millisecond, window.AckPacket{Instance: 1, Echo: 1,
 		Ranges: []window.Range{{First: 1, Last: 3}}}))
-	assert.Equal(t, []uint64{2, 3}, sent(200*time.Millisecond, window.Ack{Instance: 2, Done: 1}))
-	assert.Empty(t, sent(210*time.Millisecond, window.Ack{Instance: 1, Done: 1, Echo: 1,
+	assert.Equal(t, []uint64{2, 3}, sent(200*time.Millisecond, window.AckPacket{Instance: 2, Done: 1}))
+	assert.Empty(t, sent(210*time.Millisecond, window.AckPacket{Instance: 1, Done: 1, Echo: 1,
 		Ranges: []window.Range{{First: 2, Last: 3}}}))
 	assert.Equal(t, 2, int(e.Stats().Resent))
 	_, err := e.Step(start.Add(20*time.Second), arq.Event{Kind: arq.Wake})
@@ -200,7 +204,7 @@ func TestCrashTakesBackWhatArrived(t *testing.T) {
 // Two datagrams late is no loss, three are (RFC 5681); and so is a little more than a round trip.
 func TestLossIsFoundBeforeTheTimer(t *testing.T) {
 	// One message in each datagram, all at once.
-	several := func(n int) *arq.Engine {
+	several := func(n int) *arq.Endpoint {
 		e := engine(t, arq.Config{Datagram: 256})
 		for range n {
 			require.NoError(t, send(e, make([]byte, 150)))
@@ -210,7 +214,7 @@ func TestLossIsFoundBeforeTheTimer(t *testing.T) {
 		require.EqualValues(t, n, e.Stats().Sent)
 		return e
 	}
-	wake := func(e *arq.Engine, at time.Duration) int64 {
+	wake := func(e *arq.Endpoint, at time.Duration) int64 {
 		_, err := e.Step(start.Add(at), arq.Event{Kind: arq.Wake})
 		require.NoError(t, err)
 		return e.Stats().Resent
@@ -219,14 +223,14 @@ func TestLossIsFoundBeforeTheTimer(t *testing.T) {
 	for last, resent := range map[uint64]int64{2: 0, 3: 0, 4: 1, 5: 1} {
 		e := several(5)
 		_, err := arrive(e, start.Add(rtt), window.Packet{HasAck: true,
-			Ack: window.Ack{Echo: last, Ranges: []window.Range{{First: 2, Last: last}}}})
+			Ack: window.AckPacket{Echo: last, Ranges: []window.Range{{First: 2, Last: last}}}})
 		require.NoError(t, err)
 		assert.Equal(t, resent, wake(e, rtt), "up to %d arrived", last)
 		assert.Zero(t, e.Stats().Timeouts)
 	}
 	e := several(2)
 	_, err := arrive(e, start.Add(rtt), window.Packet{HasAck: true,
-		Ack: window.Ack{Echo: 2, Ranges: []window.Range{{First: 2, Last: 2}}}})
+		Ack: window.AckPacket{Echo: 2, Ranges: []window.Range{{First: 2, Last: 2}}}})
 	require.NoError(t, err)
 	assert.Zero(t, wake(e, rtt))
 	assert.Zero(t, wake(e, rtt+rtt/8-1))
@@ -256,7 +260,7 @@ func TestEndToNobody(t *testing.T) {
 	e := engine(t, arq.Config{Inactivity: time.Hour})
 	_, err := e.Step(start, arq.Event{Kind: arq.Close})
 	require.NoError(t, err)
-	_, err = arrive(e, start, window.Packet{HasAck: true, Ack: window.Ack{Final: true}})
+	_, err = arrive(e, start, window.Packet{HasAck: true, Ack: window.AckPacket{Final: true}})
 	require.NoError(t, err)
 	now, sent := start, 0
 	for range 1000 {
@@ -296,7 +300,7 @@ func TestAsk(t *testing.T) {
 		now = find(t, actions, arq.WakeAt).At
 		assert.LessOrEqual(t, now.Sub(start), 10*time.Second)
 	}
-	_, err = arrive(e, now, window.Packet{HasAck: true, Ack: window.Ack{Echo: 3}})
+	_, err = arrive(e, now, window.Packet{HasAck: true, Ack: window.AckPacket{Echo: 3}})
 	require.NoError(t, err)
 	actions, err := e.Step(now, arq.Event{Kind: arq.Wake})
 	require.NoError(t, err)
@@ -331,7 +335,7 @@ func TestMoved(t *testing.T) {
 	assert.Equal(t, before, e.Stats().Window)
 	assert.Zero(t, e.Stats().RTT)
 	now = now.Add(time.Second / 10)
-	_, err = arrive(e, now, window.Packet{HasAck: true, Ack: window.Ack{Echo: asking.Number}})
+	_, err = arrive(e, now, window.Packet{HasAck: true, Ack: window.AckPacket{Echo: asking.Number}})
 	require.NoError(t, err)
 	for range 3 { // an eighth of a round trip later than the echo what went before it is lost
 		now = now.Add(time.Second / 20)
@@ -342,7 +346,7 @@ func TestMoved(t *testing.T) {
 	}
 	assert.Len(t, find(t, actions, arq.Transmit).Packet.Units, 3)
 	e = engine(t, arq.Config{})
-	_, err = arrive(e, start, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}})
+	_, err = arrive(e, start, window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}})
 	require.NoError(t, err)
 	_, err = e.Step(start, arq.Event{Kind: arq.Moved})
 	assert.NoError(t, err)
@@ -354,7 +358,7 @@ func TestTailLossProbe(t *testing.T) {
 	const rtt = 100 * time.Millisecond
 	e := sendOne(t, arq.Config{RTT: rtt}, 3)
 	cwnd := e.Stats().Window
-	wake := func(now time.Time) []arq.Action {
+	wake := func(now time.Time) []arq.Instruction {
 		actions, err := e.Step(now, arq.Event{Kind: arq.Wake})
 		require.NoError(t, err)
 		return actions
@@ -369,7 +373,7 @@ func TestTailLossProbe(t *testing.T) {
 	assert.Equal(t, at.Add(time.Second), find(t, again, arq.WakeAt).At, "the timer, from now on")
 	assert.Equal(t, int64(1), e.Stats().Probes)
 	assert.Equal(t, cwnd, e.Stats().Window)
-	_, err := arrive(e, at.Add(rtt), window.Packet{HasAck: true, Ack: window.Ack{Done: 3, Echo: 2}})
+	_, err := arrive(e, at.Add(rtt), window.Packet{HasAck: true, Ack: window.AckPacket{Done: 3, Echo: 2}})
 	require.NoError(t, err)
 	assert.Less(t, e.Stats().Window, cwnd, "something was lost")
 	assert.Zero(t, e.Stats().Timeouts)

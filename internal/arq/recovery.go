@@ -50,7 +50,7 @@ func (r *recovery) forget(cfg *Config) {
 }
 
 // moved begins anew on another path.
-func (e *Engine) moved() {
+func (e *Endpoint) moved() {
 	s := &e.out
 	if s.phase == phaseEnded {
 		return
@@ -74,14 +74,14 @@ func (r *recovery) measured(rtt time.Duration) {
 }
 
 // armTimer starts the timer if it does not run (RFC 6298 rule 5.1).
-func (s *sender) armTimer(now time.Duration) {
+func (s *sendHalf) armTimer(now time.Duration) {
 	if s.rtoAt == never {
 		s.restartTimer(now)
 	}
 }
 
 // restartTimer starts it anew, or stops it when nothing is under way (rules 5.2 and 5.3).
-func (s *sender) restartTimer(now time.Duration) {
+func (s *sendHalf) restartTimer(now time.Duration) {
 	s.rtoAt = never
 	told := s.phase == phaseTerminating || s.phase == phaseClosing && s.Done == s.Last
 	if s.oldest != 0 || s.Done < s.Sent || s.asked || told {
@@ -92,7 +92,7 @@ func (s *sender) restartTimer(now time.Duration) {
 // armTail has the last datagram sent again when nothing is heard for two round trips: that one, or
 // what says that it arrived, may be lost, and no later one is there to tell (RFC 8985 section 7).
 // Once, until there is news; and not where the timer fires as soon.
-func (s *sender) armTail(now time.Duration) {
+func (s *sendHalf) armTail(now time.Duration) {
 	s.tailAt = never
 	if s.oldest == 0 || s.backoff > 0 || s.tail != 0 || s.srtt == 0 {
 		return
@@ -103,7 +103,7 @@ func (s *sender) armTail(now time.Duration) {
 }
 
 // probeTail sends it.
-func (e *Engine) probeTail() {
+func (e *Endpoint) probeTail() {
 	s := &e.out
 	s.tailAt = never
 	if s.phase == phaseEnded || s.newest == 0 {
@@ -121,7 +121,7 @@ func (e *Engine) probeTail() {
 
 // probed: there is news. What came of it is that datagrams were lost, which calls for a smaller
 // window, if none is known as lost otherwise (RFC 8985 section 7.4).
-func (s *sender) probed(echo uint64, flight int) {
+func (s *sendHalf) probed(echo uint64, flight int) {
 	if s.tail == 0 || echo <= s.tail {
 		return
 	}
@@ -133,7 +133,7 @@ func (s *sender) probed(echo uint64, flight int) {
 
 // interval is the timer, backed off (rule 5.5), and then up to a quarter longer: a timer in step
 // with an outage that comes and goes would never hit the time between.
-func (s *sender) interval() time.Duration {
+func (s *sendHalf) interval() time.Duration {
 	if s.backoff == 0 {
 		return s.rto
 	}
@@ -144,7 +144,7 @@ func (s *sender) interval() time.Duration {
 }
 
 // timeout: the timer fired.
-func (e *Engine) timeout() {
+func (e *Endpoint) timeout() {
 	s := &e.out
 	s.rtoAt = never
 	if s.phase == phaseEnded {
@@ -181,7 +181,7 @@ func (e *Engine) timeout() {
 }
 
 // detectLoss calls units lost that others sent later have overtaken.
-func (e *Engine) detectLoss() {
+func (e *Endpoint) detectLoss() {
 	s := &e.out
 	s.lossAt = never
 	patience := max(s.srtt, s.latest)

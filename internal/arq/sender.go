@@ -6,31 +6,31 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// phase is that of the sender's sequence.
-type phase uint8
+// sendPhase is that of the sender's sequence.
+type sendPhase uint8
 
 const (
-	phaseOpen phase = iota
+	phaseOpen sendPhase = iota
 	phaseClosing
 	phaseTerminating
 	phaseEnded
 )
 
-// sender is the sending half.
-type sender struct {
+// sendHalf is the sending half.
+type sendHalf struct {
 	window.Sender
 	flight
 	recovery
 	cfg *Config
 
-	phase    phase
+	phase    sendPhase
 	goodbyes int
 	control  bool // a datagram without units is due
 	asked    bool // for a sign of life
 	spoke    bool // a datagram was sent
 }
 
-func (s *sender) init(cfg *Config) {
+func (s *sendHalf) init(cfg *Config) {
 	s.cfg = cfg
 	s.Sender = window.NewSender(cfg.Window, cfg.Hold)
 	s.flights = make([]flying, s.Size())
@@ -39,7 +39,7 @@ func (s *sender) init(cfg *Config) {
 }
 
 // accept takes a message, in units that fit datagrams.
-func (s *sender) accept(message []byte) error {
+func (s *sendHalf) accept(message []byte) error {
 	err := s.Accept(message, s.cfg.Datagram-unitReserve)
 	if n := s.Size(); n != len(s.flights) {
 		s.flights = window.Grown(s.flights, s.Done, n)
@@ -48,7 +48,7 @@ func (s *sender) accept(message []byte) error {
 }
 
 // wakeAt is when the sender wants to act.
-func (s *sender) wakeAt(e *Engine) time.Duration {
+func (s *sendHalf) wakeAt(e *Endpoint) time.Duration {
 	at := min(s.rtoAt, s.lossAt, s.tailAt)
 	switch {
 	case s.phase == phaseEnded:
@@ -63,13 +63,13 @@ func (s *sender) wakeAt(e *Engine) time.Duration {
 }
 
 // keepAt is when an idle sender asks for a sign of life.
-func (s *sender) keepAt(e *Engine) time.Duration {
+func (s *sendHalf) keepAt(e *Endpoint) time.Duration {
 	return max(e.heard, s.spokeAt) + e.cfg.Inactivity/3
 }
 
 // admitted reports whether the congestion window takes the next datagram. It waits until a full one
 // fits, if there is that much to send.
-func (s *sender) admitted() bool {
+func (s *sendHalf) admitted() bool {
 	next := min(s.cfg.Datagram, s.Waiting+unitReserve) + packetOverhead
 	return s.probe || s.bytes == 0 || s.bytes+next <= s.cwnd
 }

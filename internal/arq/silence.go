@@ -9,7 +9,7 @@ type silence struct {
 }
 
 // attend notes when something begins to be awaited.
-func (e *Engine) attend() {
+func (e *Endpoint) attend() {
 	s := &e.out
 	awaits := e.cfg.Unanswered > 0 && s.phase <= phaseClosing && (e.awaited || s.Last > s.Done)
 	if awaits && !e.silence.awaits {
@@ -20,7 +20,7 @@ func (e *Engine) attend() {
 
 // askAt is when a sign of life is asked for, beside what is sent again: that happens less often the
 // longer the silence lasts, and not at all when the peer has all.
-func (q *silence) askAt(e *Engine) time.Duration {
+func (q *silence) askAt(e *Endpoint) time.Duration {
 	if !q.awaits {
 		return never
 	}
@@ -28,7 +28,7 @@ func (q *silence) askAt(e *Engine) time.Duration {
 }
 
 // unansweredAt is when the peer is given up while something is awaited.
-func (e *Engine) unansweredAt() time.Duration {
+func (e *Endpoint) unansweredAt() time.Duration {
 	if !e.silence.awaits {
 		return never
 	}

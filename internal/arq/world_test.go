@@ -90,12 +90,12 @@ type end struct {
 	plan  plan
 	index int
 
-	engine   *arq.Engine // nil: it died
-	ids      int         // to be sent in all; -1: none, and it does not close
-	next     int         // messages handed to the engine
-	log      []int       // ids delivered
-	busy     time.Time   // until the last commit to come
-	ended    []arq.Action
+	engine   *arq.Endpoint // nil: it died
+	ids      int           // to be sent in all; -1: none, and it does not close
+	next     int           // messages handed to the engine
+	log      []int         // ids delivered
+	busy     time.Time     // until the last commit to come
+	ended    []arq.Instruction
 	acked    uint64    // number of the last unit acknowledged
 	finished time.Time // when the last message was acknowledged
 }
@@ -190,7 +190,7 @@ func (e *end) commit(number uint64) {
 }
 
 // deliver looks at a message and notes it.
-func (e *end) deliver(a arq.Action) {
+func (e *end) deliver(a arq.Instruction) {
 	peer := e.w.ends[1-e.index]
 	id := int(binary.BigEndian.Uint64(a.Message))
 	if !bytes.Equal(a.Message, peer.body(id)) {

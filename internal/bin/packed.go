@@ -8,19 +8,19 @@ import (
 // PackedLen is the number of bytes of n values of w bits.
 func PackedLen(n, w int) int { return (n*w + 7) / 8 }
 
-// Packer appends integers of any width, lowest bits first, to a buffer. The zero value is not
+// BitWriter appends integers of any width, lowest bits first, to a buffer. The zero value is not
 // ready: use [NewPacker].
-type Packer struct {
+type BitWriter struct {
 	dst  []byte
 	acc  uint64
 	have uint
 }
 
 // NewPacker appends to dst.
-func NewPacker(dst []byte) Packer { return Packer{dst: dst} }
+func NewPacker(dst []byte) BitWriter { return BitWriter{dst: dst} }
 
 // Put appends the lowest w bits of v, w at most 64.
-func (p *Packer) Put(v uint64, w uint) {
+func (p *BitWriter) Put(v uint64, w uint) {
 	if w < 64 {
 		v &= 1<<w - 1
 	}
@@ -44,7 +44,7 @@ const wordWidth = 64 - 8
 
 // PutAbove appends the lowest w bits of the difference between each value and base; the other bits
 // of it are 0.
-func PutAbove[T int64 | uint64 | uint16](p *Packer, values []T, base T, w uint) {
+func PutAbove[T int64 | uint64 | uint16](p *BitWriter, values []T, base T, w uint) {
 	if w > wordWidth {
 		for _, v := range values {
 			p.Put(uint64(v-base), w)
@@ -80,7 +80,7 @@ func PutAbove[T int64 | uint64 | uint16](p *Packer, values []T, base T, w uint) 
 }
 
 // Finish appends what is left, unused bits 0, and returns the buffer.
-func (p *Packer) Finish() []byte {
+func (p *BitWriter) Finish() []byte {
 	for n := (p.have + 7) / 8; n > 0; n-- {
 		p.dst = append(p.dst, byte(p.acc))
 		p.acc >>= 8
@@ -89,21 +89,21 @@ func (p *Packer) Finish() []byte {
 	return p.dst
 }
 
-// Unpacker reads integers of any width, lowest bits first. The caller has checked that the buffer
+// BitReader reads integers of any width, lowest bits first. The caller has checked that the buffer
 // is long enough ([PackedLen]); beyond it zeros are read.
-type Unpacker struct {
+type BitReader struct {
 	src []byte
 	bit uint64
 }
 
 // NewUnpacker reads from src.
-func NewUnpacker(src []byte) Unpacker { return Unpacker{src: src} }
+func NewUnpacker(src []byte) BitReader { return BitReader{src: src} }
 
 // Skip skips n bits.
-func (u *Unpacker) Skip(n uint64) { u.bit += n }
+func (u *BitReader) Skip(n uint64) { u.bit += n }
 
 // Take reads w bits, w at most 64.
-func (u *Unpacker) Take(w uint) uint64 {
+func (u *BitReader) Take(w uint) uint64 {
 	if w == 0 {
 		return 0
 	}
@@ -130,7 +130,7 @@ func (u *Unpacker) Take(w uint) uint64 {
 }
 
 // TakeAbove reads w bits for each of dst, w at most 64, and adds base.
-func TakeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, base T, w uint) {
+func TakeAbove[T int64 | uint64 | uint16](u *BitReader, dst []T, base T, w uint) {
 	bit, fast := u.bit, 0
 	if have := uint64(len(u.src)) * 8; w > 0 && w <= wordWidth && have >= 64 && bit <= have-64 {
 		fast = min(len(dst), int((have-64-bit)/uint64(w))+1)

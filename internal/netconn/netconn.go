@@ -21,6 +21,9 @@ type Conn interface {
 	// Await is told when replies are awaited, and when none is any more, so that the connection can
 	// look after a silent peer meanwhile. Most have no use for that.
 	Await(reply bool)
+	// TryWrite writes what the connection takes without waiting, and returns how much that is. What
+	// is left is for Write, which says why it was.
+	TryWrite(b []byte) (n int)
 }
 
 // Aborter is a connection that can end at once, without an end in order.
@@ -29,6 +32,7 @@ type Aborter interface{ Abort() error }
 type (
 	halfCloser interface{ CloseWrite() error }
 	awaiter    interface{ Await(reply bool) }
+	tryWriter  interface{ TryWrite(b []byte) (n int) }
 	lingerer   interface {
 		net.Conn
 		SetLinger(sec int) error
@@ -68,6 +72,21 @@ func (f *full) Await(reply bool) {
 	if f.await != nil {
 		f.await.Await(reply)
 	}
+}
+
+// TryWrite implements [Conn].
+func (f *full) TryWrite(b []byte) int { return TryWrite(f.Conn, b) }
+
+// TryWrite writes what a connection takes without waiting, as [Conn] does. A wrapper says that it
+// can by a method of that name, as what it does to all that is written is not known here.
+func TryWrite(c net.Conn, b []byte) (n int) {
+	switch c := c.(type) {
+	case tryWriter:
+		return c.TryWrite(b)
+	case *net.TCPConn:
+		return tryTCP(c, b)
+	}
+	return 0
 }
 
 // As finds the first T among c, what c wraps, and so on.

@@ -1,6 +1,7 @@
 package netconn_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -74,6 +75,49 @@ func TestAbilitiesBelowWrappers(t *testing.T) {
 			assert.Same(t, below, found)
 		})
 	}
+}
+
+// TestTryWrite: a socket takes what it has room for, and who writes does not wait; nobody writes
+// past a wrapper that does not say that it can.
+func TestTryWrite(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	here, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer here.Close()
+	there, err := l.Accept()
+	require.NoError(t, err)
+	defer there.Close()
+
+	c := netconn.Of(here)
+	text := bytes.Repeat([]byte("text"), 1<<16)
+	if c.TryWrite(text[:4]) == 0 {
+		t.Skip("sockets are written to by the system here")
+	}
+	sent := 4
+	for {
+		n := c.TryWrite(text)
+		if n == 0 {
+			break
+		}
+		sent += n
+	}
+	assert.Zero(t, c.TryWrite(text), "a full socket")
+	n, err := io.CopyN(io.Discard, there, int64(sent))
+	require.NoError(t, err)
+	assert.EqualValues(t, sent, n)
+
+	for _, c := range []net.Conn{telling{here}, hiding{Conn: here}, netconn.Wrap(telling{here}, here), &able{}} {
+		assert.Zero(t, netconn.Of(c).TryWrite(text))
+	}
+	assert.Equal(t, 4, netconn.Of(netconn.Of(here)).TryWrite(text[:4]))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { c.TryWrite(text[:1]) }))
+	require.NoError(t, there.Close())
+	require.NoError(t, here.Close())
+	assert.Zero(t, c.TryWrite(text))
+	_, err = c.Write(text)
+	require.ErrorIs(t, err, net.ErrClosed)
 }
 
 // What a wrapper does itself is asked of it, and of nobody below.

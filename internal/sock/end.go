@@ -19,30 +19,57 @@ const linger = time.Second
 const step = 64 << 10
 
 // StallWriter writes to a connection whose peer may be slow, but not stand still: if it takes
-// longer than Stall for 64 KiB, the connection is reset.
+// longer than the stall time for 64 KiB, the connection is reset.
 type StallWriter struct {
-	Conn  net.Conn
-	Stall time.Duration
-	Clock clock.Clock
-	Log   *slog.Logger
+	conn  net.Conn
+	stall time.Duration
+	timer clock.Timer // runs while a step is written
 }
 
-// Write writes in steps, each of which has its deadline.
-func (w StallWriter) Write(b []byte) (n int, err error) {
-	for len(b) > 0 {
-		piece := b[:min(len(b), step)]
-		timer := w.Clock.AfterFunc(w.Stall, func() {
-			w.Log.Warn("an end does not take what is written", "peer", w.Conn.RemoteAddr(), "for", w.Stall)
-			Reset(w.Conn)
-		})
-		k, err := w.Conn.Write(piece)
-		timer.Stop()
+// NewStallWriter writes to conn, whose peer may take as long as stall on c for a step.
+func NewStallWriter(conn net.Conn, stall time.Duration, c clock.Clock, logger *slog.Logger) *StallWriter {
+	timer := c.AfterFunc(stall, func() {
+		logger.Warn("an end does not take what is written", "peer", conn.RemoteAddr(), "for", stall)
+		Reset(conn)
+	})
+	timer.Stop()
+	return &StallWriter{conn: conn, stall: stall, timer: timer}
+}
+
+// Write writes in steps, each of which has its time. What the connection takes without waiting
+// needs none.
+func (w *StallWriter) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		this := b[n:min(len(b), n+step)]
+		k := netconn.TryWrite(w.conn, this)
+		if n += k; k == len(this) {
+			continue
+		}
+		w.timer.Reset(w.stall)
+		k, err = w.conn.Write(this[k:])
+		w.timer.Stop()
 		if n += k; err != nil {
 			return n, err
 		}
-		b = b[k:]
 	}
 	return n, nil
+}
+
+// EagerWriter writes what the connection of To takes without waiting, and keeps the rest. Its
+// errors are left to who writes that.
+type EagerWriter struct {
+	To   *StallWriter
+	Rest []byte
+}
+
+// Write implements [io.Writer]; it takes everything.
+func (w *EagerWriter) Write(b []byte) (int, error) {
+	n := 0
+	if len(w.Rest) == 0 {
+		n = netconn.TryWrite(w.To.conn, b)
+	}
+	w.Rest = append(w.Rest, b[n:]...)
+	return len(b), nil
 }
 
 // CloseWrite ends the outgoing direction of a connection, or all of it if that is not possible.

@@ -21,12 +21,17 @@ type Source struct {
 	buf   []byte
 	at    int  // number of bytes of buf that are taken
 	full  bool // the last read filled its space
+	long  bool // buf is one of longBuffers
 	err   error
 
-	mu      sync.Mutex
-	reads   uint64 // number of the read in progress, or of the last
-	reading bool
-	cut     bool // the read in progress was interrupted
+	watched context.Context // interrupts reads by itself; nil: none does
+	timer   clock.Timer     // interrupts reads that may not last; nil: none was such
+
+	mu    sync.Mutex
+	waits context.Context // of the read in progress; nil: there is none
+	cut   bool            // it was interrupted
+	fired bool            // the timer interrupted it
+	late  int             // how often the timer will fire for reads that are over
 }
 
 // NewSource is the input of a connection; c bounds its waits.
@@ -62,28 +67,60 @@ func (s *Source) Wait(ctx context.Context, have int, d time.Duration) ([]byte, e
 	return s.Peek(), nil
 }
 
+// Watch makes waits with ctx cheaper, until stop is called: ctx is watched all the time, and not by
+// each wait.
+func (s *Source) Watch(ctx context.Context) (stop func()) {
+	s.watched = ctx
+	unwatch := s.watch(ctx)
+	return func() {
+		unwatch()
+		s.watched = nil
+	}
+}
+
+// watch has the end of ctx interrupt a read that waits with it.
+func (s *Source) watch(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.waits == ctx {
+			s.interruptLocked()
+		}
+	})
+}
+
+// timeUp interrupts a read that lasted too long.
+func (s *Source) timeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late > 0 {
+		s.late--
+		return
+	}
+	s.fired = true
+	s.interruptLocked()
+}
+
+func (s *Source) interruptLocked() {
+	s.cut = true
+	_ = s.Conn.SetReadDeadline(time.Unix(1, 0))
+}
+
 // fill reads once. Its error is why it did not; the error of the connection is retained.
 func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	s.space()
-	s.mu.Lock()
-	s.reads++
-	number := s.reads
-	s.reading = true
-	s.mu.Unlock()
-	defer context.AfterFunc(ctx, func() { s.interrupt(number) })()
-	if d > 0 {
-		defer s.clock.AfterFunc(d, func() { s.interrupt(number) }).Stop()
+	if ctx != s.watched {
+		defer s.watch(ctx)()
+	}
+	s.begin(ctx, d)
+	if ctx.Err() != nil { // perhaps before there was a read to interrupt
+		s.end(d)
+		return context.Cause(ctx)
 	}
 	n, err := s.Conn.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
 	s.full = len(s.buf) == cap(s.buf)
-	s.mu.Lock()
-	cut := s.cut
-	s.reading, s.cut = false, false
-	s.mu.Unlock()
-	if cut {
-		_ = s.Conn.SetReadDeadline(time.Time{})
-	}
+	cut := s.end(d)
 	switch {
 	case err == nil:
 	case !cut || !errors.Is(err, os.ErrDeadlineExceeded):
@@ -97,14 +134,33 @@ func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// interrupt ends a read, if that is the one in progress.
-func (s *Source) interrupt(number uint64) {
+// begin begins a read that ctx interrupts, and its time, if d is above 0.
+func (s *Source) begin(ctx context.Context, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reading && s.reads == number {
-		s.cut = true
-		_ = s.Conn.SetReadDeadline(time.Unix(1, 0))
+	s.waits, s.fired = ctx, false
+	switch {
+	case d <= 0:
+	case s.timer == nil:
+		s.timer = s.clock.AfterFunc(d, s.timeUp)
+	default:
+		s.timer.Reset(d)
 	}
+}
+
+// end ends a read, and reports whether it was interrupted.
+func (s *Source) end(d time.Duration) (cut bool) {
+	s.mu.Lock()
+	if d > 0 && !s.timer.Stop() && !s.fired {
+		s.late++
+	}
+	cut = s.cut
+	s.waits, s.cut = nil, false
+	s.mu.Unlock()
+	if cut {
+		_ = s.Conn.SetReadDeadline(time.Time{})
+	}
+	return cut
 }
 
 // space makes space for a read: more if the last read filled its space.
@@ -113,15 +169,29 @@ func (s *Source) space() {
 		return
 	}
 	there := s.Peek()
+	room := max(MinRead, min(cap(s.buf), 1<<20))
+	if len(there) == 0 {
+		room = max(MinRead, min(2*cap(s.buf), MaxSpace))
+	}
 	switch {
 	case cap(s.buf)-len(s.buf) >= MinRead && len(s.buf) > 0:
 		return
 	case s.at >= MinRead && s.at >= len(there):
 		s.buf = append(s.buf[:0], there...)
 	default:
-		s.buf = append(make([]byte, 0, len(there)+max(MinRead, min(cap(s.buf), 1<<20))), there...)
+		s.buf = append(make([]byte, 0, len(there)+room), there...)
+		s.long = false
 	}
 	s.at = 0
+}
+
+// Reserve makes space for n bytes that are not taken: what is known to grow long is not moved each
+// time it grows. The space is another source's once all is taken.
+func (s *Source) Reserve(n int) {
+	if cap(s.buf)-s.at >= n {
+		return
+	}
+	s.buf, s.at, s.long = append(longBuffers.get(n), s.Peek()...), 0, true
 }
 
 // Peek returns what is there, without waiting.
@@ -137,8 +207,11 @@ func (s *Source) Take(n int) {
 	}
 	full := s.full
 	s.at, s.buf, s.full = 0, s.buf[:0], full
-	if cap(s.buf) > MaxSpace {
-		s.buf = nil // one long message must not occupy its space for the life of the connection
+	if cap(s.buf) > MaxSpace { // one long message must not occupy it for the life of the connection
+		if s.long {
+			longBuffers.put(s.buf)
+		}
+		s.buf, s.long = nil, false
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package timeline has things happen in virtual time, one after the other, for tests of engines
-// that have no clock.
+// Package timeline has things happen in virtual time, one after the other, for estimates, and for
+// tests of engines that have no clock.
 package timeline
 
 import (
@@ -11,7 +11,7 @@ import (
 // concurrent use.
 type Timeline struct {
 	Now    time.Time
-	queue  queue
+	queue  eventHeap
 	serial int
 }
 
@@ -24,10 +24,10 @@ func (t *Timeline) After(d time.Duration, do func()) {
 // Run lets everything happen up to a moment, until done says so, and reports what done says then.
 func (t *Timeline) Run(until time.Time, done func() bool) bool {
 	for len(t.queue) > 0 && !done() {
-		e := heap.Pop(&t.queue).(event)
-		if e.at.After(until) {
+		if t.queue[0].at.After(until) {
 			return false
 		}
+		e := heap.Pop(&t.queue).(event)
 		t.Now = e.at
 		e.do()
 	}
@@ -40,15 +40,15 @@ type event struct {
 	do     func()
 }
 
-type queue []event
+type eventHeap []event
 
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
+func (q eventHeap) Len() int { return len(q) }
+func (q eventHeap) Less(i, j int) bool {
 	return q[i].at.Before(q[j].at) || q[i].at.Equal(q[j].at) && q[i].serial < q[j].serial
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *queue) Pop() any {
+func (q eventHeap) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *eventHeap) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *eventHeap) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
 	return last

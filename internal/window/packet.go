@@ -22,7 +22,7 @@ type Packet struct {
 	Units []Unit
 
 	HasAck bool
-	Ack    Ack
+	Ack    AckPacket
 }
 
 // Unit is a message, or a fragment of it.
@@ -32,8 +32,8 @@ type Unit struct {
 	Payload     []byte
 }
 
-// Ack is an acknowledgement of the other direction.
-type Ack struct {
+// AckPacket is an acknowledgement of the other direction.
+type AckPacket struct {
 	// Instance is that of the receiver.
 	Instance uint64
 	// Done: everything up to there is. Echo is the greatest number of a packet that arrived.
@@ -47,7 +47,7 @@ type Ack struct {
 
 // Clear makes a packet an empty one, and keeps its memory.
 func (p *Packet) Clear() {
-	*p = Packet{Units: p.Units[:0], Ack: Ack{Ranges: p.Ack.Ranges[:0], Nacks: p.Ack.Nacks[:0]}}
+	*p = Packet{Units: p.Units[:0], Ack: AckPacket{Ranges: p.Ack.Ranges[:0], Nacks: p.Ack.Nacks[:0]}}
 }
 
 const (
@@ -125,7 +125,7 @@ func when(b bool, flag byte) byte {
 	return 0
 }
 
-func (a *Ack) append(dst []byte) []byte {
+func (a *AckPacket) append(dst []byte) []byte {
 	sequence, number := split(a.Done)
 	dst = append(dst, when(a.Final, ackFinal)|when(a.Terminated, ackTerminated)|when(a.Unknown, ackUnknown)|
 		when(len(a.Ranges) > 0, ackRanges)|when(len(a.Nacks) > 0, ackNacks)|when(sequence > 0, ackSequence))
@@ -140,7 +140,7 @@ func (a *Ack) append(dst []byte) []byte {
 }
 
 // Len is how many bytes the acknowledgement takes in a packet.
-func (a *Ack) Len() int {
+func (a *AckPacket) Len() int {
 	n := 1 + UvarintLen(a.Instance) + numberLen(a.Done) + UvarintLen(a.Echo)
 	for _, ranges := range [...][]Range{a.Ranges, a.Nacks} {
 		if len(ranges) == 0 {

@@ -22,15 +22,15 @@ func packets() map[string]window.Packet {
 					Payload: make([]byte, 200)}}},
 		"control": {Number: 7, Floor: 20, Closing: true, Terminate: true, Last: 19},
 		"closing": {Number: 7, Floor: 20, Closing: true, Last: 1000, HasAck: true,
-			Ack: window.Ack{Instance: 1, Echo: 3}},
-		"acknowledgement": {HasAck: true, Ack: window.Ack{Instance: 2, Done: 5, Echo: 9, Final: true}},
-		"ranges and nacks": {HasAck: true, Ack: window.Ack{Done: 5, Echo: 9,
+			Ack: window.AckPacket{Instance: 1, Echo: 3}},
+		"acknowledgement": {HasAck: true, Ack: window.AckPacket{Instance: 2, Done: 5, Echo: 9, Final: true}},
+		"ranges and nacks": {HasAck: true, Ack: window.AckPacket{Done: 5, Echo: 9,
 			Ranges: []window.Range{{First: 6, Last: 6}, {First: 8,
 				Last: 1_000_000_008}}, Nacks: []window.Range{{First: 7, Last: 7}}}},
-		"the end": {HasAck: true, Ack: window.Ack{Terminated: true, Unknown: true, Done: math.MaxInt64}},
+		"the end": {HasAck: true, Ack: window.AckPacket{Terminated: true, Unknown: true, Done: math.MaxInt64}},
 		"beyond a roll-over": {Number: 1, Floor: math.MaxInt64 + 5,
 			Units: []window.Unit{{Number: math.MaxInt64 + 6, First: true, Last: true,
-				Payload: []byte("x")}}, HasAck: true, Ack: window.Ack{Done: math.MaxInt64 + 1}},
+				Payload: []byte("x")}}, HasAck: true, Ack: window.AckPacket{Done: math.MaxInt64 + 1}},
 	}
 }
 
@@ -95,7 +95,7 @@ func TestPacketsAreSmall(t *testing.T) {
 		p.Units = append(p.Units, window.Unit{Number: 1000 + i, First: true, Last: true, Payload: make([]byte, 45)})
 	}
 	assert.Len(t, p.Append(nil), 6+30*46)
-	p = window.Packet{HasAck: true, Ack: window.Ack{Instance: 1, Done: 1030, Echo: 100}}
+	p = window.Packet{HasAck: true, Ack: window.AckPacket{Instance: 1, Done: 1030, Echo: 100}}
 	assert.Len(t, p.Append(nil), 6)
 }
 

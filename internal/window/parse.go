@@ -70,7 +70,7 @@ func parseHead(r *bin.Cursor, flags byte, p *Packet) {
 	}
 }
 
-func parseAck(r *bin.Cursor, a *Ack) {
+func parseAck(r *bin.Cursor, a *AckPacket) {
 	flags := r.U8()
 	if flags&^knownAckFlags != 0 {
 		r.Fail(errFlags)
@@ -88,7 +88,7 @@ func parseAck(r *bin.Cursor, a *Ack) {
 }
 
 func parseRanges(r *bin.Cursor, done uint64, ranges []Range) []Range {
-	n := r.Count(maxRanges)
+	n := r.Count(MaxRanges)
 	if n == 0 {
 		r.Fail(errNumbers)
 	}

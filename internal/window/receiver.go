@@ -54,9 +54,9 @@ type Delivery struct {
 	Message       []byte
 }
 
-// Receiver is the receiving half of a sequence (RMD): the filter of duplicates, order, and what is
+// Filter is the receiving half of a sequence (RMD): the filter of duplicates, order, and what is
 // to be acknowledged. Its fields are for reading, but for Instance, Changed and Deliveries.
-type Receiver struct {
+type Filter struct {
 	Instance uint64
 	// Changed: something changed that must outlive a crash.
 	Changed bool
@@ -77,7 +77,7 @@ type Receiver struct {
 	high      uint64         // nothing above arrived
 	delivered uint64         // ordered: everything up to here was delivered, or dropped
 	held      int            // bytes
-	hold      int            // how many they may be: the configuration's, or less (see [Receiver.Narrow])
+	hold      int            // how many they may be: the configuration's, or less (see [Filter.Narrow])
 
 	unacked int  // packets since the last acknowledgement
 	open    int  // messages delivered and not committed
@@ -97,15 +97,15 @@ type Receiver struct {
 }
 
 // NewReceiver makes one to which nothing arrived yet.
-func NewReceiver(cfg ReceiverConfig) Receiver {
-	return Receiver{cfg: cfg, units: make([]receivedUnit, minRing), AckAt: Never, hold: cfg.Hold}
+func NewReceiver(cfg ReceiverConfig) Filter {
+	return Filter{cfg: cfg, units: make([]receivedUnit, minRing), AckAt: Never, hold: cfg.Hold}
 }
 
-func (d *Receiver) unit(number uint64) *receivedUnit { return &d.units[number&uint64(len(d.units)-1)] }
+func (d *Filter) unit(number uint64) *receivedUnit { return &d.units[number&uint64(len(d.units)-1)] }
 
 // Validate refuses what no honest sender sends, before anything changes. Errors: UnknownSequence,
 // LastMessageExceeded, Invalid.
-func (d *Receiver) Validate(now time.Duration, p *Packet) error {
+func (d *Filter) Validate(now time.Duration, p *Packet) error {
 	if d.Ended {
 		return nil
 	}
@@ -135,12 +135,12 @@ func (d *Receiver) Validate(now time.Duration, p *Packet) error {
 }
 
 // heeds reports whether what a packet says of the end of the sequence counts.
-func (d *Receiver) heeds(p *Packet) bool {
+func (d *Filter) heeds(p *Packet) bool {
 	return !d.cfg.Reopens || p.Number > d.Echo || len(p.Units) > 0 && p.Units[len(p.Units)-1].Number > d.last
 }
 
 // close takes in what a packet says of the end of the sequence.
-func (d *Receiver) close(p *Packet) {
+func (d *Filter) close(p *Packet) {
 	switch {
 	case !d.heeds(p):
 	case p.Closing && (!d.closed || p.Last != d.last):
@@ -153,7 +153,7 @@ func (d *Receiver) close(p *Packet) {
 }
 
 // Take takes in a packet that Validate let pass.
-func (d *Receiver) Take(now time.Duration, p *Packet) {
+func (d *Filter) Take(now time.Duration, p *Packet) {
 	if d.Ended {
 		d.lacks = !d.Terminated && !d.Complete()
 		d.AckAt = now
@@ -193,15 +193,15 @@ func (d *Receiver) Take(now time.Duration, p *Packet) {
 }
 
 // seen is the filter of duplicates.
-func (d *Receiver) seen(number uint64) bool {
+func (d *Filter) seen(number uint64) bool {
 	return number <= d.Done || number <= d.high && d.unit(number).state != missing
 }
 
 // Complete reports whether the peer has closed its sequence, and all its messages are done.
-func (d *Receiver) Complete() bool { return d.closed && d.Done == d.last }
+func (d *Filter) Complete() bool { return d.closed && d.Done == d.last }
 
 // skip is done with everything up to a number, delivered or not.
-func (d *Receiver) skip(to uint64) {
+func (d *Filter) skip(to uint64) {
 	steps := min(to-d.Done, uint64(len(d.units)))
 	for number := d.Done + 1; number <= d.Done+steps; number++ {
 		d.drop(number)
@@ -226,7 +226,7 @@ func (d *Receiver) skip(to uint64) {
 }
 
 // accept takes in a unit that is new, and reports whether it could be kept.
-func (d *Receiver) accept(u *Unit) bool {
+func (d *Filter) accept(u *Unit) bool {
 	d.units = ringFor(d.units, d.Done, u.Number)
 	if u.First && u.Last && (!d.cfg.Ordered || u.Number == d.delivered+1) {
 		// The path of nearly all: nothing is copied.
@@ -251,7 +251,7 @@ func (d *Receiver) accept(u *Unit) bool {
 }
 
 // deliver hands a message over.
-func (d *Receiver) deliver(run Range, message []byte) {
+func (d *Filter) deliver(run Range, message []byte) {
 	d.open++
 	for number := run.First; number <= run.Last; number++ {
 		d.unit(number).state = delivered
@@ -263,7 +263,7 @@ func (d *Receiver) deliver(run Range, message []byte) {
 }
 
 // advance moves Done over what is.
-func (d *Receiver) advance() {
+func (d *Filter) advance() {
 	for d.Done < d.high && d.unit(d.Done+1).state == done {
 		d.Done++
 		*d.unit(d.Done) = receivedUnit{}
@@ -280,14 +280,14 @@ func (d *Receiver) advance() {
 }
 
 // pass moves delivered over what is done already.
-func (d *Receiver) pass() {
+func (d *Filter) pass() {
 	for d.delivered < d.high && d.unit(d.delivered+1).state == done {
 		d.delivered++
 	}
 }
 
 // outstanding gives the first unit of a message that was delivered and is not committed.
-func (d *Receiver) outstanding(first uint64) (*receivedUnit, bool) {
+func (d *Filter) outstanding(first uint64) (*receivedUnit, bool) {
 	if first <= d.Done || first > d.high {
 		return nil, false
 	}
@@ -296,13 +296,13 @@ func (d *Receiver) outstanding(first uint64) (*receivedUnit, bool) {
 }
 
 // Outstanding reports whether a message was delivered with a number and is not committed.
-func (d *Receiver) Outstanding(first uint64) bool {
+func (d *Filter) Outstanding(first uint64) bool {
 	_, ok := d.outstanding(first)
 	return ok
 }
 
 // Begin notes that the handler of a message is about to run. Errors: Misuse.
-func (d *Receiver) Begin(first uint64) error {
+func (d *Filter) Begin(first uint64) error {
 	u, ok := d.outstanding(first)
 	if !ok || u.begun {
 		return Fault(Misuse)
@@ -313,7 +313,7 @@ func (d *Receiver) Begin(first uint64) error {
 }
 
 // Commit is done with a message that is outstanding.
-func (d *Receiver) Commit(now time.Duration, first uint64) {
+func (d *Filter) Commit(now time.Duration, first uint64) {
 	last := d.unit(first).other
 	for number := first; number <= last; number++ {
 		d.unit(number).state = done
@@ -332,7 +332,7 @@ func (d *Receiver) Commit(now time.Duration, first uint64) {
 
 // End is the end of the sequence: what is held will never be whole, or never have its turn. It
 // reports whether it was not over before.
-func (d *Receiver) End() bool {
+func (d *Filter) End() bool {
 	if d.Ended {
 		return false
 	}

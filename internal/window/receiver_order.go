@@ -3,7 +3,7 @@ package window
 import "slices"
 
 // Recycle takes back what the deliveries of the step before pointed to.
-func (d *Receiver) Recycle() {
+func (d *Filter) Recycle() {
 	for _, b := range d.lent {
 		if d.spare+cap(b) <= d.hold {
 			d.spare += cap(b)
@@ -16,7 +16,7 @@ func (d *Receiver) Recycle() {
 }
 
 // drop gives the buffer of a held unit back.
-func (d *Receiver) drop(number uint64) {
+func (d *Filter) drop(number uint64) {
 	u := d.unit(number)
 	if u.state == held {
 		d.held -= len(u.payload)
@@ -26,12 +26,12 @@ func (d *Receiver) drop(number uint64) {
 }
 
 // Held is how many bytes the receiver has memory for: of what it cannot deliver yet, and to spare.
-func (d *Receiver) Held() int { return d.held + d.spare }
+func (d *Filter) Held() int { return d.held + d.spare }
 
 // Narrow has the receiver keep no more than so many bytes of what it cannot deliver yet, of at most
 // those of its configuration, when it takes in more: for an owner of many, with memory for some.
 // What is above stays until something before it comes; what is not kept is sent again.
-func (d *Receiver) Narrow(bytes int) {
+func (d *Filter) Narrow(bytes int) {
 	d.hold = min(bytes, d.cfg.Hold)
 	if d.spare > d.hold {
 		d.free, d.spare = nil, 0
@@ -40,7 +40,7 @@ func (d *Receiver) Narrow(bytes int) {
 
 // fits makes a unit that is to be held fit, at the cost of those after it: what comes first is
 // needed first.
-func (d *Receiver) fits(u *Unit) bool {
+func (d *Filter) fits(u *Unit) bool {
 	for number := d.high; d.held+len(u.Payload) > d.hold && number > u.Number; number-- {
 		last := d.unit(number)
 		if last.state != held {
@@ -59,7 +59,7 @@ func (d *Receiver) fits(u *Unit) bool {
 
 // join keeps a unit, and joins it with its neighbors to a run of one message. A unit that
 // contradicts them belongs to a message that nobody can put together; it is kept, alone.
-func (d *Receiver) join(u *Unit) (run Range) {
+func (d *Filter) join(u *Unit) (run Range) {
 	n := u.Number
 	*d.unit(n) = receivedUnit{payload: d.keep(u.Payload), state: held, first: u.First, last: u.Last, other: n}
 	run = Range{n, n}
@@ -75,7 +75,7 @@ func (d *Receiver) join(u *Unit) (run Range) {
 }
 
 // keep copies a payload into a buffer of ours.
-func (d *Receiver) keep(payload []byte) []byte {
+func (d *Filter) keep(payload []byte) []byte {
 	var b []byte
 	if n := len(d.free); n > 0 {
 		b, d.free = d.free[n-1], d.free[:n-1]
@@ -88,7 +88,7 @@ func (d *Receiver) keep(payload []byte) []byte {
 }
 
 // refuse notes a unit that could not be kept.
-func (d *Receiver) refuse(number uint64) {
+func (d *Filter) refuse(number uint64) {
 	i, found := slices.BinarySearchFunc(d.refused, number, func(r Range, n uint64) int {
 		switch {
 		case r.Last+1 < n:
@@ -105,13 +105,13 @@ func (d *Receiver) refuse(number uint64) {
 			r.Last = d.refused[i+1].Last
 			d.refused = slices.Delete(d.refused, i+1, i+2)
 		}
-	} else if len(d.refused) < maxRanges {
+	} else if len(d.refused) < MaxRanges {
 		d.refused = slices.Insert(d.refused, i, Range{number, number})
 	}
 }
 
 // ready delivers what is held and whose turn it is.
-func (d *Receiver) ready() {
+func (d *Filter) ready() {
 	if !d.cfg.Ordered {
 		return
 	}
@@ -126,7 +126,7 @@ func (d *Receiver) ready() {
 }
 
 // deliverHeld delivers a message of held units.
-func (d *Receiver) deliverHeld(run Range) {
+func (d *Filter) deliverHeld(run Range) {
 	message := d.unit(run.First).payload
 	if run.First != run.Last {
 		from := len(d.assembly)

@@ -2,7 +2,7 @@ package window
 
 // Validate refuses acknowledgements of what was never sent, before anything changes; its work is
 // bounded by the ranges. Errors: Invalid.
-func (s *Sender) Validate(a *Ack) error {
+func (s *Sender) Validate(a *AckPacket) error {
 	if a.Done > s.Sent || a.Echo > s.Packet {
 		return Fault(Invalid)
 	}
@@ -20,7 +20,7 @@ func (s *Sender) Validate(a *Ack) error {
 
 // Current takes in the instance of an acknowledgement, and reports whether it still counts: not if
 // it is of a life before. A peer that crashed has lost what merely arrived there.
-func (s *Sender) Current(a *Ack) bool {
+func (s *Sender) Current(a *AckPacket) bool {
 	if a.Instance < s.Instance {
 		return false
 	}
@@ -36,7 +36,7 @@ func (s *Sender) Current(a *Ack) bool {
 }
 
 // Acknowledged takes in what an acknowledgement says of units, and reports whether more is done.
-func (s *Sender) Acknowledged(a *Ack) (moved bool) {
+func (s *Sender) Acknowledged(a *AckPacket) (moved bool) {
 	for _, r := range a.Ranges {
 		for number := max(r.First, s.Done+1); number <= r.Last; number++ {
 			s.arrive(number)
@@ -63,7 +63,7 @@ func (s *Sender) arrive(number uint64) {
 }
 
 // refused has sent again what the peer could not keep; that is no sign of congestion.
-func (s *Sender) refused(a *Ack) {
+func (s *Sender) refused(a *AckPacket) {
 	for _, r := range a.Nacks {
 		for number := max(r.First, s.Done+1); number <= r.Last; number++ {
 			u := s.unit(number)
@@ -81,14 +81,14 @@ func (s *Sender) refused(a *Ack) {
 // dropped looks for units that had arrived and that the ranges do not have any more: they were
 // dropped for others, and the nack that said so got lost. An acknowledgement that is out of date
 // says nothing of that.
-func (s *Sender) dropped(a *Ack) {
+func (s *Sender) dropped(a *AckPacket) {
 	covered := uint64(0)
 	for _, r := range a.Ranges {
 		if r.Last > s.Done {
 			covered += r.Last - max(r.First, s.Done+1) + 1
 		}
 	}
-	if a.Echo != s.Echo || a.Done < s.Done || len(a.Ranges) == maxRanges || s.arrived <= covered {
+	if a.Echo != s.Echo || a.Done < s.Done || len(a.Ranges) == MaxRanges || s.arrived <= covered {
 		return
 	}
 	ranges := a.Ranges
@@ -100,4 +100,9 @@ func (s *Sender) dropped(a *Ack) {
 			s.again(number, u)
 		}
 	}
+}
+
+// HasArrived reports whether the peer has a unit, though not all before it.
+func (s *Sender) HasArrived(number uint64) bool {
+	return number > s.Done && number <= s.Sent && s.unit(number).state == arrived
 }

@@ -69,12 +69,12 @@ const (
 )
 
 // Flags are what of the receiver stands in the flags of a state.
-func (d *Receiver) Flags() byte {
+func (d *Filter) Flags() byte {
 	return when(d.closed, flagClosed) | when(d.Terminated, flagTerminated) | when(d.Ended, flagEnded)
 }
 
 // AppendNumbers appends how far the receiver is.
-func (d *Receiver) AppendNumbers(dst []byte) []byte {
+func (d *Filter) AppendNumbers(dst []byte) []byte {
 	for _, v := range [...]uint64{d.Instance, d.last, d.Done, d.high, d.delivered} {
 		dst = binary.AppendUvarint(dst, v)
 	}
@@ -82,7 +82,7 @@ func (d *Receiver) AppendNumbers(dst []byte) []byte {
 }
 
 // AppendUnits appends the filter of duplicates.
-func (d *Receiver) AppendUnits(dst []byte) []byte {
+func (d *Filter) AppendUnits(dst []byte) []byte {
 	for number := d.Done + 1; number <= d.high; number++ {
 		u := d.unit(number)
 		switch {
@@ -100,7 +100,7 @@ func (d *Receiver) AppendUnits(dst []byte) []byte {
 }
 
 // RestoreNumbers reads what AppendNumbers wrote: another life begins.
-func (d *Receiver) RestoreNumbers(r *bin.Cursor) {
+func (d *Filter) RestoreNumbers(r *bin.Cursor) {
 	d.Instance = r.Uvarint() + 1
 	d.last, d.Done, d.high, d.delivered = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Uvarint()
 	if d.Instance == 0 || d.high < d.Done || d.high-d.Done > uint64(d.cfg.Window) || d.high > MaxNumber {
@@ -113,7 +113,7 @@ func (d *Receiver) RestoreNumbers(r *bin.Cursor) {
 
 // RestoreUnits reads what AppendUnits wrote, and gives the messages that were begun and not
 // committed.
-func (d *Receiver) RestoreUnits(r *bin.Cursor, flags byte) (begun []Range) {
+func (d *Filter) RestoreUnits(r *bin.Cursor, flags byte) (begun []Range) {
 	d.closed, d.Terminated, d.Ended = flags&flagClosed != 0, flags&flagTerminated != 0, flags&flagEnded != 0
 	if d.delivered > d.high {
 		r.Fail(errState)

@@ -1,6 +1,6 @@
 // Package window is what the engines of reliable sequences share: pkg/wsrm, which has them over
 // connections, and internal/arq, which has them over datagrams. A [Sender] keeps what was accepted
-// and is not done, a [Receiver] filters duplicates, puts units in order and says what arrived, and
+// and is not done, a [Filter] filters duplicates, puts units in order and says what arrived, and
 // a [Packet] is how they tell each other (docs/wire-format.md, section 12.2). None of them has a
 // socket, a clock or a timer: what is sent, when, and what of it is lost, the engine says.
 //
@@ -15,8 +15,8 @@ package window
 type Range struct{ First, Last uint64 }
 
 const (
-	// maxRanges bounds the ranges, and the nacks, of one acknowledgement.
-	maxRanges = 32
+	// MaxRanges bounds the ranges, and the nacks, of one acknowledgement.
+	MaxRanges = 32
 	// MaxNumber keeps sums of numbers and windows within 64 bits.
 	MaxNumber = 1<<64 - 1<<20
 	// maxInSequence is the greatest number of one sequence (WS-RM 1.1, section 3.7). Beyond it the

@@ -1,8 +1,9 @@
 package streamer
 
 import (
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Hello is what an end says first (docs/wire-format.md, section 3); here for those who judge one
@@ -18,9 +19,18 @@ var EarlyLimits = frame.EarlyLimits
 // TokenLen is the length of a join token, in bytes.
 const TokenLen = frame.TokenLen
 
+// DescriptionLen is the length of the name of a description, in bytes.
+const DescriptionLen = frame.DescriptionLen
+
 // Place is where a one-way message stands in a sequence (section 5.1). What it means is the
 // business of who sends and who serves it.
 type Place = frame.Place
+
+// KeptPart says how much of a long message is kept (section 5.1).
+type KeptPart = frame.KeptPart
+
+// MaxKept is the most that [Stream.Keep] tells of at a time.
+const MaxKept = frame.MaxKept
 
 // Headers is the stage of unchanging headers (section 3).
 const Headers = frame.Headers
@@ -40,3 +50,12 @@ const (
 	CloseGoingAway      = frame.CloseGoingAway
 	CloseInternal       = frame.CloseInternal
 )
+
+// FrameKind is the first byte of a frame (section 2).
+type FrameKind = frame.Kind
+
+// Coder is the codec of one stream. Its methods are called concurrently.
+type Coder = wire.Coder
+
+// PathInfo is what a transport knows of the path to the peer.
+type PathInfo = netconn.PathInfo

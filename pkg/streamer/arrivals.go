@@ -4,38 +4,37 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
-// take begins an exchange, or refuses it.
-func (e *exchanges) take(m *wire.IncomingMessage) error {
+// take begins an exchange, or refuses it. brief: it is a one-way message that is whole, so that
+// nothing more can come of it, and it is not in flight.
+func (e *exchanges) take(m *wire.IncomingMessage, brief bool) error {
 	s := e.s
-	both := new(struct {
-		in inbound
-		x  Exchange
-	})
-	in, x := &both.in, &both.x
+	all := newExchange(s)
+	in, x := &all.in, &all.x
 	newInbound(in, s, m)
-	*x = Exchange{s: s, in: in, oneway: m.OneWay, place: m.Place}
-	in.x = x
+	x.oneway, x.message.Place, x.message.Body = m.OneWay, m.Place, &all.body
 	if m.OneWay {
 		in.unread = &e.unread
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.served[in.key] != nil {
-		return fmt.Errorf("second %s", in.key)
+	flight := e.flight + 1
+	if !brief {
+		if e.served.Get(in.key) != nil {
+			return fmt.Errorf("second %s", in.key)
+		}
+		e.served.Put(in.key, x)
+		e.flight, x.counted = flight, true
 	}
-	e.served[in.key] = x
-	e.flight++
-	x.counted = true
 	switch limits := &s.cfg.Limits; {
 	case s.handler == nil:
 		e.refuseLocked(in, frame.Unserved, &Error{Code: Unserved})
 	case e.closing:
 		e.refuseLocked(in, frame.Unprocessed, &Error{Code: Unprocessed})
-	case e.flight > limits.MaxExchanges, e.unread.Load()+int64(e.waiting.len())*exchangeWeight > limits.MaxQueued:
+	case flight > limits.MaxExchanges, e.unread.Load()+int64(e.beyondLocked())*exchangeWeight > limits.MaxQueued:
 		e.refuseLocked(in, frame.Busy, &Error{Code: Busy})
 	}
 	return nil
@@ -44,13 +43,13 @@ func (e *exchanges) take(m *wire.IncomingMessage) error {
 // expect binds a reply to its call. One that nobody waits for any more is read and dropped; one to
 // a request that was never sent breaks the rules.
 func (e *exchanges) expect(m *wire.IncomingMessage) error {
-	in := new(inbound)
+	in := newReply()
 	newInbound(in, e.s, m)
 	request := m.Key
 	request.Reply = false
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c, l := e.calls[request], e.lanes[m.Lane]
+	c, l := e.calls.Get(request), e.lanes.Get(m.Lane)
 	switch {
 	case c != nil && !c.answered:
 		in.call = c
@@ -82,6 +81,31 @@ func (e *exchanges) begin(in *inbound) {
 	in.call.wakeLocked()
 }
 
+// beginQuickly has the caller take a reply that is whole in the goroutine of the reader; it is
+// false if nobody does.
+func (e *exchanges) beginQuickly(in *inbound) bool {
+	c := in.call
+	e.mu.Lock()
+	waits := c != nil && c.quick != nil && c.notify != nil && c.wait == nil
+	if !waits || in.interim || in.started || in.failed() != nil {
+		e.mu.Unlock()
+		return false
+	}
+	in.started = true
+	c.replies = append(c.replies, in)
+	quick, notify := c.quick, c.notify
+	c.quick, c.notify = nil, nil
+	e.mu.Unlock()
+	if quick() {
+		return true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.notify = notify
+	c.wakeLocked()
+	return true
+}
+
 // whole is called before the last of a message is delivered, so that who has read it to its end
 // finds it whole.
 func (e *exchanges) whole(in *inbound) {
@@ -89,7 +113,7 @@ func (e *exchanges) whole(in *inbound) {
 	defer e.mu.Unlock()
 	if in.x != nil && in.x.oneway {
 		e.uncountLocked(in.x)
-		delete(e.served, in.key)
+		e.served.Delete(in.key)
 		if e.closing {
 			e.s.queue.wakeWriter()
 		}
@@ -130,7 +154,7 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	request.Reply = false
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := e.lanes[request.Lane]
+	l := e.lanes.Get(request.Lane)
 	if f.Code == frame.Unprocessed {
 		e.lostLane(l, request, f.Message.Reply)
 	}
@@ -138,14 +162,14 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	case !f.Message.Reply && l != nil && l.placed:
 		return why
 	case f.Message.Reply:
-		if x := e.served[request]; x != nil {
+		if x := e.served.Get(request); x != nil {
 			e.endLocked(x, why)
 		}
-	case e.calls[request] != nil:
-		e.failLocked(e.calls[request], why)
+	case e.calls.Get(request) != nil:
+		e.failLocked(e.calls.Get(request), why)
 	case e.s.queue.refuse(request, why), l == nil || !l.has(request.Exchange):
 	case len(e.refusals) >= maxRefusals:
-		e.refusedMore = true
+		e.forgot = true
 	default:
 		if e.refusals == nil {
 			e.refusals = map[frame.Key]*Error{}
@@ -159,7 +183,7 @@ func (e *exchanges) refused(f frame.Cancel) error {
 // message that it did not process left there.
 func (e *exchanges) lostLane(l *Lane, request frame.Key, reply bool) {
 	switch {
-	case reply && e.served[request] == nil, !reply && (l == nil || !l.has(request.Exchange)):
+	case reply && e.served.Get(request) == nil, !reply && (l == nil || !l.has(request.Exchange)):
 		return
 	case l == nil:
 		l = &Lane{s: e.s, out: outLane{number: request.Lane}}

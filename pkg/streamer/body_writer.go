@@ -1,15 +1,15 @@
 package streamer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/reuse"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 const (
@@ -32,7 +32,8 @@ type Writer struct {
 
 	mu       sync.Mutex
 	emitting wire.Emit // emit, without an allocation for each message
-	split    wire.Splitter
+	split    wire.SplitStep
+	body     taken          // the whole of it
 	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
 	left     int64          // bytes that the message may still have
 	short    bool
@@ -90,23 +91,24 @@ func (w splitting) Write(p []byte) (int, error) {
 
 // emit queues the segments of the message. It copies them.
 func (w *Writer) emit(head bool, p wire.Part) error {
-	p.Content = bytes.Clone(p.Content)
+	kept := wire.Keep(p.Content)
+	p.Content = kept.Octets
 	most := int(w.s.peer.Load().Limits.MaxFragment) - wire.SegmentRoom
 	switch {
 	case head:
 		if err := w.release(); err != nil {
 			return err
 		}
-		w.held, w.holds = outboundPiece{head: p}, true
+		w.held, w.holds = outboundPiece{head: p, kept: [2]*reuse.Buffer{kept}}, true
 		return nil
 	case w.holds && len(w.held.head.Content)+len(p.Content) <= most:
-		w.held.body, w.held.last = p, p.Last
+		w.held.body, w.held.last, w.held.kept[1] = p, p.Last, kept
 		return w.release()
 	}
 	if err := w.release(); err != nil {
 		return err
 	}
-	return w.queue(outboundPiece{body: p, last: p.Last})
+	return w.queue(outboundPiece{body: p, last: p.Last, kept: [2]*reuse.Buffer{kept}})
 }
 
 // release queues the piece that is held.
@@ -329,8 +331,9 @@ func (w *Writer) drop(err error, own *Error) *Error {
 	return own
 }
 
-// sendAll sends a message whose body is read.
-func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
+// sendAll sends a message whose body is read. direct: nothing else is to be done here before there
+// is a reply, or after it.
+func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message, direct bool) error {
 	defer closeBody(m.Body)
 	w := writers.Get().(*Writer)
 	defer w.recycle()
@@ -338,9 +341,35 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 		return err
 	}
 	if inMemory(m.Body) {
-		return w.whole(take(m.Body))
+		return w.sendWhole(w.body.take(m.Body), direct)
+	}
+	if b, ok := m.Body.(*body); ok {
+		if all, ok := b.rest(); ok {
+			err := w.sendWhole(all, direct)
+			b.discard()
+			return err
+		}
 	}
 	return w.readFrom(m.Body)
+}
+
+// mayWriteNow reports whether a message goes as well in the goroutine of its sender as in the
+// writer's: nobody else is at work whose messages might go with it, and nobody is told of frames
+// who may be waiting for that sender.
+func (s *Stream) mayWriteNow() bool {
+	return s.cfg.Events == nil && !s.queue.gathers() && !s.exchanges.crowded()
+}
+
+// sendWhole sends a body in memory; direct: it also writes it, if that is as good here as
+// elsewhere.
+func (w *Writer) sendWhole(body []byte, direct bool) error {
+	direct = direct && w.s.mayWriteNow()
+	w.out.direct = direct
+	err := w.whole(body)
+	if direct {
+		w.s.queue.now()
+	}
+	return err
 }
 
 // writers are those of messages that are sent as they are read. The timer of the message before may
@@ -354,7 +383,7 @@ var writers = sync.Pool{New: func() any {
 // recycle gives a writer back that is done, without the stream that it wrote to.
 func (w *Writer) recycle() {
 	w.mu.Lock()
-	w.ctx, w.s, w.out, w.split, w.form, w.put, w.err = nil, nil, nil, nil, nil, nil, nil
+	w.ctx, w.s, w.out, w.split, w.body, w.form, w.put, w.err = nil, nil, nil, nil, nil, nil, nil, nil
 	w.mu.Unlock()
 	writers.Put(w)
 }

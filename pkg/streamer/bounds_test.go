@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // An end that has more refused than it may send, and reads nothing of it, does not fill our memory.

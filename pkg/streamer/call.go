@@ -3,13 +3,30 @@ package streamer
 // call is a request that waits for its reply. Fields are under exchanges.mu.
 type call struct {
 	s        *Stream
-	out      *outbound
+	wire     wireCount
+	out      *outbound  // nil once the call is over
 	replies  []*inbound // that nobody has taken yet
 	reading  *inbound   // that was taken last
 	answered bool       // the reply that counts has begun
 	err      *Error
 	over     bool          // no (further) byte of a reply counts
 	wait     chan struct{} // made by who waits, closed when there is something
+	notify   func()        // called when there is something, once; nil: it was
+	quick    func() bool   // called before, if the reader may; nil: nobody takes replies so
+	space    [1]*inbound   // what most calls need
+}
+
+// receivedReply is what a reply needs, in one piece of memory.
+type receivedReply struct {
+	in      inbound
+	body    body
+	message Message
+}
+
+func newReply() *inbound {
+	r := new(receivedReply)
+	r.in.reply, r.body.in = r, &r.in
+	return &r.in
 }
 
 // maxInterims bounds the replies before the one that counts that nobody has taken yet; together
@@ -30,6 +47,10 @@ func (c *call) wakeLocked() {
 		close(c.wait)
 		c.wait = nil
 	}
+	if f := c.notify; f != nil {
+		c.notify = nil
+		f()
+	}
 }
 
 // taken reports whether somebody has the reply that counts.
@@ -42,10 +63,4 @@ func (c *call) failRepliesLocked(e *Error) {
 	if c.reading != nil {
 		c.reading.fail(e)
 	}
-}
-
-// callRequest is what a call needs, in one piece of memory.
-type callRequest struct {
-	call call
-	out  outbound
 }

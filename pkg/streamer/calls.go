@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Call sends a request and waits for the first bytes of its reply, and for the reply's head.
@@ -22,9 +22,9 @@ func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	var p *Pending
 	var err error
 	if l.s.fitsWindow(m.Body) {
-		p, err = l.Begin(ctx, m)
+		p, err = l.begin(ctx, m, true)
 	} else {
-		p, err = l.open(ctx, m)
+		p, _, err = l.openBody(ctx, m)
 	}
 	if err != nil {
 		return nil, err
@@ -36,28 +36,40 @@ func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 // Requests that one goroutine begins leave in that order, which [Lane.Call] in several goroutines
 // does not promise. It waits and fails as Call does.
 func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
-	c, err := l.enter(ctx, m.Body)
+	return l.begin(ctx, m, false)
+}
+
+// BeginNow is Begin for a request that no other of the caller's is about to follow: the caller
+// writes it, too, if nothing else might go with it and the connection takes it at once, as it does
+// that of a Call.
+func (l *Lane) BeginNow(ctx context.Context, m *Message) (*Pending, error) {
+	return l.begin(ctx, m, true)
+}
+
+// begin is Begin; direct: see sendAll.
+func (l *Lane) begin(ctx context.Context, m *Message, direct bool) (*Pending, error) {
+	p, out, err := l.enter(ctx, m.Body, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.s.sendAll(ctx, c.out, m); err != nil && !c.isAnswered() {
-		return nil, l.s.exchanges.abandon(c, err, true)
+	if err := l.s.sendAll(ctx, out, m, direct); err != nil && !p.c.isAnswered() {
+		return nil, l.s.exchanges.abandon(&p.c, err, true)
 	}
-	return &Pending{c}, nil
+	return p, nil
 }
 
 // Open begins a request whose body comes as it is read: it returns when the first of it is queued,
 // and a goroutine of the stream's reads the rest. Requests that one goroutine begins by Open and
 // Begin leave in that order. It waits and fails as [Lane.Call] does.
 func (l *Lane) Open(ctx context.Context, m *Message) (*Pending, error) {
-	p, err := l.open(ctx, m)
+	p, out, err := l.openBody(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-p.c.out.queued:
+	case <-out.queued:
 		return p, nil
-	case <-p.c.out.sent:
+	case <-out.sent:
 	}
 	e := &l.s.exchanges
 	e.mu.Lock()
@@ -68,51 +80,52 @@ func (l *Lane) Open(ctx context.Context, m *Message) (*Pending, error) {
 	return p, nil
 }
 
-func (l *Lane) open(ctx context.Context, m *Message) (*Pending, error) {
-	c, err := l.enter(ctx, m.Body)
+func (l *Lane) openBody(ctx context.Context, m *Message) (*Pending, *outbound, error) {
+	p, out, err := l.enter(ctx, m.Body, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c.out.queued, c.out.sent = make(chan struct{}), make(chan struct{})
+	out.queued, out.sent = make(chan struct{}), make(chan struct{})
+	own := *m
 	l.s.tasks.Add(1)
 	go func() {
 		defer l.s.tasks.Done()
-		defer close(c.out.sent)
-		if err := l.s.sendAll(ctx, c.out, m); err != nil && !c.isAnswered() {
-			_ = l.s.exchanges.abandon(c, err, false)
+		defer close(out.sent)
+		if err := l.s.sendAll(ctx, out, &own, false); err != nil && !p.c.isAnswered() {
+			_ = l.s.exchanges.abandon(&p.c, err, false)
 		}
 	}()
-	return &Pending{c}, nil
+	return p, out, nil
 }
 
 // Start begins a request whose body is written by the caller; length is that of the body in bytes,
 // -1 if it is not known. The Writer must be closed or aborted, and [Pending.Reply] called, also
 // while the body is written. It waits and fails as [Lane.Call] does.
 func (l *Lane) Start(ctx context.Context, head []byte, length int64) (*Pending, *Writer, error) {
-	c, err := l.enter(ctx, nil)
+	p, out, err := l.enter(ctx, nil, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := l.s.send(ctx, c.out, head, length)
+	w, err := l.s.send(ctx, out, head, length)
 	if err != nil {
-		return nil, nil, l.s.exchanges.abandon(c, err, true)
+		return nil, nil, l.s.exchanges.abandon(&p.c, err, true)
 	}
 	w.expect()
-	return &Pending{c}, w, nil
+	return p, w, nil
 }
 
-// enter begins a call.
-func (l *Lane) enter(ctx context.Context, b any) (*call, error) {
-	r := new(callRequest)
-	r.call.s, r.call.out, r.out.owner, r.out.asks = l.s, &r.out, &r.call, true
-	r.out.holds.Store(2)
-	if err := l.admit(ctx, &r.out); err != nil {
-		if b, ok := b.(interface{ Close() error }); ok {
-			_ = b.Close()
-		}
-		return nil, err
+// enter begins a call. kept: its request is for others than this package, too.
+func (l *Lane) enter(ctx context.Context, b io.Reader, kept bool) (*Pending, *outbound, error) {
+	p, out := new(Pending), newOutbound(2, kept)
+	p.c.s, p.c.out = l.s, out
+	p.c.replies = p.c.space[:0]
+	out.owner, out.asks = &p.c, true
+	out.holds.Store(2)
+	if err := l.admit(ctx, out); err != nil {
+		closeBody(b)
+		return nil, nil, err
 	}
-	return &r.call, nil
+	return p, out, nil
 }
 
 // fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of
@@ -126,7 +139,7 @@ func (s *Stream) fitsWindow(b io.Reader) bool {
 }
 
 // Pending is a request that is on its way and waits for its reply.
-type Pending struct{ c *call }
+type Pending struct{ c call }
 
 // Reply waits for the first bytes of the reply, and for its head, as [Lane.Call] does. Replies
 // before the one that counts are passed over.
@@ -155,11 +168,27 @@ func (p *Pending) Next(ctx context.Context) (*Message, error) {
 	}
 }
 
+// Notify has f called once, when Next has something to give, at once if it has. f is called by
+// whoever finds that out, with locks held: it must neither wait nor call the stream.
+//
+// With quick, that is called first, by the goroutine that reads the stream and without a lock, for
+// a reply that came whole while nothing else waited to be read, and few calls were under way: who
+// takes it there saves waking another goroutine. It must not wait. If it is false, f is called.
+func (p *Pending) Notify(f func(), quick func() bool) {
+	e := &p.c.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p.c.notify, p.c.quick = f, quick
+	if len(p.c.replies) > 0 || p.c.err != nil {
+		p.c.wakeLocked()
+	}
+}
+
 // open gives a reply once its head is there.
 func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
-	c := p.c
+	c := &p.c
 	e := &c.s.exchanges
-	b := &body{in: in}
+	b, m := &in.reply.body, &in.reply.message
 	if !in.interim {
 		b.call = c
 	}
@@ -171,7 +200,8 @@ func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
 		b.finish()
 		return nil, err
 	}
-	return &Message{Head: head, Body: c.s.incoming(b), Interim: in.interim}, nil
+	m.Head, m.Body, m.Interim = head, c.s.incoming(b), in.interim
+	return m, nil
 }
 
 // next waits for a reply that has begun.
@@ -184,6 +214,7 @@ func (c *call) next(ctx context.Context) (*inbound, error) {
 		}
 		wait := c.wait
 		e.mu.Unlock()
+		c.s.queue.letGo()
 		select {
 		case <-wait:
 		case <-ctx.Done():
@@ -240,6 +271,9 @@ func (c *call) finished(_ *outbound, dropped *Error) {
 	}
 }
 
+// carried implements sender.
+func (c *call) carried(octets int) { c.wire.add(octets, 0) }
+
 // isAnswered reports whether the reply is whole. It may be so before the request is, the rest of
 // which the peer then wants no more.
 func (c *call) isAnswered() bool {
@@ -248,3 +282,7 @@ func (c *call) isAnswered() bool {
 	defer e.mu.Unlock()
 	return c.over && c.err == nil && c.answered
 }
+
+// Count adds what the data frames of the request and of its replies take on the wire to a counter:
+// those so far, and all that follow.
+func (p *Pending) Count(to *WireBytes) { p.c.wire.countFor(to) }

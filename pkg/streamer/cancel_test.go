@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 func TestCallGivenUpEndsTheHandlersContext(t *testing.T) {
@@ -114,7 +114,7 @@ func TestRefusals(t *testing.T) {
 // liar gives content that fits no shape.
 type liar struct{ *rawCoder }
 
-func (l *liar) Split(_ uint64, _ int, emit wire.Emit) wire.Splitter {
+func (l *liar) Split(_ uint64, _ int, emit wire.Emit) wire.SplitStep {
 	return &lie{rawSplit{c: l.rawCoder, most: 100, emit: emit}}
 }
 

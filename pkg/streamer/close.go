@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Close ends the stream in order: nothing new begins on either side; what is queued is written;
@@ -36,7 +36,7 @@ func (s *Stream) Abort(code frame.CloseCode, text string) {
 }
 
 func (s *Stream) ended() error {
-	<-s.done
+	<-s.done.wait()
 	s.tasks.Wait()
 	return s.Err()
 }
@@ -75,7 +75,7 @@ func (s *Stream) failWith(e *Error, lastFrame *frame.Close) {
 	if !s.ending.begin(e, lastFrame) {
 		return
 	}
-	s.cancel()
+	s.ctx.end()
 	s.exchanges.fail(e)
 	s.queue.end(e)
 	until := time.Now()
@@ -107,17 +107,25 @@ func (s *Stream) wrote() {
 	s.ending.mu.Unlock()
 }
 
+// directionEnded is called when reader or writer have ended. The one that ends last finishes the
+// stream: no goroutine waits for both.
+func (s *Stream) directionEnded() {
+	if s.running.Add(-1) == 0 {
+		s.finish()
+	}
+}
+
 // finish is called when reader and writer have ended.
 func (s *Stream) finish() {
 	_ = s.conn.Close()
-	s.awaited.Stop()
-	s.ending.mu.Lock()
-	if s.ending.linger != nil {
-		s.ending.linger.Stop()
+	if s.awaited != nil {
+		s.awaited.Stop()
 	}
-	why := s.ending.err
-	s.ending.mu.Unlock()
+	after, why := s.ending.finish()
 	s.queue.end(why)
-	s.cancel()
-	close(s.done)
+	s.ctx.end()
+	s.done.give()
+	if after != nil {
+		go after()
+	}
 }

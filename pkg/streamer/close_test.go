@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 func TestBrokenConnectionTellsWhatWasSent(t *testing.T) {
@@ -96,6 +96,43 @@ func TestCloseGivesUpOnAHandlerThatDoesNotEnd(t *testing.T) {
 		assert.ErrorIs(t, <-errs, &streamer.Error{Code: streamer.FateUnknown})
 		<-p.b.Done()
 	})
+}
+
+// A handler that has replied and reads on sees the end of the stream, whichever way that ends: it
+// does not wait for the rest of a request that cannot come.
+func TestHandlersThatReadBehindTheirReplySeeTheEnd(t *testing.T) {
+	for name, end := range map[string]func(p *pair, conn net.Conn){
+		"broken":  func(_ *pair, conn net.Conn) { _ = conn.Close() },
+		"aborted": func(p *pair, _ net.Conn) { p.b.Abort(streamer.CloseGoingAway, "") },
+		"closed":  func(p *pair, _ net.Conn) { _ = p.b.Close() },
+		"left":    func(p *pair, _ net.Conn) { p.a.Abort(streamer.CloseGoingAway, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				here, there := inproc.Pipe(0)
+				read := make(chan error, 1)
+				p := connectOver(t, pairing{handlerb: func(ctx context.Context, x *streamer.Exchange) {
+					assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, []byte("enough"))))
+					_, err := io.ReadAll(x.Message().Body)
+					read <- err
+				}}, here, there)
+				pending, w, err := p.a.Lane(0).Start(t.Context(), nil, -1)
+				require.NoError(t, err)
+				_, err = w.Write([]byte("some"))
+				require.NoError(t, err)
+				require.NoError(t, w.Flush())
+				m, err := pending.Reply(t.Context())
+				require.NoError(t, err)
+				_, err = io.ReadAll(m.Body)
+				require.NoError(t, err)
+				synctest.Wait()
+				end(p, here)
+				assert.Error(t, <-read)
+				_ = w.Close()
+				_ = p.b.Close() // returns when the handler has
+			})
+		})
+	}
 }
 
 func TestPeerThatDoesNotReadDoesNotHoldUpTheEnd(t *testing.T) {

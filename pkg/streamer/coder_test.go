@@ -13,14 +13,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/shape/transit"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/transit"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // rawCoder is a coder whose content is the bytes themselves, as text, but of messages of a kind
@@ -135,7 +135,7 @@ func (c *rawCoder) Keep(s *shape.Shape) *program.Program {
 	return p
 }
 
-func (c *rawCoder) Split(_ uint64, most int, emit wire.Emit) wire.Splitter {
+func (c *rawCoder) Split(_ uint64, most int, emit wire.Emit) wire.SplitStep {
 	return &rawSplit{c: c, most: most, emit: emit}
 }
 

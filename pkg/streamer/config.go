@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Config says what a stream is to be. It is copied.
@@ -20,6 +20,9 @@ type Config struct {
 	Session [16]byte
 	Token   []byte
 	Target  string
+	// Description names the description of the service in the hello of a first contact: the first
+	// [DescriptionLen] bytes of its fingerprint; nil: none.
+	Description []byte
 	// Early, if given, are limits that the responder keeps to, before its hello tells what they
 	// are: [frame.EarlyLimits], or those that its last hello in this session stated. Over then
 	// waits for no hello, and what is sent leaves in one flight with ours; a peer that does not
@@ -46,6 +49,9 @@ type Config struct {
 	// between the messages that came before and behind it; it must not block. nil: that is passed
 	// over.
 	Acks func(octets []byte)
+	// Kept is told, as Acks is, what the peer has of long messages ([Stream.Keep]). nil: that is
+	// passed over.
+	Kept func(parts []KeptPart)
 	// Outgoing, if given, makes of the body of a message what travels of it, which it writes to to;
 	// its Close does not close that. Incoming is the reverse: what the one makes is for the other
 	// of the peer. An initiator with them asks for the stage [frame.Headers]; where a hello has
@@ -55,8 +61,12 @@ type Config struct {
 	Incoming func(body io.ReadCloser) io.ReadCloser
 	// QueueBytes bounds the content between senders and writer, in bytes; 0 means 1 MiB.
 	QueueBytes int64
+	// FlushDelay is how long data and acknowledgements wait for others to go with, so that fewer
+	// packets are sent; 0: what is ready goes at once. What fills a batch of 16 KiB does not wait.
+	FlushDelay time.Duration
 	// SyncBytes and SyncMessages bound what is sent between two syncs, in bytes and messages; 0
-	// means, and at most, 65 536 and 1 024.
+	// means, and at most, 1 048 576 and 16 384. From 65 536 or 1 024 on, a sync is sent as soon as
+	// it adds no more than a twentieth to what was sent since the last one.
 	SyncBytes    int64
 	SyncMessages int
 	// SyncInterval bounds the time between two syncs of a direction that has messages, so that a
@@ -85,13 +95,15 @@ func (c Config) withDefaults() (Config, error) {
 	case err != nil:
 	case c.Initiator && c.Coder == nil:
 		err = errors.New("initiator without a coder")
-	case len(c.Token) != 0 && (len(c.Token) != frame.TokenLen || c.Target != ""), len(c.Target) > frame.MaxTarget:
-		err = fmt.Errorf("token of %d bytes, target of %d", len(c.Token), len(c.Target))
+	case len(c.Token) != 0 && (len(c.Token) != frame.TokenLen || c.Target != ""), len(c.Target) > frame.MaxTarget,
+		len(c.Description) != 0 && len(c.Description) != frame.DescriptionLen:
+		err = fmt.Errorf("token of %d bytes, target of %d, description of %d", len(c.Token), len(c.Target),
+			len(c.Description))
 	case c.Initiator && c.Representation == 0:
 		err = errors.New("initiator without a representation")
 	case !c.Initiator && c.Accept == nil:
 		err = errors.New("responder without Accept")
-	case c.QueueBytes < 0 || c.SyncBytes < 0 || c.SyncMessages < 0 || c.HelloTimeout < 0:
+	case c.QueueBytes < 0 || c.SyncBytes < 0 || c.SyncMessages < 0 || c.HelloTimeout < 0 || c.FlushDelay < 0:
 		err = errors.New("negative bound")
 	}
 	if err != nil {
@@ -100,11 +112,30 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// lastingConfig is what of a [Config] counts while a stream lives: there are many, mostly idle.
+type lastingConfig struct {
+	Limits     Limits
+	FlushDelay time.Duration
+	Acks       func(octets []byte)
+	Kept       func(parts []KeptPart)
+	Outgoing   func(to io.Writer) io.WriteCloser
+	Incoming   func(body io.ReadCloser) io.ReadCloser
+	Events     func(Event)
+}
+
+// lasting gives what counts that long.
+func (c *Config) lasting() lastingConfig {
+	return lastingConfig{c.Limits, c.FlushDelay, c.Acks, c.Kept, c.Outgoing, c.Incoming, c.Events}
+}
+
 // Admission is what a responder agrees to for the hello of an initiator.
 type Admission struct {
 	// Coder and Handler are those of the stream.
 	Coder   Coder
 	Handler ExchangeHandler
+	// Quick, if given, is asked before the Handler about requests that came whole while nothing
+	// else waited to be read or served, and few exchanges were under way: see [QuickHandler].
+	Quick QuickHandler
 	// Token is the one by which the initiator may join the session next, within Lifetime; nil: it
 	// may not.
 	Token    []byte
@@ -112,12 +143,21 @@ type Admission struct {
 	// Promised is what an earlier hello in the session stated: an initiator may keep to it until it
 	// has read this one, so that it holds beside Config.Limits.
 	Promised frame.Limits
+	// Description names the description of the service that both ends have, as in
+	// [Config].Description; nil: there is none, or what was agreed on before says it.
+	Description []byte
 }
 
-// ExchangeHandler serves the exchanges that the peer begins, each in a goroutine of its own, at
-// most [Limits.MaxExchanges] at once. It is called when the head of the message is there; the body
-// comes as it is read, also while the reply is sent. A request for which it returns without a reply
-// is cancelled as failed. What it has not read of the body when it returns is dropped. ctx ends
-// when the peer gives the exchange up, when the reply is refused, when the stream is over, and when
-// the handler returns. It must end then. It must not call [Stream.Close] or [Stream.Abort].
+// ExchangeHandler serves the exchanges that the peer begins, at most [Limits.MaxExchanges] at once.
+// None waits for the handler of another to return, but a goroutine may serve several, one after the
+// other. It is called when the head of the message is there; the body comes as it is read, also
+// while the reply is sent. A request for which it returns without a reply is cancelled as failed.
+// What it has not read of the body when it returns is dropped. ctx ends when the peer gives the
+// exchange up, when the reply is refused, when the stream is over, and when the handler returns. It
+// must end then. It must not call [Stream.Close] or [Stream.Abort].
 type ExchangeHandler func(ctx context.Context, x *Exchange)
+
+// QuickHandler serves an exchange in the goroutine that reads the stream, which saves waking
+// another, if it need not wait for anything; false: the [ExchangeHandler] is to serve it, and
+// nothing was done. Its reply may come later, by somebody else, if it detaches the exchange.
+type QuickHandler func(x *Exchange) bool

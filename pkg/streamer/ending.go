@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // streamEnd is how far a stream is on its way to its end.
@@ -16,6 +16,8 @@ type streamEnd struct {
 	lastFrame *frame.Close // what a stream that failed says last
 	err       *Error
 	linger    *time.Timer
+	over      bool
+	after     func() // called when it is over; nil: nothing
 }
 
 // begin is false for a stream that has failed already, or of which nothing is left to fail.
@@ -50,4 +52,24 @@ func (d *streamEnd) lastWord() (word *frame.Close, failed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lastFrame, d.failed
+}
+
+// then has after called at the end; over: that is behind us.
+func (d *streamEnd) then(after func()) (over bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.after = after
+	return d.over
+}
+
+// finish is the end; it gives what is to be called then, nil for nothing, and why the stream
+// failed.
+func (d *streamEnd) finish() (after func(), why *Error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.linger != nil {
+		d.linger.Stop()
+	}
+	d.over = true
+	return d.after, d.err
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Code tells the kinds of [Error] apart.

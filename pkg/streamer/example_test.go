@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // Two ends over a pipe in memory: one serves, one calls.

@@ -2,26 +2,43 @@ package streamer
 
 import (
 	"context"
+	"sync/atomic"
 )
 
 // Exchange is one exchange that the peer began. It is for its handler's goroutine.
 type Exchange struct {
 	s       *Stream
 	in      *inbound
-	oneway  bool
-	place   Place
 	first   ExchangeHandler // of the request that upgraded the connection
 	message Message
-	ctx     context.Context
-	cancel  context.CancelFunc
+	context handlerContext
+	wire    wireCount
+	holds   atomic.Int32 // the handler, and who detached the exchange
+	oneway  bool
+	opened  bool // the head of the message was read
 
 	// Below: under exchanges.mu.
-	out     *outbound // the reply, once it was begun
-	interim *outbound // the last reply before it
 	ended   bool      // the handler returned
 	replied bool      // the reply is whole
-	gone    *Error    // nobody waits for a reply
 	counted bool      // it is one of exchanges.flight
+	out     *outbound // the reply, once it was begun
+	interim *outbound // the last reply before it
+	gone    *Error    // nobody waits for a reply
+}
+
+// servedExchange is what an exchange needs, in one piece of memory.
+type servedExchange struct {
+	x    Exchange
+	in   inbound
+	body body
+}
+
+// newExchange gives one without what came of its message.
+func newExchange(s *Stream) *servedExchange {
+	all := new(servedExchange)
+	all.x.s, all.x.in, all.x.context.stream = s, &all.in, &s.ctx
+	all.in.x, all.body.in = &all.x, &all.in
+	return all
 }
 
 // Lane is the lane of the exchange.
@@ -33,8 +50,12 @@ func (x *Exchange) Number() uint64 { return x.in.key.Exchange }
 // OneWay reports whether no reply is wanted.
 func (x *Exchange) OneWay() bool { return x.oneway }
 
-// Context is that of the handler.
-func (x *Exchange) Context() context.Context { return x.ctx }
+// Context is that of the handler. It ends with the exchange.
+func (x *Exchange) Context() context.Context { return &x.context }
 
 // Message is the request, or the one-way message. Its Body can be the Body of the reply.
 func (x *Exchange) Message() *Message { return &x.message }
+
+// Count adds what the data frames of the message and of its replies take on the wire to a counter:
+// those so far, and all that follow, also when the handler has returned.
+func (x *Exchange) Count(to *WireBytes) { x.wire.countFor(to) }

@@ -5,7 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/few"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // exchanges are those under way on a stream: calls of this end, and what it serves.
@@ -14,35 +15,38 @@ type exchanges struct {
 	slots  semaphore    // exchanges in flight that this end began
 	unread atomic.Int64 // content of one-way messages that waits for the application, with what keeping it costs
 
-	mu      sync.Mutex
-	lanes   map[uint64]*Lane
-	calls   map[frame.Key]*call     // by request, once begun, until the reply is whole
-	served  map[frame.Key]*Exchange // by request, until the reply is whole
-	flight  int                     // those of them that count against MaxExchanges
-	running int                     // goroutines that serve
-	waiting fifo[*Exchange]
-	closing bool // nothing new begins
-	deaf    bool // nothing more is received
-
-	refusals    map[frame.Key]*Error // of one-way messages that were whole
-	refusedMore bool                 // than are kept
-	readAll     bool                 // the peer said "done" behind ours: it has read all that was sent
+	mu       sync.Mutex
+	lanes    few.Map[uint64, *Lane]
+	calls    few.Map[frame.Key, *call]     // by request, once begun, until the reply is whole
+	served   few.Map[frame.Key, *Exchange] // by request, until the reply is whole
+	left     few.Map[frame.Key, *Exchange] // those behind it whose handlers read on
+	flight   int                           // those of them that count against MaxExchanges
+	running  int                           // goroutines that serve
+	detached int                           // exchanges that go on without one
+	waiting  lazyFifo[*Exchange]           // for one of them
+	starting bool                          // one of them has not taken its first exchange yet
+	parked   bool                          // one beside them waits to be needed, for unpark
+	closing  bool                          // nothing new begins
+	deaf     bool                          // nothing more is received
+	readAll  bool                          // the peer said "done" behind ours: it has read all that was sent
+	forgot   bool                          // more refusals than are kept
+	unpark   chan bool
+	refusals map[frame.Key]*Error // of one-way messages that were whole
 }
 
 func (e *exchanges) init(s *Stream, peer frame.Limits) {
 	e.s = s
 	e.slots.max = inFlight(peer)
-	e.lanes, e.calls, e.served = map[uint64]*Lane{}, map[frame.Key]*call{}, map[frame.Key]*Exchange{}
 }
 
 // lane gives the lane of a number.
 func (e *exchanges) lane(n uint64) *Lane {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := e.lanes[n]
+	l := e.lanes.Get(n)
 	if l == nil {
 		l = &Lane{s: e.s, out: outLane{number: n}}
-		e.lanes[n] = l
+		e.lanes.Put(n, l)
 	}
 	return l
 }
@@ -51,15 +55,40 @@ func (e *exchanges) lane(n uint64) *Lane {
 func (e *exchanges) drained() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.closing || e.running > 0 || len(e.calls) > 0 {
+	if !e.closing || e.running+e.detached > 0 || e.calls.Len() > 0 {
 		return false
 	}
-	for _, x := range e.served {
+	for _, x := range e.served.All {
 		if x.oneway && x.ended {
 			return false // its sender needs credit to come to its end
 		}
 	}
 	return true
+}
+
+// crowded reports whether several are at work, who may have something to send soon.
+func (e *exchanges) crowded() bool {
+	if e.slots.holds() > 1 {
+		return true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running+e.detached > 1 || e.waiting.len() > 0
+}
+
+// rest gives back what can be had again.
+func (e *exchanges) rest() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls.Rest()
+	e.served.Rest()
+	e.left.Rest()
+	e.waiting.rest()
+	e.unparkLocked(false)
+	e.unpark = nil
+	if e.running+e.detached == 0 {
+		e.s.ctx.rest()
+	}
 }
 
 // began has the reply of a request expected, which is about to be written.
@@ -77,8 +106,8 @@ func (e *exchanges) began(out *outbound) {
 		e.failLocked(c, e.s.ending.failure().took(FateUnknown))
 		return
 	}
-	e.calls[out.message.Key] = c
-	if len(e.calls) == 1 {
+	e.calls.Put(out.message.Key, c)
+	if e.calls.Len() == 1 {
 		e.s.conn.Await(true)
 	}
 }
@@ -160,7 +189,7 @@ func (e *exchanges) failLocked(c *call, why *Error) {
 	c.err = why
 	c.failRepliesLocked(why)
 	c.wakeLocked()
-	if e.s.queue.drop(c.out, why, frame.Aborted) {
+	if c.out != nil && e.s.queue.drop(c.out, why, frame.Aborted) {
 		c.out.release()
 	}
 	if !c.over {
@@ -181,13 +210,15 @@ func (e *exchanges) failCall(c *call, why *Error) {
 func (e *exchanges) overLocked(c *call) {
 	c.over = true
 	key, _, _ := e.s.queue.state(c.out)
-	if e.calls[key] == c {
-		delete(e.calls, key)
-		if len(e.calls) == 0 {
+	if e.calls.Get(key) == c {
+		e.calls.Delete(key)
+		if e.calls.Len() == 0 {
 			e.s.conn.Await(false)
 		}
 	}
 	c.out.release()
+	c.out.leave()
+	c.out = nil
 	if e.closing {
 		e.s.queue.wakeWriter()
 	}
@@ -199,13 +230,14 @@ func (e *exchanges) deafen(why *Error) {
 	defer e.mu.Unlock()
 	e.deaf = true
 	lost := why.took(FateUnknown)
-	for _, x := range e.served {
+	for _, x := range e.served.All {
 		if !x.in.isWhole() {
 			x.in.fail(lost)
 			e.gaveUpLocked(x.in, lost)
 		}
 	}
-	for _, c := range e.calls {
+	e.failLeftLocked(lost)
+	for _, c := range e.calls.All {
 		_, begun, _ := e.s.queue.state(c.out)
 		e.failLocked(c, why.took(fate(begun)))
 	}
@@ -215,15 +247,26 @@ func (e *exchanges) deafen(why *Error) {
 func (e *exchanges) fail(why *Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closing = true
+	e.closeLocked()
 	lost := why.took(FateUnknown)
-	for _, x := range e.served {
+	for _, x := range e.served.All {
 		if !x.in.isWhole() {
 			x.in.fail(lost)
 		}
 	}
-	for _, c := range e.calls {
+	e.failLeftLocked(lost)
+	for _, c := range e.calls.All {
 		c.failRepliesLocked(lost)
+	}
+}
+
+// failLeftLocked has handlers that still read the request of an exchange that is over see that no
+// more of it comes.
+func (e *exchanges) failLeftLocked(lost *Error) {
+	for _, x := range e.left.All {
+		if !x.in.isWhole() {
+			x.in.fail(lost)
+		}
 	}
 }
 
@@ -239,8 +282,21 @@ func (e *exchanges) close() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was := e.closing
-	e.closing = true
+	e.closeLocked()
 	return !was
+}
+
+// unparkLocked has the goroutine that is parked, if there is one, go on, or end.
+func (e *exchanges) unparkLocked(more bool) {
+	if e.parked {
+		e.parked = false
+		e.unpark <- more
+	}
+}
+
+func (e *exchanges) closeLocked() {
+	e.closing = true
+	e.unparkLocked(false)
 }
 
 func replyTo(request frame.Key) frame.Key {
@@ -255,12 +311,15 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	}
 	x.gone = why
 	e.uncountLocked(x)
-	delete(e.served, x.in.key)
+	e.served.Delete(x.in.key)
+	if !x.ended && x.in.failed() == nil && !x.in.isWhole() {
+		e.left.Put(x.in.key, x)
+	}
 	if e.closing {
 		e.s.queue.wakeWriter()
 	}
-	if !x.replied && x.cancel != nil {
-		x.cancel()
+	if !x.replied {
+		x.context.end()
 	}
 	for _, out := range [...]*outbound{x.interim, x.out} {
 		if out != nil {

@@ -41,3 +41,31 @@ func (q *fifo[T]) pop() T {
 	}
 	return v
 }
+
+// lazyFifo is a fifo that takes one word until something is in it, and while it rests.
+type lazyFifo[T any] struct{ made *fifo[T] }
+
+func (q *lazyFifo[T]) make() *fifo[T] {
+	if q.made == nil {
+		q.made = new(fifo[T])
+	}
+	return q.made
+}
+
+func (q *lazyFifo[T]) len() int {
+	if q.made == nil {
+		return 0
+	}
+	return q.made.len()
+}
+
+func (q *lazyFifo[T]) push(v T)  { q.make().push(v) }
+func (q *lazyFifo[T]) unpop(v T) { q.make().unpop(v) }
+func (q *lazyFifo[T]) pop() T    { return q.made.pop() }
+
+// rest gives back its memory, if it is empty.
+func (q *lazyFifo[T]) rest() {
+	if q.len() == 0 {
+		q.made = nil
+	}
+}

@@ -6,22 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 // handshake is the exchange of hellos of a stream that begins (docs/wire-format.md, section 3).
 type handshake struct {
-	s  *Stream
-	in *readBuffer // what the peer says, from its hello on
+	s     *Stream
+	cfg   Config
+	hello frame.Hello // ours
+	in    *readBuffer // what the peer says, from its hello on
 }
 
-func newHandshake(s *Stream) *handshake { return &handshake{s, &readBuffer{conn: s.conn}} }
+// newHandshake checks the configuration of a new stream; it closes conn if that does not hold
+// together.
+func newHandshake(conn net.Conn, cfg Config) (*handshake, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	s := &Stream{conn: netconn.Of(conn), cfg: cfg.lasting(), coder: cfg.Coder, handler: cfg.Handler}
+	return &handshake{s: s, cfg: cfg, in: &readBuffer{conn: s.conn}}, nil
+}
 
 // meet exchanges hellos as far as the stream needs them to begin.
 func (h *handshake) meet(ctx context.Context, by func(context.Context) error) error {
-	_ = h.s.conn.SetDeadline(time.Now().Add(h.s.cfg.HelloTimeout))
+	_ = h.s.conn.SetDeadline(time.Now().Add(h.cfg.HelloTimeout))
 	stop := context.AfterFunc(ctx, func() { _ = h.s.conn.SetDeadline(time.Unix(1, 0)) })
 	err := by(ctx)
 	if !stop() {
@@ -36,17 +50,18 @@ func (h *handshake) meet(ctx context.Context, by func(context.Context) error) er
 
 // compose fills in our hello but for what an initiator's decides.
 func (h *handshake) compose() error {
-	if _, err := io.ReadFull(h.s.cfg.Rand, h.s.hello.Word[:]); err != nil {
+	if _, err := io.ReadFull(h.cfg.Rand, h.hello.Word[:]); err != nil {
 		return &Error{Code: Internal, Err: err}
 	}
-	h.s.hello = frame.Hello{Responder: !h.s.cfg.Initiator, Proxy: h.s.cfg.Proxy, Session: h.s.cfg.Session,
-		Word:           h.s.hello.Word,
-		Representation: h.s.cfg.Representation, Limits: h.s.cfg.Limits.stated()}
-	if h.s.cfg.Initiator {
-		h.s.hello.Token, h.s.hello.Target, h.s.hello.Stages = h.s.cfg.Token, h.s.cfg.Target,
-			h.s.cfg.Coder.Stages()&^h.s.cfg.Without
-		if h.s.cfg.Outgoing != nil {
-			h.s.hello.Stages |= frame.Headers
+	h.hello = frame.Hello{Responder: !h.cfg.Initiator, Proxy: h.cfg.Proxy, Session: h.cfg.Session,
+		Word:           h.hello.Word,
+		Representation: h.cfg.Representation, Limits: h.cfg.Limits.stated()}
+	if h.cfg.Initiator {
+		h.hello.Token, h.hello.Target, h.hello.Stages = h.cfg.Token, h.cfg.Target,
+			h.cfg.Coder.Stages()&^h.cfg.Without
+		h.hello.Description = h.cfg.Description
+		if h.cfg.Outgoing != nil {
+			h.hello.Stages |= frame.Headers
 		}
 	}
 	return nil
@@ -56,7 +71,7 @@ func (h *handshake) introduce(ctx context.Context) error {
 	if err := h.compose(); err != nil {
 		return err
 	}
-	if h.s.cfg.Initiator {
+	if h.cfg.Initiator {
 		return h.join()
 	}
 	if err := h.hear(); err != nil {
@@ -78,7 +93,7 @@ func (h *handshake) introduce(ctx context.Context) error {
 // refuse tells the initiator that its session is not taken. What it has sent meanwhile is read, as
 // closing a connection with unread bytes would take back what was written.
 func (h *handshake) refuse(why *frame.Close) {
-	h.s.hello.Representation = 0
+	h.hello.Representation = 0
 	if h.say(why) != nil {
 		return
 	}
@@ -92,8 +107,8 @@ func (h *handshake) join() error {
 	if err := h.say(nil); err != nil {
 		return err
 	}
-	if h.s.cfg.Early != nil {
-		h.provisional(*h.s.cfg.Early)
+	if h.cfg.Early != nil {
+		h.provisional(*h.cfg.Early)
 		return nil
 	}
 	if err := h.hear(); err != nil {
@@ -104,9 +119,9 @@ func (h *handshake) join() error {
 
 // provisional is what is known of the peer until its hello comes.
 func (h *handshake) provisional(l frame.Limits) {
-	h.s.peer.Store(&frame.Hello{Responder: h.s.cfg.Initiator, Session: h.s.hello.Session,
-		Representation: h.s.hello.Representation, Stages: h.s.hello.Stages, Limits: l})
-	h.s.inForm = h.s.hello.Stages&frame.Headers != 0
+	h.s.peer.Store(&frame.Hello{Responder: h.cfg.Initiator, Session: h.hello.Session,
+		Representation: h.hello.Representation, Stages: h.hello.Stages, Limits: l})
+	h.s.inForm = h.hello.Stages&frame.Headers != 0
 }
 
 // agreeOrTell is agree for a stream that has not begun.
@@ -115,7 +130,7 @@ func (h *handshake) agreeOrTell() error {
 	if peer.Representation == 0 {
 		return h.refusal()
 	}
-	if err := h.s.agree(peer); err != nil {
+	if err := agree(h.hello.Origin(), peer); err != nil {
 		_, _ = h.s.conn.Write(frame.Close{Code: frame.CloseCode(err.Code - closeBase),
 			Text: err.Err.Error()}.AppendTo(nil))
 		return err
@@ -127,12 +142,12 @@ func (h *handshake) agreeOrTell() error {
 // greeted notes that both hellos are there.
 func (h *handshake) greeted() {
 	h.s.inForm = h.s.peer.Load().Stages&frame.Headers != 0
-	close(h.s.met)
+	h.s.met.give()
 }
 
 // say writes our hello, and with it, if not nil, why that is all.
 func (h *handshake) say(last *frame.Close) error {
-	b := h.s.hello.AppendTo(nil)
+	b := h.hello.AppendTo(nil)
 	h.s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b)})
 	if last != nil {
 		b = last.AppendTo(b)
@@ -156,10 +171,10 @@ func (h *handshake) hear() error {
 		}
 		if n > 0 {
 			hello, ok := f.(frame.Hello)
-			if !ok || hello.Responder != h.s.cfg.Initiator {
+			if !ok || hello.Responder != h.cfg.Initiator {
 				return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello")}
 			}
-			hello.Token = bytes.Clone(hello.Token)
+			hello.Token, hello.Description = bytes.Clone(hello.Token), bytes.Clone(hello.Description)
 			h.s.peer.Store(&hello)
 			h.in.hello = n
 			return nil
@@ -187,11 +202,11 @@ func (h *handshake) refusal() error {
 }
 
 // agree is the initiator's look at the responder's hello.
-func (s *Stream) agree(peer *frame.Hello) *Error {
+func agree(own frame.Origin, peer *frame.Hello) *Error {
 	switch {
-	case peer.Session != s.hello.Session:
+	case peer.Session != own.Session:
 		return &Error{Code: Protocol, Err: errors.New("hello of another session")}
-	case peer.Representation != s.hello.Representation || peer.Stages != s.hello.Stages:
+	case peer.Representation != own.Representation || peer.Stages != own.Stages:
 		return unsupported(peer)
 	}
 	return nil
@@ -204,28 +219,28 @@ func unsupported(peer *frame.Hello) *Error {
 // judge is the responder's look at the initiator's hello.
 func (h *handshake) judge(ctx context.Context) (*frame.Close, error) {
 	peer := h.s.peer.Load()
-	h.s.hello.Session = peer.Session
+	h.hello.Session = peer.Session
 	refuse := func() (*frame.Close, error) {
 		e := unsupported(peer)
 		return &frame.Close{Code: frame.CloseUnsupported, Text: e.Err.Error()}, e
 	}
-	if want := h.s.cfg.Representation; want != 0 && want != peer.Representation {
+	if want := h.cfg.Representation; want != 0 && want != peer.Representation {
 		return refuse()
 	}
-	a, err := h.s.cfg.Accept(ctx, *peer)
+	a, err := h.cfg.Accept(ctx, *peer)
 	if err != nil {
 		refusal := &Refusal{CloseCode: frame.CloseInternal}
 		errors.As(err, &refusal)
 		return &frame.Close{Code: refusal.CloseCode, Text: refusal.Text},
 			&Error{Code: closeBase + Code(refusal.CloseCode), Err: err}
 	}
-	if peer.Stages&frame.Headers != 0 && h.s.cfg.Outgoing == nil || peer.Stages&^frame.Headers&^a.Coder.Stages() != 0 {
+	if peer.Stages&frame.Headers != 0 && h.cfg.Outgoing == nil || peer.Stages&^frame.Headers&^a.Coder.Stages() != 0 {
 		return refuse()
 	}
-	h.s.coder, h.s.handler = a.Coder, a.Handler
-	h.s.hello.Representation, h.s.hello.Stages = peer.Representation, peer.Stages
-	h.s.hello.Token, h.s.hello.Lifetime = a.Token, seconds(a.Lifetime)
-	h.s.cfg.Limits = h.s.cfg.Limits.atLeast(&a.Promised)
+	h.s.coder, h.s.handler, h.s.quick = a.Coder, a.Handler, a.Quick
+	h.hello.Representation, h.hello.Stages = peer.Representation, peer.Stages
+	h.hello.Token, h.hello.Lifetime, h.hello.Description = a.Token, seconds(a.Lifetime), a.Description
+	h.cfg.Limits = h.cfg.Limits.atLeast(&a.Promised)
 	return nil, nil
 }
 
@@ -233,38 +248,35 @@ func seconds(d time.Duration) uint64 { return uint64(max(d, 0) / time.Second) }
 
 // late takes the hello of a peer that the stream began without.
 func (s *Stream) late(peer *frame.Hello) error {
-	select {
-	case <-s.met:
+	if s.met.given.Load() {
 		return nil // it was there before
-	default:
 	}
-	if peer.Responder != s.cfg.Initiator {
+	if peer.Responder == s.origin.Responder {
 		return errors.New("does not begin with the peer's hello")
 	}
 	if peer.Responder && peer.Representation == 0 {
 		s.refused.Store(true) // a close follows
 		return nil
 	}
-	if err := s.agree(peer); err != nil {
+	if err := agree(s.origin, peer); err != nil {
 		return err
 	}
 	own := *peer // the event is overwritten
-	own.Token = bytes.Clone(peer.Token)
+	own.Token, own.Description = bytes.Clone(peer.Token), bytes.Clone(peer.Description)
 	s.peer.Store(&own)
 	s.awaited.Stop()
+	s.awaited = nil
 	s.exchanges.slots.widen(inFlight(peer.Limits))
 	s.queue.meet(peer.Limits)
-	close(s.met)
+	s.met.give()
 	return nil
 }
 
 // mayBegin bounds the exchanges that this end may have in flight, also once the peer's hello is
 // there.
 func (s *Stream) mayBegin() int {
-	select {
-	case <-s.met:
+	if s.met.given.Load() {
 		return int(inFlight(s.peer.Load().Limits))
-	default:
-		return maxFlight
 	}
+	return maxFlight
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
@@ -20,6 +20,15 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 	sync := frame.Sync{Word: handHello.Word, Session: session, Representation: 1}
 	many := func(n int, f frame.Frame) (all []frame.Frame) {
 		for range n {
+			all = append(all, f)
+		}
+		return all
+	}
+	oneWay := frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x00")}
+	lanes := func(n int) (all []frame.Frame) {
+		for lane := range n {
+			f := oneWay
+			f.NamesLane, f.Lane = lane > 0, uint64(lane)
 			all = append(all, f)
 		}
 		return all
@@ -85,9 +94,10 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 		"sync of new shape": {frames: []frame.Frame{listing(1, one)}, code: streamer.WrongCheck,
 			back: int64(len(listing(1, one).AppendTo(nil)))},
 		"close of other check": {frames: []frame.Frame{frame.Close{Messages: 1}}, code: streamer.WrongCheck, back: -1},
-		"no sync for too long": {frames: append(many(128, frame.Skipped{Octet: 0x7f, Body: big}), request("\x00")),
+		"no sync for too long": {frames: append(many(1800, frame.Skipped{Octet: 0x7f, Body: big}), request("\x00")),
 			code: streamer.Protocol, back: 3},
-		"no sync for too many": {frames: many(1026, request("\x00")), code: streamer.Protocol, back: 3},
+		"no sync for too many": {frames: many(frame.MaxSyncMessages+2, oneWay), code: streamer.Protocol, back: 3},
+		"on too many lanes":    {frames: lanes(frame.MaxSyncLanes + 1), code: streamer.Protocol, back: 5},
 		"too many open":        {frames: openMany(), code: streamer.BeyondLimits, back: 3},
 	} {
 		t.Run(name, func(t *testing.T) {

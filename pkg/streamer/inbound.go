@@ -5,9 +5,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/reuse"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // inboundSegment is a piece of an incoming message's content that waits for its reader; or, with
@@ -17,6 +18,7 @@ type inboundSegment struct {
 	text       bool
 	program    *program.Program
 	content    []byte
+	buffer     *reuse.Buffer // of the content, if nothing behind the segment is in it; nil: another's
 	cost       int64
 	settled    int64
 }
@@ -27,9 +29,10 @@ type inbound struct {
 	s       *Stream
 	key     frame.Key
 	interim bool
+	hasHead bool
 	x       *Exchange // of a request
 	call    *call     // of a reply
-	hasHead bool
+	reply   *receivedReply
 	unread  *atomic.Int64 // of one-way messages: the content of all of them that nobody has read
 
 	// The goroutine that reads the message only.
@@ -44,8 +47,8 @@ type inbound struct {
 	read    int64             // what was read, and is not granted anew
 	started bool              // someone reads it
 	whole   bool
-	err     *Error        // nothing more will be taken
 	dropped bool          // what comes is counted as read
+	err     *Error        // nothing more will be taken
 	wait    chan struct{} // made by the goroutine that reads, closed by who has something for it
 }
 
@@ -60,6 +63,16 @@ func (in *inbound) wakeLocked() {
 	if in.wait != nil {
 		close(in.wait)
 		in.wait = nil
+	}
+}
+
+// carried counts the bytes of a frame of the message.
+func (in *inbound) carried(octets int) {
+	if in.x != nil {
+		in.x.wire.add(0, octets)
+	}
+	if in.call != nil {
+		in.call.wire.add(0, octets)
 	}
 }
 
@@ -108,11 +121,16 @@ func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 	}
 	in.queued(cost)
 	for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
-		if p.There {
-			in.segs.push(inboundSegment{head: i == 0, last: p.Last, text: p.Text, program: p.Program,
-				content: p.Content, cost: cost})
-			cost = 0
+		if !p.There {
+			continue
 		}
+		g := inboundSegment{head: i == 0, last: p.Last, text: p.Text, program: p.Program,
+			content: p.Content, cost: cost}
+		if i == 1 || !ev.Body.There {
+			g.buffer = ev.Buffer
+		}
+		in.segs.push(g)
+		cost = 0
 	}
 	in.wakeLocked()
 	return false
@@ -152,6 +170,7 @@ func (in *inbound) take() (inboundSegment, error) {
 		}
 		wait := in.wait
 		in.mu.Unlock()
+		in.s.queue.letGo()
 		<-wait
 		in.mu.Lock()
 	}
@@ -162,6 +181,13 @@ func (in *inbound) take() (inboundSegment, error) {
 	in.queued(-g.cost)
 	in.grantLocked(g.cost)
 	return g, nil
+}
+
+// isReady reports whether take returns at once.
+func (in *inbound) isReady() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.segs.len() > 0 || in.err != nil
 }
 
 // grantLocked counts what was read, and gives the sender credit for it now and then; not for an

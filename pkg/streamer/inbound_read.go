@@ -1,13 +1,15 @@
 package streamer
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/shape/program"
-
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/reuse"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 var joiners = sync.Pool{New: func() any { return new(program.Joiner) }}
@@ -22,8 +24,6 @@ func (in *inbound) join(dst []byte, g inboundSegment) ([]byte, error) {
 	switch {
 	case g.settled > 0 && j != nil:
 		return j.Settle(dst, g.settled)
-	case g.program == nil && len(dst) == 0:
-		return g.content, nil // nobody else has it
 	case g.program == nil:
 		return append(dst, g.content...), nil
 	case j == nil:
@@ -46,7 +46,9 @@ func (in *inbound) joinNext(dst []byte) (out []byte, last bool, err error) {
 		return dst, false, err
 	}
 	before := len(dst)
-	if out, err = in.join(dst, g); err != nil {
+	out, err = in.join(dst, g)
+	wire.Release(g.buffer)
+	if err != nil {
 		return dst, false, in.refuse(frame.Malformed, &Error{Code: Malformed, Err: err})
 	}
 	in.total += int64(len(out) - before)
@@ -57,13 +59,19 @@ func (in *inbound) joinNext(dst []byte) (out []byte, last bool, err error) {
 }
 
 // readHead joins the head, nil if there is none.
-func (in *inbound) readHead() (head []byte, err error) {
-	for in.hasHead && !in.headDone {
-		if head, in.headDone, err = in.joinNext(head); err != nil {
+func (in *inbound) readHead() ([]byte, error) {
+	if !in.hasHead || in.headDone {
+		return nil, nil
+	}
+	own := joined.Get(0)
+	defer joined.Put(own)
+	for !in.headDone {
+		var err error
+		if own.Octets, in.headDone, err = in.joinNext(own.Octets); err != nil {
 			return nil, err
 		}
 	}
-	return head, nil
+	return bytes.Clone(own.Octets), nil
 }
 
 func (in *inbound) refuse(code frame.CancelCode, e *Error) error {
@@ -71,45 +79,95 @@ func (in *inbound) refuse(code frame.CancelCode, e *Error) error {
 	return in.failed()
 }
 
+// joined are the buffers that segments are joined in. A text is copied out at its size: what joins
+// it reserves room by what there may be at most. A short segment comes to a few times the longest
+// fragment.
+var joined = reuse.Buffers{Most: 128 << 10}
+
 // body reads the body of an incoming message.
 type body struct {
 	in   *inbound
-	call *call       // of a reply
-	stop func() bool // stops to watch the context of the call; nil: nobody does
-	buf  []byte
-	at   int
+	call *call         // of a reply
+	stop func() bool   // stops to watch the context of the call; nil: nobody does
+	own  *reuse.Buffer // what the last segment joined to; nil: none was read
+	at   int           // how much of that was read
 	last bool
-	err  error
 	over bool
+	err  error
 }
 
 // Read gives what is there, and waits if that is nothing.
 func (b *body) Read(p []byte) (int, error) {
-	for b.at == len(b.buf) {
-		if err := b.more(b.buf[:0]); err != nil {
+	for len(b.ahead()) == 0 {
+		if err := b.more(); err != nil {
 			return 0, err
 		}
-		b.at = 0
 	}
-	n := copy(p, b.buf[b.at:])
+	n := copy(p, b.ahead())
 	b.at += n
 	return n, nil
 }
 
-// more joins the next segment behind dst to be the new buffer.
-func (b *body) more(dst []byte) error {
+// readReady is Read without waiting.
+func (b *body) readReady(p []byte) (int, error) {
+	for len(b.ahead()) == 0 {
+		if !b.last && b.err == nil && !b.in.isReady() {
+			return 0, nil
+		}
+		if err := b.more(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, b.ahead())
+	b.at += n
+	return n, nil
+}
+
+// ahead is what was joined and not read.
+func (b *body) ahead() []byte {
+	if b.own == nil {
+		return nil
+	}
+	return b.own.Octets[b.at:]
+}
+
+// more joins the next segment, when all before it was read. At the end the buffer goes back.
+func (b *body) more() error {
+	own := b.own
 	switch {
 	case b.err != nil:
 		return b.err
 	case b.last:
-		b.err = io.EOF
-	default:
-		b.buf, b.last, b.err = b.in.joinNext(dst)
+		b.err, b.own = io.EOF, nil
+		joined.Put(own)
+		return b.err
+	case own == nil:
+		own = joined.Get(0)
 	}
+	own.Octets, b.last, b.err = b.in.joinNext(own.Octets[:0])
+	b.own, b.at = own, 0
 	if b.last || b.err != nil {
 		b.finish()
 	}
 	return b.err
+}
+
+// rest is all that is left of a body if that is short and here, in one segment: as the body of
+// another message it is one in memory. It holds until discard.
+func (b *body) rest() (all []byte, ok bool) {
+	if b.own == nil && b.err == nil && b.in.isReady() {
+		_ = b.more() // Read gives the error again
+	}
+	all = b.ahead()
+	return all, b.last && b.err == nil && len(all) <= inlineBody
+}
+
+// discard passes over what rest gave, and gives the buffer back.
+func (b *body) discard() {
+	if b.own != nil { // it was not closed meanwhile
+		b.at = len(b.own.Octets)
+		_ = b.more()
+	}
 }
 
 func (b *body) finish() {
@@ -120,20 +178,25 @@ func (b *body) finish() {
 }
 
 func (b *body) readAll(limit int64) ([]byte, error) {
-	b.buf, b.at = b.buf[b.at:], 0
-	for int64(len(b.buf)) <= limit {
-		if err := b.more(b.buf); errors.Is(err, io.EOF) {
-			all := b.buf
-			b.buf = nil
+	var all []byte
+	for {
+		piece := b.ahead()
+		if room := limit - int64(len(all)); int64(len(piece)) > room {
+			b.at += int(room)
+			return append(all, piece[:room]...), tooLong(limit)
+		}
+		all = append(all, piece...)
+		b.at += len(piece)
+		if err := b.more(); errors.Is(err, io.EOF) {
 			return all, nil
 		} else if err != nil {
-			return b.buf, err
+			return all, err
 		}
 	}
-	return b.buf[:limit], tooLong(limit)
 }
 
-// Close gives up what has not been read.
+// Close gives up what has not been read. The buffer is not given back: who closes a body that
+// somebody reads harms nobody else.
 func (b *body) Close() error {
 	if !b.over && b.call != nil {
 		_ = b.in.s.exchanges.abandon(b.call, errBodyClosed, true)
@@ -142,6 +205,6 @@ func (b *body) Close() error {
 	if b.err == nil {
 		b.err = errBodyClosed
 	}
-	b.buf, b.at = nil, 0
+	b.own = nil
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Limits are what this end takes from the other; its hello states them (docs/wire-format.md,
@@ -60,21 +60,31 @@ const (
 	// it is within half a window; longer ones have their own, so that a reply may begin before the
 	// request is through.
 	inlineBody = 64 << 10
+	// maxParked bounds the goroutines of all streams that wait for something to serve: with their
+	// stacks they have a megabyte.
+	maxParked = 128
 	// exchangeWeight is what a message that waits for a handler costs beside its content, in bytes.
 	exchangeWeight = 768
 	// closeLinger is how long Close, or the close of the peer, waits for what is under way;
 	// failLinger how long a broken stream tries to tell the peer why.
 	closeLinger = 5 * time.Second
 	failLinger  = time.Second
-	// memoryIdle is how long a lane is silent before its memory is made small, or given back if
-	// that cannot be, at both ends; memoryRest is how much earlier, so that lanes do it together.
+	// memoryQuiet is how long a lane is silent before its memory is made small at this end, and how
+	// long a stream is before it gives back what it does not need to wait.
+	memoryQuiet = time.Second
+	// memoryIdle is how long a lane is silent before a memory that is large all the same is given
+	// back, at both ends; memoryRest is how much earlier, so that lanes do it together.
 	memoryIdle = 30 * time.Second
 	memoryRest = time.Second
 	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a
 	// connection reset.
 	drainOctets = 1 << 20
-	// minReadBuffer is the read buffer's first size; it grows to the longest frame that comes.
-	minReadBuffer = 4 << 10
+	// minReadBuffer is the read buffer's size at first: it takes a hello, or a short message. One
+	// that is full grows to readAhead, and then to the longest frame that comes. One in which
+	// nothing came for a while has quietReadBuffer.
+	minReadBuffer   = 256
+	readAhead       = 4 << 10
+	quietReadBuffer = 32
 )
 
 func (l Limits) withDefaults() (Limits, error) {

@@ -24,7 +24,16 @@ type Message struct {
 
 // NewMessage is a message whose body is in memory. It keeps both slices.
 func NewMessage(head, body []byte) *Message {
-	return &Message{Head: head, Body: bytes.NewReader(body)}
+	m := new(messageInMemory)
+	m.body.Reset(body)
+	m.Head, m.Body = head, &m.body
+	return &m.Message
+}
+
+// messageInMemory is a message and its body, in one piece of memory.
+type messageInMemory struct {
+	Message
+	body bytes.Reader
 }
 
 // ReadAll reads the whole body. A body above limit bytes is an error of code [TooLarge], and what
@@ -43,6 +52,17 @@ func (m *Message) ReadAll(limit int64) ([]byte, error) {
 		return all[:limit], tooLong(limit)
 	}
 	return all, err
+}
+
+// ReadReady reads from the body of a message that came from a stream what is there already. It does
+// not wait: if nothing is there, it returns 0 and no error.
+func (m *Message) ReadReady(p []byte) (int, error) {
+	if b, ok := m.Body.(interface {
+		readReady(p []byte) (int, error)
+	}); ok {
+		return b.readReady(p)
+	}
+	return 0, nil
 }
 
 // length is that of the body, as far as it is known; -1: it is not.
@@ -69,17 +89,17 @@ func inMemory(b io.Reader) bool {
 	return false
 }
 
-// take gives the bytes of a body that is in memory, and reads it with that.
-func take(b io.Reader) []byte {
-	var all taken
-	if b, ok := b.(io.WriterTo); ok {
-		_, _ = b.WriteTo(&all) // in one piece
-	}
-	return all
-}
-
 // taken is the last that was written to it.
 type taken []byte
+
+// take gives the bytes of a body that is in memory, and reads it with that.
+func (t *taken) take(b io.Reader) []byte {
+	*t = nil
+	if b, ok := b.(io.WriterTo); ok {
+		_, _ = b.WriteTo(t) // in one piece
+	}
+	return *t
+}
 
 func (t *taken) Write(p []byte) (int, error) {
 	*t = p

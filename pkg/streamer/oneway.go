@@ -15,7 +15,16 @@ type Posted struct {
 // peer refuses on a lane where messages have a [Place] breaks the stream, with what was said: no
 // sequence can do without it.
 func (l *Lane) Post(ctx context.Context, m *Message) (*Posted, error) {
-	out := new(outbound)
+	out, err := l.post(ctx, m, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Posted{l.s, out}, nil
+}
+
+// post sends a one-way message. kept: somebody wants to know what became of it.
+func (l *Lane) post(ctx context.Context, m *Message, kept bool) (*outbound, error) {
+	out := newOutbound(1, kept)
 	out.holds.Store(1)
 	out.message.OneWay, out.message.Place = true, m.Place
 	if m.Place.Number != 0 {
@@ -28,10 +37,10 @@ func (l *Lane) Post(ctx context.Context, m *Message) (*Posted, error) {
 		closeBody(m.Body)
 		return nil, err
 	}
-	if err := l.s.sendAll(ctx, out, m); err != nil {
+	if err := l.s.sendAll(ctx, out, m, false); err != nil {
 		return nil, err
 	}
-	return &Posted{l.s, out}, nil
+	return out, nil
 }
 
 // Err is what is known against the message, nil if nothing is. It is final once the stream is over
@@ -53,9 +62,7 @@ func (p *Posted) Err() error {
 	if refused := e.refusals[key]; refused != nil && begun {
 		return refused
 	}
-	select {
-	case <-s.done:
-	default:
+	if !s.done.given.Load() {
 		return nil
 	}
 	why := s.ending.failure()
@@ -64,7 +71,7 @@ func (p *Posted) Err() error {
 		return why.took(Unsent)
 	case !whole || why != nil || !e.readAll:
 		return why.took(FateUnknown)
-	case e.refusedMore:
+	case e.forgot:
 		return &Error{Code: FateUnknown, Err: errors.New("too many messages were refused to tell which")}
 	}
 	return nil
@@ -74,6 +81,6 @@ func (p *Posted) Err() error {
 // fails as [Lane.Call] does. It is not known whether the message was processed; [Lane.Post] reports
 // whether it arrived.
 func (l *Lane) Send(ctx context.Context, m *Message) error {
-	_, err := l.Post(ctx, m)
+	_, err := l.post(ctx, m, false)
 	return err
 }

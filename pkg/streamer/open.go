@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
-
-	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 // Over makes a stream of a connection: it exchanges hellos and starts reader and writer. It owns
@@ -20,54 +17,40 @@ func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 		_ = conn.Close()
 		return nil, &Error{Code: BadConfig, Err: errors.New("neither token nor target")}
 	}
-	s, err := newStream(conn, cfg)
+	h, err := newHandshake(conn, cfg)
 	if err != nil {
 		return nil, err
 	}
-	h := newHandshake(s)
 	if err := h.meet(ctx, h.introduce); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	s.start(ctx, h.in, func() {})
-	return s, nil
-}
-
-// newStream checks the configuration; it closes conn if that does not hold together.
-func newStream(conn net.Conn, cfg Config) (*Stream, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return &Stream{conn: netconn.Of(conn), cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, met: make(chan struct{})},
-		nil
+	return h.start(ctx, func() {}), nil
 }
 
 // start has reader and writer run, once ready has seen to the exchanges that there are already.
-func (s *Stream) start(ctx context.Context, in *readBuffer, ready func()) {
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.done, s.mute = make(chan struct{}), make(chan struct{})
+func (h *handshake) start(ctx context.Context, ready func()) *Stream {
+	s := h.s
+	s.cfg, s.origin, s.ctx.stream = h.cfg.lasting(), h.hello.Origin(), context.WithoutCancel(ctx)
 	limits := s.peer.Load().Limits
-	s.queue = newQueue(&s.cfg, limits)
+	s.queue = newQueue(&h.cfg, limits)
 	s.exchanges.init(s, limits)
-	r, w := newReader(s, in), newWriter(s, limits)
-	s.awaited = time.AfterFunc(s.cfg.HelloTimeout, s.unmet)
+	r, w := newReader(s, h.in), newWriter(h, limits)
+	s.queue.wake, s.queue.now = w.wake, w.writeNow
+	if !s.met.given.Load() {
+		within := h.cfg.HelloTimeout
+		s.awaited = time.AfterFunc(within, func() { s.unmet(within) })
+	}
+	s.running.Store(2)
 	ready()
-	var ends sync.WaitGroup
-	ends.Go(r.run)
-	ends.Go(w.run)
-	go func() {
-		ends.Wait()
-		s.finish()
-	}()
+	w.wake(true) // what ready has queued
+	go r.run()
+	return s
 }
 
 // unmet ends a stream whose peer's hello has not come in time.
-func (s *Stream) unmet() {
-	select {
-	case <-s.met:
-	default:
-		s.fail(&Error{Code: Closed, Err: fmt.Errorf("no hello of the peer within %v", s.cfg.HelloTimeout)})
+func (s *Stream) unmet(within time.Duration) {
+	if !s.met.given.Load() {
+		s.fail(&Error{Code: Closed, Err: fmt.Errorf("no hello of the peer within %v", within)})
 	}
 }

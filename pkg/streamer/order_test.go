@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/shape/transit"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // meetInitiator is a stream under test, the initiator, with a responder by hand that has read
@@ -117,7 +117,7 @@ func TestShapesAreAnnouncedBeforeTheirUse(t *testing.T) {
 				continue
 			}
 			full++
-			octets, err := transit.Unpack(packed, func(transit.Name) []byte { return base })
+			octets, err := transit.Unpack(packed, anyBase(base))
 			require.NoError(t, err)
 			s, err := shape.Parse(octets)
 			require.NoError(t, err)
@@ -373,3 +373,10 @@ func (r errReader) Read([]byte) (int, error) {
 	<-r.when
 	return 0, errBroken
 }
+
+// anyBase is the base, whatever it is called.
+type anyBase []byte
+
+func (b anyBase) Base(transit.Name) []byte { return b }
+
+func (b anyBase) Styled(transit.OwnName, string) []byte { return nil }

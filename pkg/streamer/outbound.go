@@ -1,15 +1,19 @@
 package streamer
 
 import (
+	"sync"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/reuse"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // sender is whose message goes out: a call or an exchange that is served.
 type sender interface {
 	// finished is told once that a message is whole, or was dropped; nobody holds a lock.
 	finished(out *outbound, dropped *Error)
+	// carried is told of the bytes that a frame of the message takes; nobody holds a lock.
+	carried(octets int)
 }
 
 // outLane is what the queue knows of a lane.
@@ -32,6 +36,12 @@ type outbound struct {
 	sent    chan struct{} // closed when the sender has ended
 	// holds is what a request's place in flight waits for: the request itself, and its reply.
 	holds atomic.Int32
+	// users have the message in hand: the writer until its last byte is written, and the call until
+	// it is over. Behind them it is used again, unless somebody else keeps it.
+	users atomic.Int32
+	kept  bool
+	// direct: who sends the message writes it as well, once all of it is queued.
+	direct bool
 
 	message wire.Outgoing // the writer's; its key is under queue.mu until it is begun
 	payload int64         // written so far; the writer's
@@ -43,6 +53,7 @@ type outbound struct {
 	waiting int64            // what the pieces that wait cost
 	granted chan struct{}    // closed when there is more; made by who waits
 	inRing  bool
+	live    int  // its place in queue.live, from 1 on; 0: it is whole, or dropped
 	begun   bool // its first piece went to the writer, and not in vain
 	whole   bool // its last one, too
 	dropped *Error
@@ -72,6 +83,26 @@ func (out *outbound) over(dropped *Error) {
 	}
 }
 
+// outbounds are those that nobody uses.
+var outbounds = sync.Pool{New: func() any { return new(outbound) }}
+
+// newOutbound gives a message with so many users. kept: it is for somebody else, too.
+func newOutbound(users int32, kept bool) *outbound {
+	out := outbounds.Get().(*outbound)
+	out.kept = kept
+	out.users.Store(users)
+	return out
+}
+
+// leave is called once by each user. Of a message that was dropped the writer never says that it
+// has it no more: that one is not used again.
+func (out *outbound) leave() {
+	if out.users.Add(-1) == 0 && !out.kept {
+		*out = outbound{}
+		outbounds.Put(out)
+	}
+}
+
 // release takes one hold off a request's place in flight.
 func (out *outbound) release() {
 	if out.slots != nil && out.holds.Add(-1) == 0 {
@@ -83,7 +114,8 @@ func (out *outbound) release() {
 // its sender waits.
 type outboundPiece struct {
 	head, body  wire.Part
-	first, last bool // of the message
+	kept        [2]*reuse.Buffer // where their contents are
+	first, last bool             // of the message
 	flush       bool
 	settled     int64
 	outside     bool // it takes no room at the gate any more
@@ -92,6 +124,13 @@ type outboundPiece struct {
 // pieceCost is what a fragment costs of its message's credit beside its content
 // (docs/wire-format.md, section 5.3).
 const pieceCost = 64
+
+// free gives back what a piece had that is written.
+func (p *outboundPiece) free() {
+	for _, b := range p.kept {
+		wire.Release(b)
+	}
+}
 
 func (p *outboundPiece) cost() int64 {
 	if p.flush {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/shape/transit"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
+	"github.com/hhfr/hhfr/internal/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // byHand is an initiator that writes frames by hand to a stream under test.
@@ -54,7 +54,7 @@ func (d *direction) fill(f frame.Frame) frame.Frame {
 		case v.Form == frame.Reference:
 			d.names[v.Number] = frame.NameOf(v.Fingerprint)
 		case v.Form == frame.Full && v.Offset == 0 && uint64(len(v.Piece)) == v.Total:
-			octets, err := transit.Unpack(v.Piece, func(transit.Name) []byte { return nil })
+			octets, err := transit.Unpack(v.Piece, nil)
 			require.NoError(d.t, err)
 			d.names[v.Number] = frame.NameOf(sha256.Sum256(octets))
 		}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/few"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // queue is what waits to be written: what is said about messages and shapes goes first, then shapes
@@ -16,20 +18,24 @@ type queue struct {
 	gate       semaphore // bytes of content between senders and writer
 	window     int64
 	maxControl int
-	wake       chan struct{} // for the writer
+	wake       func(hurry bool) // the writer
+	now        func()           // the writer, in the goroutine of the caller
+	delays     bool             // Config.FlushDelay is set
+	starved    atomic.Int64     // how often a message waited for credit
+	together   atomic.Int32     // who collects what is to go together
 
 	mu      sync.Mutex
-	control fifo[priorityItem]
-	grants  fifo[frame.Window]
-	acks    fifo[[]byte]
-	asked   fifo[uint64] // numbers of ours whose shapes the peer lacks
-	ring    fifo[turn]
-	live    map[*outbound]struct{}  // neither whole nor dropped
-	begun   map[frame.Key]*outbound // those of them of which the first fragment was written
-	over    chan struct{}           // closed when nothing more goes in
-	ended   *Error                  // why that is; nil: the stream ended in order
-	said    bool                    // our close frame is written, or about to be
-	idle    bool                    // the writer waits
+	control lazyFifo[priorityItem]
+	grants  lazyFifo[frame.Window]
+	acks    lazyFifo[sequenceNote]
+	asked   lazyFifo[uint64] // numbers of ours whose shapes the peer lacks
+	ring    lazyFifo[turn]
+	live    []*outbound                   // neither whole nor dropped
+	begun   few.Map[frame.Key, *outbound] // those of them that are written in part
+	over    onceSignal                    // given when nothing more goes in
+	ended   *Error                        // why that is; nil: the stream ended in order
+	said    bool                          // our close frame is written, or about to be
+	idle    bool                          // the writer waits
 }
 
 // priorityItem is what goes before all messages: that the shape of a number of the peer's is
@@ -59,18 +65,32 @@ func newQueue(cfg *Config, peer frame.Limits) *queue {
 		gate:       semaphore{max: cfg.QueueBytes},
 		window:     creditOf(peer),
 		maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
-		wake:       make(chan struct{}, 1),
-		over:       make(chan struct{}),
-		live:       map[*outbound]struct{}{},
-		begun:      map[frame.Key]*outbound{},
+		delays:     cfg.FlushDelay > 0,
 	}
 }
 
-// wakeWriter may be called at any time.
-func (q *queue) wakeWriter() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
+// wakeWriter has the writer look at once what there is. It may be called at any time.
+func (q *queue) wakeWriter() { q.wake(true) }
+
+// wakeForData has it look for data and acknowledgements, which may wait for others to go with.
+func (q *queue) wakeForData() {
+	collects := q.together.Load() > 0
+	full := (collects || q.delays) && q.gate.holds() >= batchOctets
+	if full || !collects {
+		q.wake(full)
+	}
+}
+
+// gathers reports whether data waits for more to go with.
+func (q *queue) gathers() bool { return q.delays || q.together.Load() > 0 }
+
+// collect has data wait for more until release is called, until it fills a batch, or until somebody
+// waits for anything that may depend on its being written.
+func (q *queue) collect() (release func()) {
+	q.together.Add(1)
+	return func() {
+		q.together.Add(-1)
+		q.wakeForData()
 	}
 }
 
@@ -83,7 +103,8 @@ func (q *queue) admit(out *outbound) error {
 	}
 	out.pieces.items = out.space[:0]
 	out.credit = q.window
-	q.live[out] = struct{}{}
+	q.live = append(q.live, out)
+	out.live = len(q.live)
 	return nil
 }
 
@@ -93,12 +114,19 @@ func (q *queue) enterRingLocked(out *outbound) {
 		out.inRing = true
 		q.ring.push(turn{out: out})
 	}
-	q.wakeWriter()
+}
+
+// letGo is called by who waits for what may depend on data that is collected.
+func (q *queue) letGo() {
+	if q.together.Load() > 0 {
+		q.wakeWriter()
+	}
 }
 
 // await waits for ready, for a message or, with nil, for what is none.
 func (q *queue) await(ctx context.Context, out *outbound, ready <-chan struct{}) error {
-	stop := q.over
+	q.letGo()
+	stop := q.over.wait()
 	if out != nil {
 		q.mu.Lock()
 		if out.stop == nil {
@@ -155,7 +183,7 @@ func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.Ca
 func (q *queue) refuse(key frame.Key, why *Error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := q.begun[key]
+	out := q.begun.Get(key)
 	if out != nil && q.dropLocked(out, why, frame.Aborted) {
 		out.release()
 	}
@@ -163,7 +191,7 @@ func (q *queue) refuse(key frame.Key, why *Error) bool {
 }
 
 func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) bool {
-	if _, live := q.live[out]; !live {
+	if out.live == 0 {
 		return false
 	}
 	out.dropped = why
@@ -184,9 +212,12 @@ func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) boo
 
 // endLocked is the end of a message's way.
 func (q *queue) endLocked(out *outbound) {
-	delete(q.live, out)
-	if q.begun[out.message.Key] == out {
-		delete(q.begun, out.message.Key)
+	last := q.live[len(q.live)-1]
+	q.live[out.live-1], last.live = last, out.live
+	q.live[len(q.live)-1] = nil
+	q.live, out.live = q.live[:len(q.live)-1], 0
+	if q.begun.Get(out.message.Key) == out {
+		q.begun.Delete(out.message.Key)
 	}
 }
 
@@ -221,7 +252,7 @@ func (q *queue) restart(l *outLane) {
 }
 
 // push queues an item that is none of a message's.
-func push[T any](q *queue, to *fifo[T], v T) {
+func push[T any](q *queue, to *lazyFifo[T], v T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.hasEnded() && !q.said {
@@ -236,7 +267,7 @@ func (q *queue) lacks(number uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.asked.len() >= maxAsked {
-		return slices.Contains(q.asked.items[q.asked.head:], number)
+		return slices.Contains(q.asked.made.items[q.asked.made.head:], number)
 	}
 	q.asked.push(number)
 	q.wakeWriter()
@@ -248,18 +279,26 @@ func (q *queue) end(why *Error) {
 	q.mu.Lock()
 	if !q.hasEnded() {
 		q.ended = why
-		close(q.over)
+		q.over.give()
 	}
 	q.mu.Unlock()
 	q.dropAll(why, func(*outbound) bool { return true })
 }
 
-func (q *queue) hasEnded() bool {
-	select {
-	case <-q.over:
-		return true
-	default:
-		return false
+func (q *queue) hasEnded() bool { return q.over.given.Load() }
+
+// rest gives back the room of what is empty.
+func (q *queue) rest() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.control.rest()
+	q.grants.rest()
+	q.acks.rest()
+	q.asked.rest()
+	q.ring.rest()
+	q.begun.Rest()
+	if len(q.live) == 0 {
+		q.live = nil
 	}
 }
 
@@ -271,7 +310,7 @@ func (q *queue) unbegun(why *Error) {
 func (q *queue) dropAll(why *Error, which func(*outbound) bool) {
 	var dropped []*outbound
 	q.mu.Lock()
-	for out := range q.live {
+	for _, out := range slices.Backward(q.live) { // dropping takes it out
 		if which(out) && q.dropLocked(out, why.took(fate(out.begun)), frame.Aborted) {
 			dropped = append(dropped, out)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // takeCredit waits until the peer takes more of a message (docs/wire-format.md, section 5.3).
@@ -25,6 +25,7 @@ func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error
 		if err != nil || granted {
 			return err
 		}
+		q.starved.Add(1)
 		if err := q.await(ctx, out, wait); err != nil {
 			return err
 		}
@@ -35,7 +36,7 @@ func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error
 func (q *queue) grant(w frame.Window) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if out := q.begun[w.Message]; out != nil {
+	if out := q.begun.Get(w.Message); out != nil {
 		q.creditLocked(out, bounded(w.Octets))
 	}
 }
@@ -48,6 +49,7 @@ func (q *queue) creditLocked(out *outbound, more int64) {
 	}
 	if out.pieces.len() > 0 && out.mayGo() {
 		q.enterRingLocked(out)
+		q.wakeForData()
 	}
 }
 
@@ -59,7 +61,8 @@ func (q *queue) charge(out *outbound, more int64) {
 	q.creditLocked(out, -more)
 }
 
-// put queues a piece of a message, when there is credit and room for it.
+// put queues a piece of a message, when there is credit and room for it. The last one of a message
+// that its sender writes itself wakes nobody.
 func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
 	cost := p.cost()
 	if err := q.takeCredit(ctx, out, cost); err != nil {
@@ -83,6 +86,9 @@ func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
 		close(out.queued)
 	}
 	q.enterRingLocked(out)
+	if !out.direct || !p.last {
+		q.wakeForData()
+	}
 	return nil
 }
 
@@ -94,7 +100,7 @@ func (q *queue) meet(peer frame.Limits) {
 	before := q.window
 	q.window = creditOf(peer)
 	if more := q.window - before; more > 0 {
-		for out := range q.live {
+		for _, out := range q.live {
 			q.creditLocked(out, more)
 		}
 	}

@@ -3,7 +3,7 @@ package streamer
 import (
 	"slices"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // The side of the queue that the writer sees.
@@ -24,7 +24,7 @@ const (
 type task struct {
 	step    writerStep
 	control priorityItem
-	ack     []byte
+	ack     sequenceNote
 	grant   frame.Window
 	asked   uint64
 	turn    turn
@@ -43,7 +43,7 @@ func (q *queue) next(t *task) bool {
 		}
 	case q.acks.len() > 0:
 		t.step, t.ack = stepAck, q.acks.pop()
-		q.gate.release(int64(len(t.ack)))
+		q.gate.release(t.ack.cost())
 	case q.grants.len() > 0:
 		t.step, t.grant = stepGrant, q.grants.pop()
 	case q.asked.len() > 0:
@@ -103,7 +103,9 @@ func (q *queue) commit(t turn) (p outboundPiece, ok bool) {
 			out.lane.last++
 			out.message.Exchange = out.lane.last
 		}
-		q.begun[out.message.Key] = out
+		if !p.last {
+			q.begun.Put(out.message.Key, out)
+		}
 	}
 	if out.inRing = out.pieces.len() > 0; out.inRing {
 		q.ring.push(t)
@@ -115,7 +117,7 @@ func (q *queue) commit(t turn) (p outboundPiece, ok bool) {
 func (q *queue) written(out *outbound) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if _, live := q.live[out]; !live {
+	if out.live == 0 {
 		return false
 	}
 	out.whole = true

@@ -2,12 +2,14 @@ package streamer
 
 import "net"
 
-// readBuffer reads a direction into a buffer that grows to the longest frame in it.
+// readBuffer reads a direction into a buffer that grows to the longest frame in it, and to what
+// comes at once. While nothing comes it is small.
 type readBuffer struct {
 	conn  net.Conn
 	buf   []byte
 	r, w  int
-	hello int // how many bytes the hello at the beginning has
+	full  bool // the last read filled the buffer
+	hello int  // how many bytes the hello at the beginning has
 }
 
 // ahead are the bytes that are there.
@@ -20,15 +22,31 @@ func (in *readBuffer) more() error {
 		in.w = copy(in.buf, in.buf[in.r:in.w])
 		in.r = 0
 	}
-	if in.w == len(in.buf) {
-		grown := make([]byte, max(minReadBuffer, 2*len(in.buf)))
-		copy(grown, in.buf)
-		in.buf = grown
+	if in.w == len(in.buf) || in.full && len(in.buf) < readAhead {
+		in.grow()
 	}
 	n, err := in.conn.Read(in.buf[in.w:])
 	in.w += n
+	in.full = in.w == len(in.buf)
 	if n > 0 {
 		return nil
 	}
 	return err
+}
+
+func (in *readBuffer) grow() {
+	size := minReadBuffer
+	if len(in.buf) > quietReadBuffer {
+		size = max(readAhead, 2*len(in.buf))
+	}
+	grown := make([]byte, size)
+	copy(grown, in.buf[:in.w])
+	in.buf = grown
+}
+
+// rest gives the buffer back, which is empty, for one that takes the first bytes of what comes.
+func (in *readBuffer) rest() {
+	if len(in.buf) > quietReadBuffer {
+		*in = readBuffer{conn: in.conn, hello: in.hello, buf: make([]byte, quietReadBuffer)}
+	}
 }

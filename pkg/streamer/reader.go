@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // streamReader is what the goroutine that reads alone knows.
@@ -18,13 +18,15 @@ type streamReader struct {
 	input  *readBuffer
 	dec    *wire.Decoder
 	closed bool      // the peer's close has come
-	restAt time.Time // when to look for idle lanes; zero: no memory is in use
+	restAt time.Time // when to look for what is idle; zero: nothing has come since all was
+	came   bool      // bytes came since it was looked last
 	waits  time.Time // until when the connection waits for bytes
+	due    bool      // that may be over
 }
 
 func newReader(s *Stream, in *readBuffer) *streamReader {
 	own := &s.cfg.Limits
-	return &streamReader{s: s, input: in, dec: wire.NewDecoder(wire.DecoderConfig{
+	return &streamReader{s: s, input: in, came: true, dec: wire.NewDecoder(wire.DecoderConfig{
 		Shapes:         s.coder,
 		Compression:    s.coder.Compression(),
 		MaxFragment:    own.MaxFragment,
@@ -32,48 +34,84 @@ func newReader(s *Stream, in *readBuffer) *streamReader {
 		MaxShapeOctets: max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)),
 		MaxOpen:        2*(own.MaxExchanges+s.mayBegin()) + 64,
 		MaxHeld:        own.MaxHeld,
+		Reuse:          true,
 	})}
 }
 
-// run reads frames until the direction ends.
+// run reads frames until the direction ends, or nothing has come for a while. Another goroutine
+// then waits in this one's place, whose stack is as small as it was in the beginning.
 func (r *streamReader) run() {
+	idle, err := r.loop()
+	if idle {
+		go r.wait()
+		return
+	}
+	r.end(err)
+}
+
+// wait waits for the first bytes after a while. Little is on its stack meanwhile.
+func (r *streamReader) wait() {
+	if err := r.input.more(); err != nil && !r.mayGoOn(err) {
+		r.end(r.ended(err))
+		return
+	}
+	r.came = true
+	r.run()
+}
+
+// end is the end of the direction.
+func (r *streamReader) end(err *Error) {
 	s := r.s
-	err := r.loop()
 	lost := err != nil && err.Code == Closed && !s.ending.hasFailed()
 	if err != nil {
 		s.fail(err)
 	}
 	if lost {
-		<-s.mute // it finds out now, and knows what never left
+		<-s.mute.wait() // it finds out now, and knows what never left
 	}
 	s.deafen()
 	if s.ending.hasFailed() && !r.closed && err != nil && err.Code != Closed {
 		_, _ = io.CopyN(io.Discard, r.input.conn, drainOctets)
 	}
+	s.directionEnded()
 }
 
-func (r *streamReader) loop() *Error {
-	in := r.input
+func (r *streamReader) loop() (idle bool, _ *Error) {
 	for !r.closed {
-		if r.dec.At() == 0 && !frame.MayOpen(in.ahead()) {
-			return r.stranger()
-		}
-		f, err := r.dec.Next(in.ahead())
+		took, err := r.next()
 		if err != nil {
-			return broke(err, r.dec.At())
+			return false, err
 		}
-		if f.Octets == 0 {
-			if err := r.more(); err != nil {
-				return r.ended(err)
-			}
+		if took {
 			continue
 		}
-		if err := r.handle(&f); err != nil {
-			return broke(err, f.At)
+		if idle, err := r.more(); err != nil {
+			return false, r.ended(err)
+		} else if idle {
+			return true, nil
 		}
-		in.r += f.Octets
 	}
-	return nil
+	return false, nil
+}
+
+// next takes the next frame; it is false if there is none yet.
+func (r *streamReader) next() (took bool, _ *Error) {
+	in := r.input
+	if r.dec.At() == 0 && !frame.MayOpen(in.ahead()) {
+		return false, r.stranger()
+	}
+	f, err := r.dec.Next(in.ahead())
+	if err != nil {
+		return false, broke(err, r.dec.At())
+	}
+	if f.Octets == 0 {
+		return false, nil
+	}
+	if err := r.handle(&f); err != nil {
+		return false, broke(err, f.At)
+	}
+	in.r += f.Octets
+	return true, nil
 }
 
 // stranger is the error of a peer that does not begin with a hello, such as an HTTP proxy that was
@@ -82,13 +120,19 @@ func (r *streamReader) stranger() *Error {
 	return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello"), unprocessed: true}
 }
 
-// more waits for at least one further byte, and makes the memories of idle lanes small meanwhile.
-func (r *streamReader) more() error {
+// more waits for at least one further byte, and gives back meanwhile what is idle. It returns idle
+// when nothing is in use any more.
+func (r *streamReader) more() (idle bool, _ error) {
 	for {
-		r.rest()
+		if r.rest() {
+			return true, nil
+		}
 		err := r.input.more()
-		if !errors.Is(err, os.ErrDeadlineExceeded) || r.s.ending.hasFailed() {
-			return err
+		if err == nil {
+			r.came = true
+		}
+		if err == nil || !r.mayGoOn(err) {
+			return false, err
 		}
 		if r.waits.IsZero() {
 			r.wake(time.Time{}) // somebody else's deadline
@@ -96,18 +140,35 @@ func (r *streamReader) more() error {
 	}
 }
 
-// rest looks now and then for lanes that are idle, as long as any memory is in use.
-func (r *streamReader) rest() {
-	if now := time.Now(); !r.restAt.IsZero() && !now.Before(r.restAt) {
-		r.restAt = time.Time{}
-		if r.dec.Rest() {
-			r.restAt = now.Add(memoryIdle / 2)
+// mayGoOn reports whether an error is that of a deadline at which the direction does not end.
+func (r *streamReader) mayGoOn(err error) bool {
+	r.due = true
+	return errors.Is(err, os.ErrDeadlineExceeded) && !r.s.ending.hasFailed()
+}
+
+// rest looks now and then for lanes that are idle, as long as any memory is in use, and gives
+// buffers back once nothing has come for a while: it is idle then.
+func (r *streamReader) rest() (idle bool) {
+	switch {
+	case r.restAt.IsZero():
+		if r.came {
+			r.restAt = time.Now().Add(memoryQuiet)
+		}
+	case r.due && !time.Now().Before(r.restAt):
+		idle = !r.dec.Rest() && !r.came && len(r.input.ahead()) == 0
+		r.restAt, r.came = time.Now().Add(memoryQuiet), false
+		if idle {
+			r.restAt = time.Time{}
+			r.input.rest()
+			r.s.exchanges.rest()
+			r.s.queue.rest()
 		}
 	}
 	if !r.waits.Equal(r.restAt) {
 		r.waits = r.restAt
 		r.wake(r.restAt)
 	}
+	return idle
 }
 
 // wake has the reader wait for bytes until then, unless the stream has failed, which sets an end.
@@ -115,8 +176,9 @@ func (r *streamReader) wake(at time.Time) {
 	d := &r.s.ending
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	r.due = false
 	if !d.failed {
-		_ = r.s.conn.SetReadDeadline(at)
+		r.due = r.s.conn.SetReadDeadline(at) != nil // then nobody tells
 	}
 }
 
@@ -132,7 +194,7 @@ func (r *streamReader) ended(err error) *Error {
 func (r *streamReader) handle(f *wire.DecodedFrame) error {
 	r.note(f)
 	for i := range f.Events {
-		if err := r.event(f.At, &f.Events[i]); err != nil {
+		if err := r.event(f, &f.Events[i]); err != nil {
 			var own *Error
 			if errors.As(err, &own) {
 				return own
@@ -157,11 +219,11 @@ func (r *streamReader) note(f *wire.DecodedFrame) {
 	r.s.note(ev)
 }
 
-func (r *streamReader) event(at int64, ev *wire.Event) error {
+func (r *streamReader) event(f *wire.DecodedFrame, ev *wire.Event) error {
 	s := r.s
 	switch ev.Kind {
 	case wire.Fragment:
-		return r.fragment(ev)
+		return r.fragment(ev, f.Octets)
 	case wire.Settled:
 		if in := inboundOf(ev.Message); in != nil {
 			in.settle(ev.Settled)
@@ -175,7 +237,7 @@ func (r *streamReader) event(at int64, ev *wire.Event) error {
 			return err
 		}
 	case wire.Dropped:
-		in, err := r.inbound(ev.Message)
+		in, err := r.inbound(ev.Message, false)
 		if err != nil {
 			return err
 		}
@@ -194,14 +256,18 @@ func (r *streamReader) event(at int64, ev *wire.Event) error {
 		if s.cfg.Acks != nil {
 			s.cfg.Acks(bytes.Clone(ev.Octets))
 		}
+	case wire.KeptLong:
+		if s.cfg.Kept != nil {
+			s.cfg.Kept(ev.Kept)
+		}
 	case wire.Synced:
 		if !ev.Verdict.Right {
-			return &Error{Code: WrongCheck, At: at, Err: errors.New("check of the sync frame differs")}
+			return &Error{Code: WrongCheck, At: f.At, Err: errors.New("check of the sync frame differs")}
 		}
 	case wire.Closed:
-		return r.close(at, ev)
+		return r.close(f.At, ev)
 	case wire.Met:
-		return s.late(&ev.Hello)
+		return s.late(ev.Hello)
 	case wire.Lost: // nothing is, of what is read without gaps
 	}
 	return nil
@@ -214,39 +280,48 @@ func inboundOf(m *wire.IncomingMessage) *inbound {
 	return m.User.(*inbound)
 }
 
-// inbound finds the message of an event, or begins it.
-func (r *streamReader) inbound(m *wire.IncomingMessage) (*inbound, error) {
-	in := inboundOf(m)
-	if in != nil {
+// inbound finds the message of an event, or begins it; brief: see [exchanges.take].
+func (r *streamReader) inbound(m *wire.IncomingMessage, brief bool) (in *inbound, err error) {
+	if in := inboundOf(m); in != nil {
 		return in, nil
 	}
-	begin := r.s.exchanges.take
 	if m.Reply {
-		begin = r.s.exchanges.expect
+		err = r.s.exchanges.expect(m)
+	} else {
+		err = r.s.exchanges.take(m, brief)
 	}
-	if err := begin(m); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return inboundOf(m), nil
 }
 
 // fragment passes content on to its message.
-func (r *streamReader) fragment(ev *wire.Event) error {
+func (r *streamReader) fragment(ev *wire.Event, octets int) error {
 	e := &r.s.exchanges
-	in, err := r.inbound(ev.Message)
+	brief := ev.First && ev.Last && ev.Message.OneWay
+	in, err := r.inbound(ev.Message, brief)
 	if err != nil {
 		return err
 	}
-	if errors.Is(ev.Err, &wire.Error{Code: wire.Forgotten}) {
+	in.carried(octets)
+	switch {
+	case ev.Err == nil:
+	case errors.Is(ev.Err, &wire.Error{Code: wire.Forgotten}):
 		e.lose(in)
-	} else if ev.Err != nil {
+	default:
 		return ev.Err
 	}
-	if ev.Last {
+	if ev.Last && !brief {
 		e.whole(in)
 	}
 	if in.deliver(ev) {
 		return &Error{Code: BeyondLimits, Err: fmt.Errorf("%s goes beyond its credit", in.key)}
+	}
+	// Nothing else waits meanwhile, and few are at work: many are served better side by side.
+	alone := len(r.input.ahead()) == octets && !e.crowded()
+	if ev.First && ev.Last && alone && (e.serveQuickly(in) || e.beginQuickly(in)) {
+		return nil
 	}
 	e.begin(in)
 	return nil

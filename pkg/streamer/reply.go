@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Reply sends the one reply. It returns when the last of it is queued; m.Body is read until then.
@@ -12,19 +12,19 @@ import (
 // reply or that to a one-way message, what the peer said if it waits no longer, Unsent or
 // FateUnknown for a stream that is over, Aborted if m.Body failed.
 func (x *Exchange) Reply(ctx context.Context, m *Message) error {
-	out, err := x.begin(false)
+	out, err := x.begin(false, false)
 	if err != nil {
 		closeBody(m.Body)
 		return err
 	}
-	return x.s.sendAll(ctx, out, m)
+	return x.s.sendAll(ctx, out, m, true)
 }
 
 // Respond begins the one reply: its head is sent with the first of the body, at a Flush, or after a
 // pause. length is that of the body in bytes, -1 if it is not known. The Writer must be closed or
 // aborted. Errors are those of [Exchange.Reply].
 func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Writer, error) {
-	out, err := x.begin(false)
+	out, err := x.begin(false, true)
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +39,12 @@ func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Wri
 // returns when it is written. It is given up when it is not by the end of ctx; one of more content
 // than the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
 func (x *Exchange) Interim(ctx context.Context, m *Message) error {
-	out, err := x.begin(true)
+	out, err := x.begin(true, true)
 	if err != nil {
 		closeBody(m.Body)
 		return err
 	}
-	if err := x.s.sendAll(ctx, out, m); err != nil {
+	if err := x.s.sendAll(ctx, out, m, false); err != nil {
 		return err
 	}
 	err = x.s.queue.await(ctx, out, out.written)
@@ -59,9 +59,11 @@ func (x *Exchange) Interim(ctx context.Context, m *Message) error {
 	return own
 }
 
-// begin lets a reply in, if one is still wanted.
-func (x *Exchange) begin(interim bool) (*outbound, error) {
-	out := &outbound{owner: x}
+// begin lets a reply in, if one is still wanted. kept: it is for others than the queue and its
+// writer, too.
+func (x *Exchange) begin(interim, kept bool) (*outbound, error) {
+	out := newOutbound(1, kept)
+	out.owner = x
 	out.message.Key, out.message.Interim = replyTo(x.in.key), interim
 	e := &x.s.exchanges
 	e.mu.Lock()

@@ -35,6 +35,13 @@ func (g *semaphore) isShut() bool {
 	return g.max == 0
 }
 
+// holds is how many units are taken.
+func (g *semaphore) holds() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.used
+}
+
 // enter takes n units; a waiter is returned if it must be waited for, and must be waited for or
 // left.
 func (g *semaphore) enter(n int64) *waiter {

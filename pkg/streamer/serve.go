@@ -1,62 +1,210 @@
 package streamer
 
 import (
-	"context"
+	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
-// startLocked has an exchange served, at once or when a handler is free.
+// startLocked has an exchange served. Each goroutine that serves sees to it that one more starts as
+// long as exchanges wait: those whose handlers are quick are served one after the other by few
+// goroutines, those whose handlers wait side by side.
 func (e *exchanges) startLocked(x *Exchange) {
-	if e.running >= e.s.cfg.Limits.MaxExchanges {
-		e.waiting.push(x)
+	e.waiting.push(x)
+	e.hireLocked()
+}
+
+// hireLocked starts a goroutine that serves if an exchange waits, none is about to serve it, and
+// one more may run.
+func (e *exchanges) hireLocked() {
+	if e.waiting.len() == 0 || e.starting || e.running >= e.s.cfg.Limits.MaxExchanges {
 		return
 	}
+	e.starting = true
 	e.running++
+	if e.parked {
+		e.unparkLocked(true)
+		return
+	}
 	e.s.tasks.Add(1)
-	go func() {
-		defer e.s.tasks.Done()
+	go e.serve()
+}
+
+func (e *exchanges) serve() {
+	defer e.s.tasks.Done()
+	growStack(false)
+	for again := true; again; {
+		e.mu.Lock()
+		e.starting = false
+		x := e.nextLocked()
+		e.mu.Unlock()
 		for x != nil {
+			again = x.first == nil // few streams have another exchange soon after that
 			x = x.serve()
 		}
-	}()
+		again = again && e.park()
+	}
 }
 
-// serve runs the handler of x. It gives the exchange that waits for a handler longest, or nil.
+// allParked is how many goroutines are parked, on all streams.
+var allParked atomic.Int32
+
+// park has a goroutine that served wait for more, until the stream is silent for a while: a new one
+// would have its stack to grow first. It reports whether there is more. There is one on a stream,
+// and on few of many streams: what is used by turns had better take little memory.
+func (e *exchanges) park() (more bool) {
+	defer allParked.Add(-1)
+	if allParked.Add(1) > maxParked {
+		return false
+	}
+	e.mu.Lock()
+	if e.parked || e.closing {
+		e.mu.Unlock()
+		return false
+	}
+	if e.unpark == nil {
+		e.unpark = make(chan bool, 1)
+	}
+	e.parked = true
+	unpark := e.unpark
+	e.mu.Unlock()
+	return <-unpark
+}
+
+// nextLocked gives a goroutine that serves the exchange that waits longest. It is nil if none
+// does: the goroutine ends.
+func (e *exchanges) nextLocked() *Exchange {
+	if e.waiting.len() == 0 {
+		e.running--
+		if e.closing {
+			e.s.queue.wakeWriter()
+		}
+		return nil
+	}
+	x := e.waiting.pop()
+	e.hireLocked()
+	return x
+}
+
+// beyondLocked is how many exchanges wait because no more handlers may run.
+func (e *exchanges) beyondLocked() int {
+	return max(0, e.waiting.len()+e.running-e.s.cfg.Limits.MaxExchanges)
+}
+
+// serve runs the handler of x, and gives the exchange that is to be served next; nil: none.
 func (x *Exchange) serve() *Exchange {
+	x.holds.Store(1)
 	bound := x.bind()
 	if x.first != nil { // it waits for the exchange, whatever becomes of that
-		x.first(x.ctx, x)
-	} else if bound {
-		if head, err := x.in.readHead(); err == nil {
-			x.message = Message{Head: head, Body: x.s.incoming(&body{in: x.in}), Place: x.place}
-			x.s.handler(x.ctx, x)
-		}
+		x.first(&x.context, x)
+	} else if bound && x.open() {
+		x.s.handler(&x.context, x)
 	}
-	x.cancel()
-	return x.end()
+	e := &x.s.exchanges
+	x.letGo()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.nextLocked()
 }
 
-// bind gives the exchange its context, and reports whether it still wants its handler; if not, the
-// context is done.
+// open reads the head of the message; it is false if that cannot be read.
+func (x *Exchange) open() bool {
+	if x.opened {
+		return true
+	}
+	head, err := x.in.readHead()
+	if err != nil {
+		return false
+	}
+	x.message.Head, x.message.Body = head, x.s.incoming(x.message.Body.(*body))
+	x.opened = true
+	return true
+}
+
+// serveQuickly has the quick handler serve a message that is whole, in the goroutine of the reader;
+// it is false if others wait to be served, or it does not take the exchange.
+func (e *exchanges) serveQuickly(in *inbound) bool {
+	x := in.x
+	if e.s.quick == nil || x == nil || x.oneway {
+		return false
+	}
+	e.mu.Lock()
+	alone := e.running == 0 && e.waiting.len() == 0 && !in.started && in.failed() == nil
+	if alone {
+		e.running++
+	}
+	e.mu.Unlock()
+	if !alone {
+		return false
+	}
+	x.holds.Store(1)
+	served := !x.bind() || !x.open() || e.s.quick(x)
+	if served {
+		x.letGo()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running--
+	in.started = served
+	if e.closing {
+		e.s.queue.wakeWriter()
+	}
+	return served
+}
+
+// Detach has the exchange go on when its handler has returned, until Release is called: for
+// handlers whose reply is sent by somebody else, for whom no goroutine needs to wait. It is for the
+// handler, once.
+func (x *Exchange) Detach() {
+	e := &x.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.holds.Add(1)
+	x.s.tasks.Add(1)
+	e.detached++
+}
+
+// Release ends an exchange that was detached, as the return of its handler ends others, when that
+// has returned. It is called once, by anybody.
+func (x *Exchange) Release() {
+	defer x.s.tasks.Done()
+	x.letGo()
+	e := &x.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.detached--
+	if e.closing {
+		e.s.queue.wakeWriter()
+	}
+}
+
+// letGo is called by the handler's goroutine, and for who detached the exchange: the last ends it.
+func (x *Exchange) letGo() {
+	if x.holds.Add(-1) == 0 {
+		x.context.end()
+		x.end()
+	}
+}
+
+// bind reports whether the exchange still wants its handler; if not, its context is done.
 func (x *Exchange) bind() bool {
 	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x.ctx, x.cancel = context.WithCancel(x.s.ctx)
 	if x.gone != nil || x.in.failed() != nil || x.s.ending.hasFailed() {
-		x.cancel()
+		x.context.end()
 		return false
 	}
 	return true
 }
 
 // end is called when the handler has returned.
-func (x *Exchange) end() (next *Exchange) {
+func (x *Exchange) end() {
 	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.ended = true
+	e.left.Delete(x.in.key)
 	if x.oneway {
 		x.in.drop()
 	} else {
@@ -67,13 +215,10 @@ func (x *Exchange) end() (next *Exchange) {
 		e.endLocked(x, &Error{Code: Failed})
 	}
 	e.refuseRestLocked(x)
-	if e.waiting.len() == 0 || x.s.ending.hasFailed() {
-		e.running--
-		x.s.queue.wakeWriter()
-		return nil
-	}
-	return e.waiting.pop()
 }
+
+// carried implements sender.
+func (x *Exchange) carried(octets int) { x.wire.add(octets, 0) }
 
 // finished implements sender, for replies.
 func (x *Exchange) finished(out *outbound, dropped *Error) {
@@ -100,17 +245,14 @@ func (x *Exchange) finished(out *outbound, dropped *Error) {
 
 // adopt serves the upgraded request as exchange 1 of lane 0.
 func (e *exchanges) adopt(m *Message, serve ExchangeHandler) {
-	both := new(struct {
-		in inbound
-		x  Exchange
-	})
-	in, x := &both.in, &both.x
-	in.s, in.key, in.x = e.s, frame.Key{Exchange: 1}, x
+	all := newExchange(e.s)
+	in, x := &all.in, &all.x
+	in.s, in.key = e.s, frame.Key{Exchange: 1}
 	in.started, in.whole, in.headDone = true, true, true
-	*x = Exchange{s: e.s, in: in, counted: true, first: serve, message: *m}
+	x.counted, x.first, x.message = true, serve, *m
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.served[in.key] = x
+	e.served.Put(in.key, x)
 	e.flight++
 	e.startLocked(x)
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	codec "github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/internal/workload"
-	codec "github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // TestRandomSessions is the short form of TestSoakSessions: seeds that never change.

@@ -1,44 +1,45 @@
 // Package streamer carries the messages of a session over one connection (docs/wire-format.md).
 // What stands on the wire is the business of package wire below it: a [Stream] is a reader
-// goroutine with a decoder, a writer goroutine with an encoder, a queue of what is to be written,
-// and the exchanges that are under way. It knows nothing of SOAP: a head is bytes, a body is a
-// reader.
+// goroutine with a decoder, a writer with an encoder, which has a goroutine while there is
+// something to write, a queue of that, and the exchanges that are under way. It knows nothing of
+// SOAP: a head is bytes, a body is a reader.
 //
 // The reader never waits for anything but bytes, the writer for nothing but the connection. Who
 // calls, sends and replies waits for credit of the peer and for room in the queue; who reads a
-// message waits for its content.
+// message waits for its content. A call and a reply that nothing else might go with are written by
+// who sends them, as far as the connection takes them at once, which saves waking the writer.
 package streamer
 
 import (
-	"context"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/netconn"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
 // Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and
 // [Stream.Abort] not from a [ExchangeHandler].
 type Stream struct {
 	conn    netconn.Conn
-	cfg     Config
-	hello   frame.Hello                 // ours
+	cfg     lastingConfig
+	origin  frame.Origin                // of our direction
 	peer    atomic.Pointer[frame.Hello] // what is known of it, until it is met
-	met     chan struct{}               // closed when the peer's hello is there
-	awaited *time.Timer                 // ends a stream whose peer's does not come
-	refused atomic.Bool                 // it does not take the session
+	met     onceSignal                  // given when the peer's hello is there
+	awaited *time.Timer                 // ends a stream whose peer's does not come; nil: it has
 	coder   Coder
 	handler ExchangeHandler
-	inForm  bool // bodies travel in the form that Config.Outgoing gives them
+	refused atomic.Bool  // the peer does not take the session
+	running atomic.Int32 // directions that have not ended
+	quick   QuickHandler // nil: none
+	inForm  bool         // bodies travel in the form that Config.Outgoing gives them
 
-	ctx    context.Context // of the handlers
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup // handlers, and goroutines of Call
-	done   chan struct{}  // reader and writer have ended, the connection is closed
-	mute   chan struct{}  // the writer has ended
+	ctx   handlerContext // what those of the handlers end with
+	tasks sync.WaitGroup // handlers, and goroutines of Call
+	done  onceSignal     // reader and writer have ended, the connection is closed
+	mute  onceSignal     // the writer has ended
 
 	queue     *queue
 	exchanges exchanges
@@ -47,20 +48,37 @@ type Stream struct {
 }
 
 // Met is closed when the hello of the peer is there; maybe never, if the stream is over before.
-func (s *Stream) Met() <-chan struct{} { return s.met }
+func (s *Stream) Met() <-chan struct{} { return s.met.wait() }
 
 // Hello is the hello of the peer, or, until [Stream.Met] is closed, what is known without it.
 func (s *Stream) Hello() frame.Hello { return *s.peer.Load() }
 
 // Session is the session of the stream.
-func (s *Stream) Session() [16]byte { return s.hello.Session }
+func (s *Stream) Session() [16]byte { return s.origin.Session }
 
 // Lane is the lane of a number; the same for the same number. A lane costs nothing on the wire
 // until it is used.
 func (s *Stream) Lane(n uint64) *Lane { return s.exchanges.lane(n) }
 
+// OnEnd has f called, in a goroutine of its own, when the stream is over and its connection closed;
+// at once if it is already. Where there are many streams it saves the goroutines that would wait
+// for [Stream.Done]. Of several calls the last counts.
+func (s *Stream) OnEnd(f func()) {
+	if s.ending.then(f) {
+		go f()
+	}
+}
+
+// Together calls send, and has the messages sent meanwhile go in as few packets as they fit. What
+// fills a batch of 16 KiB does not wait for the end of send; neither does anything once somebody
+// waits for a reply, for more of a body, or for room. send must not take long.
+func (s *Stream) Together(send func()) {
+	defer s.queue.collect()()
+	send()
+}
+
 // Done is closed when the stream is over and its connection closed.
-func (s *Stream) Done() <-chan struct{} { return s.done }
+func (s *Stream) Done() <-chan struct{} { return s.done.wait() }
 
 // Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's
 // close "done". Otherwise it is an *[Error].
@@ -74,9 +92,9 @@ func (s *Stream) Err() error {
 // note counts a frame and tells who listens.
 func (s *Stream) note(ev Event) {
 	s.traffic.mu.Lock()
-	t := &s.traffic.stats.Sent
+	t := &s.traffic.sent
 	if ev.Dir == Received {
-		t = &s.traffic.stats.Received
+		t = &s.traffic.received
 	}
 	c := t.of(ev.Kind)
 	c.Frames++
@@ -94,8 +112,11 @@ func (s *Stream) note(ev Event) {
 func (s *Stream) Stats() Stats {
 	s.traffic.mu.Lock()
 	defer s.traffic.mu.Unlock()
-	return s.traffic.stats
+	return Stats{s.traffic.sent, s.traffic.received, s.queue.starved.Load()}
 }
+
+// Path is what the transport knows of the path to the peer; false: nothing, or the stream is over.
+func (s *Stream) Path() (PathInfo, bool) { return netconn.PathOf(s.conn) }
 
 // incoming is the body of a message as the application gets it.
 func (s *Stream) incoming(b *body) io.ReadCloser {

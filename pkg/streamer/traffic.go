@@ -3,7 +3,7 @@ package streamer
 import (
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Dir is the direction a frame travels.
@@ -30,7 +30,7 @@ func (d Dir) String() string {
 // refused).
 type Event struct {
 	Dir            Dir
-	Kind           frame.Kind
+	Kind           FrameKind
 	At             int64
 	Octets         int
 	Lane, Exchange uint64
@@ -60,10 +60,14 @@ func (t Traffic) Octets() int64 {
 	return n
 }
 
-// Stats is what a stream has carried so far.
-type Stats struct{ Sent, Received Traffic }
+// Stats is what a stream has carried so far. CreditWaits is how often a message of this end waited
+// for the peer to take more of it.
+type Stats struct {
+	Sent, Received Traffic
+	CreditWaits    int64
+}
 
-func (t *Traffic) of(k frame.Kind) *Count {
+func (t *Traffic) of(k FrameKind) *Count {
 	switch k {
 	case frame.KindHello:
 		return &t.Hello
@@ -86,6 +90,6 @@ func (t *Traffic) of(k frame.Kind) *Count {
 
 // trafficCounter counts what a stream carries.
 type trafficCounter struct {
-	mu    sync.Mutex
-	stats Stats
+	mu             sync.Mutex
+	sent, received Traffic
 }

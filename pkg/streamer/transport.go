@@ -13,7 +13,9 @@ import (
 // Await(reply bool) is told when calls wait for replies, and when none does any more, so that it
 // can look after a silent peer meanwhile; one that has Abort() error ends at once. A connection
 // that wraps another one and lacks some of these methods has NetConn() net.Conn, as a
-// *[crypto/tls.Conn] does: what it gives is then asked.
+// *[crypto/tls.Conn] does: what it gives is then asked. One that has TryWrite(b []byte) (n int),
+// which writes without waiting what it can, saves calls and replies a goroutine; a *[net.TCPConn]
+// needs none, and a wrapper that passes on what is written has its own, as nobody writes past it.
 type Transport interface {
 	// Dial connects to addr, whose form is the transport's own. ctx bounds the dialling only.
 	Dial(ctx context.Context, addr string) (net.Conn, error)

@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by
@@ -18,33 +18,32 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 	request *Message, first ExchangeHandler) (*Stream, error) {
 	cfg.Initiator, cfg.Representation = false, frame.Binary
 	cfg.Accept = func(context.Context, frame.Hello) (Admission, error) { return a, nil }
-	s, err := newStream(conn, cfg)
+	h, err := newHandshake(conn, cfg)
 	if err != nil {
 		return nil, err
 	}
-	s.coder, s.handler = a.Coder, a.Handler
-	h := newHandshake(s)
+	s := h.s
+	s.coder, s.handler, s.quick = a.Coder, a.Handler, a.Quick
 	if err := h.compose(); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	s.hello.Stages = a.Coder.Stages() & stages
-	s.hello.Token, s.hello.Lifetime = a.Token, seconds(a.Lifetime)
+	h.hello.Stages = a.Coder.Stages() & stages
+	h.hello.Token, h.hello.Lifetime, h.hello.Description = a.Token, seconds(a.Lifetime), a.Description
 	h.provisional(frame.EarlyLimits)
-	b := s.hello.AppendTo(append([]byte(nil), preface...))
-	_ = conn.SetWriteDeadline(time.Now().Add(s.cfg.HelloTimeout))
+	b := h.hello.AppendTo(append([]byte(nil), preface...))
+	_ = conn.SetWriteDeadline(time.Now().Add(h.cfg.HelloTimeout))
 	if err := h.write(b); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	_ = conn.SetWriteDeadline(time.Time{})
 	s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b) - len(preface)})
-	s.start(ctx, h.in, func() {
+	return h.start(ctx, func() {
 		if first != nil {
 			s.exchanges.adopt(request, first)
 		}
-	})
-	return s, nil
+	}), nil
 }
 
 // DialUpgraded makes the initiator's stream of a connection on which a request was answered with
@@ -54,19 +53,19 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 // unknown.
 func DialUpgraded(ctx context.Context, conn net.Conn, cfg Config, exchange bool) (*Stream, *Pending, error) {
 	cfg.Initiator, cfg.Token, cfg.Target, cfg.Representation = true, nil, "", frame.Binary
-	s, err := newStream(conn, cfg)
+	cfg.Description = nil // the request named it
+	h, err := newHandshake(conn, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	h := newHandshake(s)
 	if err := h.meet(ctx, h.follow); err != nil {
 		_ = conn.Close()
 		return nil, nil, err
 	}
 	var p *Pending
-	s.start(ctx, h.in, func() {
+	s := h.start(ctx, func() {
 		if exchange {
-			p = s.exchanges.resume()
+			p = h.s.exchanges.resume()
 		}
 	})
 	return s, p, nil
@@ -81,9 +80,9 @@ func (h *handshake) follow(_ context.Context) error {
 		return err
 	}
 	peer := h.s.peer.Load()
-	h.s.hello.Session = peer.Session
-	if peer.Stages&^h.s.hello.Stages == 0 {
-		h.s.hello.Stages = peer.Stages
+	h.hello.Session = peer.Session
+	if peer.Stages&^h.hello.Stages == 0 {
+		h.hello.Stages = peer.Stages
 	}
 	if err := h.agreeOrTell(); err != nil {
 		return err
@@ -95,8 +94,8 @@ func (h *handshake) follow(_ context.Context) error {
 // 0.
 func (e *exchanges) resume() *Pending {
 	l := e.lane(0)
-	r := new(callRequest)
-	c, out := &r.call, &r.out
+	p, out := new(Pending), newOutbound(2, true)
+	c := &p.c
 	c.s, c.out = e.s, out
 	out.owner, out.asks, out.lane, out.slots = c, true, &l.out, &e.slots
 	out.message.Exchange, out.begun, out.whole = 1, true, true
@@ -107,7 +106,7 @@ func (e *exchanges) resume() *Pending {
 	e.s.queue.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.calls[out.message.Key] = c
+	e.calls.Put(out.message.Key, c)
 	e.s.conn.Await(true)
-	return &Pending{c}
+	return p
 }

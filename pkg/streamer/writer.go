@@ -1,63 +1,172 @@
 package streamer
 
 import (
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/few"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
-// streamWriter is what the goroutine that writes alone knows.
+// streamWriter is what the goroutine that writes alone knows, but for the first fields.
 type streamWriter struct {
-	s      *Stream
+	s     *Stream
+	start func() // run, without an allocation for each
+	state atomic.Int32
+	hurry chan struct{} // with Config.FlushDelay
+
 	enc    *wire.Encoder
-	noted  int // how many of the frames that were encoded are noted
+	sent   int  // how much of what was encoded the connection has taken
+	last   bool // the direction ends with what was encoded
+	noted  int  // how many of the frames that were encoded are noted
 	now    time.Time
-	task   task    // at hand
-	begun  []begun // messages that begin in the batch
-	jobs   map[*wire.Transfer]*transfer
-	behind map[uint64]*transfer // lanes whose next request waits for a shape
-	idle   *time.Timer
-	restAt time.Time // when the memory of a lane may be idle; zero: none is in use
+	late   bool        // something was written since then
+	begun  []begun     // messages that begin in the batch
+	ended  []*outbound // messages that end in it
+	jobs   few.Map[*wire.Transfer, *transfer]
+	behind few.Map[uint64, *transfer] // lanes whose next request waits for a shape
+	restAt time.Time                  // when the memory of a lane may be idle; zero: none is in use
+
+	idle    *time.Timer
+	watched time.Time // when that fires, or has fired
 }
 
-func newWriter(s *Stream, peer frame.Limits) *streamWriter {
-	now := time.Now()
-	return &streamWriter{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
-		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder,
+func newWriter(h *handshake, peer frame.Limits) *streamWriter {
+	s, now := h.s, time.Now()
+	w := &streamWriter{s: s, now: now,
+		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.origin, Word: h.hello.Word, Peer: s.coder,
 			Compression: s.coder.Compression(), Limits: peer,
-			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval},
-			len(s.hello.AppendTo(nil)), now)}
+			SyncBytes: h.cfg.SyncBytes, SyncMessages: h.cfg.SyncMessages, SyncInterval: h.cfg.SyncInterval},
+			len(h.hello.AppendTo(nil)), now)}
+	w.start = w.run
+	if s.cfg.FlushDelay > 0 {
+		w.hurry = make(chan struct{}, 1)
+	}
+	return w
 }
 
-// run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
-func (w *streamWriter) run() {
-	s := w.s
-	defer close(s.mute)
-	for {
-		last := w.fill()
-		if batch := w.enc.Bytes(); len(batch) > 0 {
-			if n, err := s.conn.Write(batch); err != nil {
-				s.queue.neverLeft(w.begun, n)
-				s.fail(&Error{Code: Closed, Err: err})
-				return
-			}
-			clear(w.begun)
-			w.begun = w.begun[:0]
-			w.enc.Reset()
-			w.noted = 0
-			if last {
-				s.wrote()
-			}
-		} else if !last {
-			w.sleep()
+// The goroutine of a writer.
+const (
+	writerSleeps = iota // there is none
+	writerRuns
+	writerRunsOn // there is something that it may not have seen
+)
+
+// wake has what is queued written, by a goroutine that there is as long as there is something.
+// hurry: also where Config.FlushDelay has what is queued wait for more. It may be called at any
+// time.
+func (w *streamWriter) wake(hurry bool) {
+	if hurry && w.hurry != nil {
+		select {
+		case w.hurry <- struct{}{}:
+		default:
 		}
-		if last {
-			w.endDirection()
+	}
+	if w.state.Swap(writerRunsOn) == writerSleeps {
+		go w.start()
+	}
+}
+
+// run writes frames as long as there are any. When the direction ends, no other run follows.
+func (w *streamWriter) run() {
+	growStack(false)
+	for {
+		w.state.Store(writerRuns)
+		w.gather()
+		w.enc.Wake()
+		ended := w.write()
+		w.enc.Sleep()
+		if ended {
+			if w.idle != nil {
+				w.idle.Stop()
+			}
+			w.s.mute.give()
+			w.s.directionEnded()
+			return
+		}
+		w.watch()
+		if w.state.CompareAndSwap(writerRuns, writerSleeps) {
 			return
 		}
 	}
+}
+
+// gather waits until what is about to be queued is there: with others at work they are given their
+// turn, so that what they have to say goes with the first that woke the writer.
+func (w *streamWriter) gather() {
+	if w.hurry == nil {
+		if w.s.exchanges.crowded() {
+			runtime.Gosched()
+		}
+		return
+	}
+	wait := time.NewTimer(w.s.cfg.FlushDelay)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-w.hurry:
+	}
+}
+
+// write writes batches until nothing more is ready, or the direction has ended.
+func (w *streamWriter) write() (ended bool) {
+	s := w.s
+	w.late = true
+	w.look()
+	for {
+		batch := w.batch()
+		if len(batch) > 0 {
+			if n, err := s.conn.Write(batch[w.sent:]); err != nil {
+				s.queue.neverLeft(w.begun, w.sent+n)
+				s.fail(&Error{Code: Closed, Err: err})
+				return true
+			}
+			w.left()
+			if w.last {
+				s.wrote()
+			}
+		}
+		if w.last {
+			w.endDirection()
+			return true
+		}
+		if len(batch) == 0 {
+			return false
+		}
+	}
+}
+
+// watch has the writer look for idle lanes when there may be some.
+func (w *streamWriter) watch() {
+	switch {
+	case w.restAt.IsZero():
+		if w.idle != nil {
+			w.idle.Stop()
+			w.idle, w.begun, w.ended = nil, nil, nil // until there is something
+		}
+	case w.restAt.Equal(w.watched):
+		return
+	case w.idle == nil:
+		w.idle = time.AfterFunc(time.Until(w.restAt), func() { w.wake(true) })
+	default:
+		w.idle.Reset(time.Until(w.restAt))
+	}
+	w.watched = w.restAt
+}
+
+// left is called when a batch is written.
+func (w *streamWriter) left() {
+	clear(w.begun)
+	for _, out := range w.ended {
+		out.leave()
+	}
+	clear(w.ended)
+	w.begun, w.ended = w.begun[:0], w.ended[:0]
+	w.enc.Reset()
+	w.sent, w.noted, w.late = 0, 0, true
 }
 
 // endDirection ends our direction of the connection of a stream that failed, which is closed soon:
@@ -70,23 +179,11 @@ func (w *streamWriter) endDirection() {
 	}
 }
 
-// sleep waits until there may be something to write, or lanes are idle.
-func (w *streamWriter) sleep() {
-	wake := w.s.queue.wake
-	if w.restAt.IsZero() {
-		<-wake
-		return
-	}
-	wait := time.Until(w.restAt)
-	if w.idle == nil {
-		w.idle = time.NewTimer(wait)
-	} else {
-		w.idle.Reset(wait)
-	}
-	select {
-	case <-wake:
-		w.idle.Stop()
-	case <-w.idle.C:
+// look looks what time it is, unless nothing was written since it did, and has what is idle rest.
+func (w *streamWriter) look() {
+	if w.late {
+		w.now, w.late = time.Now(), false
+		w.rest()
 	}
 }
 
@@ -95,20 +192,27 @@ func (w *streamWriter) rest() {
 	if w.restAt.IsZero() || w.now.Before(w.restAt) {
 		return
 	}
-	used := w.enc.Rest(w.now.Add(memoryRest - memoryIdle))
 	w.restAt = time.Time{}
-	if !used.IsZero() {
-		w.restAt = used.Add(memoryIdle)
+	if open := w.enc.Fold(w.now.Add(-memoryQuiet)); !open.IsZero() {
+		w.restAt = open.Add(memoryQuiet)
+	}
+	if large := w.enc.Rest(w.now.Add(memoryRest - memoryIdle)); !large.IsZero() && w.restAt.IsZero() {
+		w.restAt = large.Add(memoryIdle)
 	}
 	w.note(nil, false, false)
+}
+
+// batch gives the frames that are to be written next, the first of which may be written in part.
+func (w *streamWriter) batch() []byte {
+	w.last = w.last || w.fill()
+	return w.enc.Bytes()
 }
 
 // fill collects frames until it has a batch, or nothing more is ready; last: the direction ends
 // with them.
 func (w *streamWriter) fill() (last bool) {
 	s := w.s
-	w.now = time.Now()
-	w.rest()
+	var t task
 	for len(w.enc.Bytes()) < batchOctets {
 		if word, failed := s.ending.lastWord(); failed {
 			if word != nil {
@@ -118,9 +222,10 @@ func (w *streamWriter) fill() (last bool) {
 			return true
 		}
 		switch {
-		case s.queue.next(&w.task):
-			w.do(&w.task)
-		case s.exchanges.drained() && s.queue.close():
+		case s.queue.next(&t):
+			w.look()
+			w.do(&t)
+		case s.exchanges.drained() && !s.ending.hasFailed() && s.queue.close(): // one that fails drains, too
 			w.enc.Close(frame.CloseDone, "")
 			w.note(nil, false, false)
 			return true
@@ -144,7 +249,7 @@ func (w *streamWriter) do(t *task) {
 	case stepAsked:
 		w.lacks(t.asked)
 	case stepAck:
-		w.enc.Ack(t.ack)
+		t.ack.write(w.enc)
 	case stepNone:
 	}
 	w.note(nil, false, false)
@@ -197,12 +302,14 @@ func (w *streamWriter) turn(t turn) {
 		w.s.exchanges.began(out)
 		w.begun = append(w.begun, begun{out, len(w.enc.Bytes())})
 	}
-	if err := w.enc.Data(&out.message, &p.head, &p.body, p.last, w.now); err != nil {
+	err := w.enc.Data(&out.message, &p.head, &p.body, p.last, w.now)
+	p.free()
+	if err != nil {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	if w.restAt.IsZero() && p.first && p.last {
-		w.restAt = w.now.Add(memoryIdle)
+	if at := w.now.Add(memoryQuiet); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
+		w.restAt = at
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
 		w.s.queue.charge(out, cost-p.cost())
@@ -211,6 +318,7 @@ func (w *streamWriter) turn(t turn) {
 	case !p.last:
 	case w.s.queue.written(out):
 		out.over(nil)
+		w.ended = append(w.ended, out)
 	case out.asks: // it was given up while it was written as a whole: its reply is not wanted
 		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
@@ -230,7 +338,7 @@ func (w *streamWriter) flush(out *outbound, settled int64) {
 // which they were queued.
 func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 	request := t.out.lane != nil && p.first
-	if job := w.behind[t.out.message.Lane]; job != nil && request {
+	if job := w.behind.Get(t.out.message.Lane); job != nil && request {
 		job.parked = append(job.parked, t)
 		return true
 	}
@@ -246,7 +354,7 @@ func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 		job := w.job(shape)
 		job.parked = append(job.parked, t)
 		if request {
-			w.behind[t.out.message.Lane] = job
+			w.behind.Put(t.out.message.Lane, job)
 		}
 		return true
 	}
@@ -255,10 +363,10 @@ func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 
 // job has a shape that is on its way take its turns.
 func (w *streamWriter) job(shape *wire.Transfer) *transfer {
-	job := w.jobs[shape]
+	job := w.jobs.Get(shape)
 	if job == nil {
 		job = &transfer{shape: shape}
-		w.jobs[shape] = job
+		w.jobs.Put(shape, job)
 		push(w.s.queue, &w.s.queue.ring, turn{job: job})
 	}
 	return job
@@ -273,10 +381,10 @@ func (w *streamWriter) piece(job *transfer) {
 		push(w.s.queue, &w.s.queue.ring, turn{job: job})
 		return
 	}
-	delete(w.jobs, job.shape)
-	for lane, j := range w.behind {
+	w.jobs.Delete(job.shape)
+	for lane, j := range w.behind.All {
 		if j == job {
-			delete(w.behind, lane)
+			w.behind.Delete(lane)
 		}
 	}
 	w.s.queue.again(job.parked)
@@ -286,18 +394,18 @@ func (w *streamWriter) piece(job *transfer) {
 // messages that use it; later ones wait here.
 func (w *streamWriter) lacks(number uint64) {
 	shape := w.enc.Lacks(number)
-	if shape == nil || w.jobs[shape] != nil {
+	if shape == nil || w.jobs.Get(shape) != nil {
 		return
 	}
 	job := &transfer{shape: shape}
-	w.jobs[shape] = job
+	w.jobs.Put(shape, job)
 	w.piece(job) // at once: other shapes may stand on a short one from now on
 }
 
 // restart has what follows on a lane build on nothing that was sent on it before; behind messages
 // of the lane that wait for a shape.
 func (w *streamWriter) restart(t turn) {
-	for _, job := range w.jobs {
+	for _, job := range w.jobs.All {
 		if slices.ContainsFunc(job.parked, func(p turn) bool {
 			return p.out != nil &&
 				p.out.message.Lane == t.restart.number
@@ -326,6 +434,9 @@ func (w *streamWriter) note(out *outbound, first, last bool) (cost int64) {
 			ev.First, ev.Last = first, last && w.noted == len(all)-1
 			ev.OneWay, ev.Payload, ev.Message = out.message.OneWay, f.Payload, out.payload
 			first = false
+			if out.owner != nil {
+				out.owner.carried(f.Octets)
+			}
 		}
 		w.s.note(ev)
 	}

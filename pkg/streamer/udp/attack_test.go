@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
@@ -71,7 +72,7 @@ func host(n int) net.Addr {
 }
 
 // numbers is a datagram of them, or what stands before its packet.
-func numbers(k udp.Kind, ns ...uint64) []byte {
+func numbers(k datagram.Kind, ns ...uint64) []byte {
 	b := []byte{byte(k)}
 	for _, n := range ns {
 		b = binary.BigEndian.AppendUint64(b, n)
@@ -82,18 +83,18 @@ func numbers(k udp.Kind, ns ...uint64) []byte {
 // ask gets a session id.
 func (s *stage) ask(t *testing.T, from net.Addr, nonce uint64) uint64 {
 	t.Helper()
-	got := s.say(from, append(numbers(udp.Ask, nonce), make([]byte, 23)...))
+	got := s.say(from, append(numbers(datagram.Ask, nonce), make([]byte, 23)...))
 	require.NotEmpty(t, got)
-	d, ok := udp.Parse(got[len(got)-1])
-	require.True(t, ok && d.Kind == udp.Answer && d.Nonce == nonce)
+	d, ok := datagram.Parse(got[len(got)-1])
+	require.True(t, ok && d.Kind == datagram.Answer && d.Nonce == nonce)
 	return d.Session
 }
 
 func opening(id, nonce uint64, p window.Packet) []byte {
-	return p.Append(numbers(udp.Open, id, nonce))
+	return p.Append(numbers(datagram.Open, id, nonce))
 }
 
-func data(id uint64, p window.Packet) []byte { return p.Append(numbers(udp.Data, id)) }
+func data(id uint64, p window.Packet) []byte { return p.Append(numbers(datagram.Data, id)) }
 
 // text is a packet with whole messages, the first of a number.
 func text(number, first uint64, texts ...string) window.Packet {
@@ -144,13 +145,14 @@ func TestSpoofedAddresses(t *testing.T) {
 		require.NoError(t, err)
 		other := s.ask(t, host(2), 12)
 		for n, datagrams := range [][][]byte{
-			{append(numbers(udp.Ask, 1), make([]byte, 23)...), append(numbers(udp.Ask, 2), make([]byte, 23)...)},
+			{append(numbers(datagram.Ask, 1), make([]byte, 23)...), append(numbers(datagram.Ask, 2), make([]byte,
+				23)...)},
 			{opening(other, 12, text(1, 1, "with the id of another address"))},
 			{opening(id, 11, text(2, 2, "x")), data(id, text(3, 2, "x"))},
-			{data(id, window.Packet{HasAck: true, Ack: window.Ack{Echo: 1}}), data(id, window.Packet{HasAck: true,
-				Ack: window.Ack{Echo: 1}})},
+			{data(id, window.Packet{HasAck: true, Ack: window.AckPacket{Echo: 1}}), data(id, window.Packet{HasAck: true,
+				Ack: window.AckPacket{Echo: 1}})},
 			{data(12345, text(1, 1, "x")), data(12345, window.Packet{HasAck: true})},
-			{numbers(udp.Challenge, id, 5), numbers(udp.Proof, id, 5), numbers(udp.Answer, 5, id)},
+			{numbers(datagram.Challenge, id, 5), numbers(datagram.Proof, id, 5), numbers(datagram.Answer, 5, id)},
 			{data(id, text(4, 2, "x"))[:12], {4}, {}},
 		} {
 			for k := range 50 { // each from an address that never answers
@@ -169,14 +171,14 @@ func TestSpoofedAddresses(t *testing.T) {
 		assert.Empty(t, accepted, "somebody else opened a session")
 		requireRead(t, c, "x")
 		// The session knows that all arrived, and ends.
-		s.say(host(1), data(id, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}))
+		s.say(host(1), data(id, window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}}))
 	})
 }
 
 // An ask with the nonce 0, which no honest one has, is not answered; the next one is.
 func TestAskWithoutNonce(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, _ net.Listener, _ net.Conn, _ uint64) {
-		assert.Empty(t, s.say(host(2), append(numbers(udp.Ask, 0), make([]byte, 23)...)))
+		assert.Empty(t, s.say(host(2), append(numbers(datagram.Ask, 0), make([]byte, 23)...)))
 		s.ask(t, host(2), 1)
 	})
 }
@@ -188,7 +190,7 @@ func TestOpeningTooLate(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		got := s.say(host(2), opening(id, 5, text(1, 1, "late")))
 		require.Len(t, got, 1)
-		d, ok := udp.Parse(got[0])
+		d, ok := datagram.Parse(got[0])
 		require.True(t, ok)
 		var p window.Packet
 		require.NoError(t, p.Parse(d.Packet))
@@ -233,9 +235,11 @@ func TestNumbersOfAnAttacker(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		for i := range uint64(1000) {
 			for _, p := range []window.Packet{
-				{HasAck: true, Ack: window.Ack{Echo: 1, Ranges: []window.Range{{First: 2, Last: 1_000_000_000 + i}}}},
-				{HasAck: true, Ack: window.Ack{Done: math.MaxInt64, Echo: math.MaxUint64}},
-				{HasAck: true, Ack: window.Ack{Echo: 1, Nacks: []window.Range{{First: 1, Last: 1 << 60}}}},
+				{HasAck: true, Ack: window.AckPacket{
+					Echo: 1, Ranges: []window.Range{{First: 2, Last: 1_000_000_000 + i}},
+				}},
+				{HasAck: true, Ack: window.AckPacket{Done: math.MaxInt64, Echo: math.MaxUint64}},
+				{HasAck: true, Ack: window.AckPacket{Echo: 1, Nacks: []window.Range{{First: 1, Last: 1 << 60}}}},
 				{Number: math.MaxUint64, Floor: math.MaxInt64, Units: []window.Unit{{Number: math.MaxInt64,
 					First: true, Last: true}}},
 				{Number: 5 + i, Floor: 1, Units: []window.Unit{{Number: math.MaxInt64 - i, First: true, Last: true}}},
@@ -251,7 +255,7 @@ func TestNumbersOfAnAttacker(t *testing.T) {
 		assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(16<<20))
 		s.say(host(1), data(id, text(2, 2, "go on")))
 		requireRead(t, c, "go on")
-		s.say(host(1), data(id, window.Packet{HasAck: true, Ack: window.Ack{Done: 1, Echo: 1}}))
+		s.say(host(1), data(id, window.Packet{HasAck: true, Ack: window.AckPacket{Done: 1, Echo: 1}}))
 	})
 }
 
@@ -323,7 +327,7 @@ func TestAbortWaitsForNobody(t *testing.T) {
 		all := slices.Clone(s.sent[host(2).String()])
 		s.mu.Unlock()
 		var last window.Packet
-		g, ok := udp.Parse(all[len(all)-1])
+		g, ok := datagram.Parse(all[len(all)-1])
 		require.True(t, ok)
 		require.NoError(t, last.Parse(g.Packet))
 		assert.True(t, last.Ack.Unknown)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
@@ -27,13 +28,13 @@ type conn struct {
 	mu       sync.Mutex
 	remote   net.Addr
 	proved   uint64 // the last challenge that was answered
-	engine   *arq.Engine
+	engine   *arq.Endpoint
 	timer    clock.Timer
 	packet   window.Packet
 	out      []byte
-	form     Kind      // of the datagrams that packets go in
-	early    [][]byte  // packets that went in early datagrams, until there is an answer
-	unproved *unproved // at a listener, until the peer's address has shown that it receives
+	form     datagram.Kind // of the datagrams that packets go in
+	early    [][]byte      // packets that went in early datagrams, until there is an answer
+	unproved *unproved     // at a listener, until the peer's address has shown that it receives
 	inbox    []arrival
 	unread   int // bytes of it that are committed
 	inboxed  int // bytes of it
@@ -60,7 +61,7 @@ type arrival struct {
 }
 
 // newConn makes a connection whose packets go in datagrams of a form at first.
-func newConn(cfg Config, remote net.Addr, form Kind, id, nonce uint64, rtt time.Duration) (*conn, error) {
+func newConn(cfg Config, remote net.Addr, form datagram.Kind, id, nonce uint64, rtt time.Duration) (*conn, error) {
 	e, err := arq.New(cfg.sequences(rtt))
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (c *conn) step(ev arq.Event) (refused error) {
 }
 
 // do does one action; true: the engine is to be woken at once.
-func (c *conn) do(a arq.Action, now time.Time) (wake bool) {
+func (c *conn) do(a arq.Instruction, now time.Time) (wake bool) {
 	switch a.Kind {
 	case arq.Transmit:
 		c.transmit(a.Packet)
@@ -123,7 +124,7 @@ func (c *conn) transmit(p *window.Packet) {
 	c.out = c.header(c.out[:0])
 	head := len(c.out)
 	c.out = p.Append(c.out)
-	if c.form == Early {
+	if c.form == datagram.Early {
 		c.keepEarly(c.out[head:])
 	}
 	c.send(c.out)
@@ -132,14 +133,14 @@ func (c *conn) transmit(p *window.Packet) {
 // header is what stands before a packet.
 func (c *conn) header(dst []byte) []byte {
 	switch c.form {
-	case Early:
-		return appendNumbers(dst, Early, c.nonce)
-	case Answer:
-		return appendNumbers(dst, Answer, c.nonce, c.id)
-	case Open:
-		return appendNumbers(dst, Open, c.id, c.nonce)
+	case datagram.Early:
+		return datagram.Append(dst, datagram.Early, c.nonce)
+	case datagram.Answer:
+		return datagram.Append(dst, datagram.Answer, c.nonce, c.id)
+	case datagram.Open:
+		return datagram.Append(dst, datagram.Open, c.id, c.nonce)
 	default:
-		return appendNumbers(dst, Data, c.id)
+		return datagram.Append(dst, datagram.Data, c.id)
 	}
 }
 
@@ -163,7 +164,7 @@ func (c *conn) alarm(at, now time.Time) bool {
 	return false
 }
 
-func (c *conn) ended(a arq.Action) {
+func (c *conn) ended(a arq.Instruction) {
 	err := error(io.EOF)
 	if a.Reason != arq.Complete {
 		err = fmt.Errorf("sequence ended: %v: %w", a.Reason, io.ErrUnexpectedEOF)

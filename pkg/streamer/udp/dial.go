@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/datagram"
 )
 
 // Dial connects to remote through a socket, which is the connection's from then on. Errors: the
@@ -59,7 +60,7 @@ func (d *dialled) open(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.connect(Open, id, rtt)
+	c, err := d.connect(datagram.Open, id, rtt)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (d *dialled) ask(ctx context.Context, early bool) (id uint64, rtt time.Dura
 	for again := askAgain; again <= maxAskAgain; again *= 2 {
 		asked := d.cfg.Clock.Now()
 		if !early || again > askAgain {
-			if _, err := d.socket.WriteTo(appendAsk(nil, d.nonce), d.remote); err != nil {
+			if _, err := d.socket.WriteTo(datagram.AppendAsk(nil, d.nonce), d.remote); err != nil {
 				return 0, 0, err
 			}
 		}
@@ -100,7 +101,7 @@ func (d *dialled) ask(ctx context.Context, early bool) (id uint64, rtt time.Dura
 }
 
 // connect makes the connection.
-func (d *dialled) connect(form Kind, id uint64, rtt time.Duration) (*conn, error) {
+func (d *dialled) connect(form datagram.Kind, id uint64, rtt time.Duration) (*conn, error) {
 	c, err := newConn(d.cfg, d.remote, form, id, d.nonce, rtt)
 	if err != nil {
 		return nil, err
@@ -151,18 +152,18 @@ func (d *dialled) read() {
 			continue
 		}
 		broken = 0
-		if g, ok := Parse(buf[:n]); ok && same(from, d.remote) {
+		if g, ok := datagram.Parse(buf[:n]); ok && same(from, d.remote) {
 			d.take(g, from)
 		}
 	}
 }
 
-func (d *dialled) take(g Datagram, from net.Addr) {
+func (d *dialled) take(g datagram.Datagram, from net.Addr) {
 	d.mu.Lock()
 	c := d.conn
 	d.mu.Unlock()
 	switch {
-	case g.Kind == Answer && g.Nonce == d.nonce:
+	case g.Kind == datagram.Answer && g.Nonce == d.nonce:
 		select {
 		case d.answers <- g.Session:
 		default: // there is one already
@@ -170,9 +171,9 @@ func (d *dialled) take(g Datagram, from net.Addr) {
 		if c != nil {
 			c.answered(g, from)
 		}
-	case g.Kind == Data && c != nil && c.isOf(g.Session):
+	case g.Kind == datagram.Data && c != nil && c.isOf(g.Session):
 		c.receive(g, from)
-	case g.Kind == Challenge && c != nil && c.isOf(g.Session):
+	case g.Kind == datagram.Challenge && c != nil && c.isOf(g.Session):
 		c.meet(g.Nonce)
 	}
 }

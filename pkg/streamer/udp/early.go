@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/datagram"
 )
 
 // DialEarly is Dial without waiting for an answer: what is written goes along with the question for
@@ -17,7 +18,7 @@ import (
 // one the connection ends with the error that Dial would return.
 func DialEarly(ctx context.Context, socket net.PacketConn, remote net.Addr, cfg Config) (net.Conn, error) {
 	d := newDialled(socket, remote, cfg)
-	c, err := d.connect(Early, 0, 0)
+	c, err := d.connect(datagram.Early, 0, 0)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -47,7 +48,7 @@ func DialEarly(ctx context.Context, socket net.PacketConn, remote net.Addr, cfg 
 func (c *conn) unanswered(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.form == Early {
+	if c.form == datagram.Early {
 		c.fail(why)
 	}
 }
@@ -64,14 +65,14 @@ func (c *conn) keepEarly(packet []byte) {
 func (c *conn) isOf(id uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.form != Early && c.id == id
+	return c.form != datagram.Early && c.id == id
 }
 
 // answered takes in an answer. One without a packet is that to an ask.
-func (c *conn) answered(g Datagram, from net.Addr) {
+func (c *conn) answered(g datagram.Datagram, from net.Addr) {
 	c.mu.Lock()
-	if c.form == Early && !c.left {
-		c.id, c.form = g.Session, Open
+	if c.form == datagram.Early && !c.left {
+		c.id, c.form = g.Session, datagram.Open
 		if len(g.Packet) == 0 {
 			c.openAgain()
 		}

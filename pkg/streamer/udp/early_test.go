@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
@@ -65,9 +66,9 @@ func early(t *testing.T, near, far net.PacketConn) (took time.Duration) {
 }
 
 // nth drops the nth datagram, from 0, of a kind that a socket sends.
-func nth(n int, kind udp.Kind) func([]byte) bool {
+func nth(n int, kind datagram.Kind) func([]byte) bool {
 	return func(b []byte) bool {
-		if udp.Kind(b[0]) == kind {
+		if datagram.Kind(b[0]) == kind {
 			n--
 			return n != -1
 		}
@@ -85,12 +86,12 @@ type older struct {
 func (o older) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := o.PacketConn.ReadFrom(p)
-		g, ok := udp.Parse(p[:n])
+		g, ok := datagram.Parse(p[:n])
 		switch {
-		case err != nil || !ok || g.Kind != udp.Early:
+		case err != nil || !ok || g.Kind != datagram.Early:
 			return n, from, err
 		case o.asks:
-			return copy(p, append(numbers(udp.Ask, g.Nonce), make([]byte, 23)...)), from, nil
+			return copy(p, append(numbers(datagram.Ask, g.Nonce), make([]byte, 23)...)), from, nil
 		}
 	}
 }
@@ -113,11 +114,11 @@ func TestEarlyDialInRoundTrips(t *testing.T) {
 		"no capacity": {same, func(s net.PacketConn) net.PacketConn { return older{s, true} }, 2 * rtt},
 		"an older listener": {same, func(s net.PacketConn) net.PacketConn { return older{s, false} },
 			timer + 2*rtt},
-		"the first is lost":  {through(nth(0, udp.Early)), same, timer + rtt},
-		"the second is lost": {through(nth(1, udp.Early)), same, 3 * rtt},
-		"the answer is lost": {same, through(nth(0, udp.Answer)), rtt + 50*time.Millisecond},
-		"the echo is lost":   {same, through(nth(1, udp.Answer)), timer + rtt},
-		"the first open is too": {through(nth(0, udp.Open)), func(s net.PacketConn) net.PacketConn {
+		"the first is lost":  {through(nth(0, datagram.Early)), same, timer + rtt},
+		"the second is lost": {through(nth(1, datagram.Early)), same, 3 * rtt},
+		"the answer is lost": {same, through(nth(0, datagram.Answer)), rtt + 50*time.Millisecond},
+		"the echo is lost":   {same, through(nth(1, datagram.Answer)), timer + rtt},
+		"the first open is too": {through(nth(0, datagram.Open)), func(s net.PacketConn) net.PacketConn {
 			return older{s,
 				true}
 		}, 4 * rtt},
@@ -264,7 +265,7 @@ func TestEarlyDialOverSockets(t *testing.T) {
 // greeting is an early datagram; it wants to be acknowledged at once.
 func greeting(nonce uint64, p window.Packet) []byte {
 	p.Request = true
-	return p.Append(numbers(udp.Early, nonce))
+	return p.Append(numbers(datagram.Early, nonce))
 }
 
 // answers are the packets of answers, by which a session speaks to an address that has not shown
@@ -272,9 +273,9 @@ func greeting(nonce uint64, p window.Packet) []byte {
 func answers(t *testing.T, datagrams [][]byte) (id uint64, packets []window.Packet) {
 	t.Helper()
 	for _, b := range datagrams {
-		g, ok := udp.Parse(b)
+		g, ok := datagram.Parse(b)
 		require.True(t, ok)
-		require.Equal(t, udp.Answer, g.Kind)
+		require.Equal(t, datagram.Answer, g.Kind)
 		id = g.Session
 		if len(g.Packet) > 0 {
 			var p window.Packet
@@ -339,7 +340,7 @@ func TestEarlyBudgetEndsWithProof(t *testing.T) {
 		assert.Empty(t, s.say(host(2)))
 		got := s.say(host(2), data(id, text(3, 2, "x")))
 		assert.Greater(t, sum(got), 2400)
-		s.say(host(2), data(id, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}))
+		s.say(host(2), data(id, window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}}))
 		require.NoError(t, c.Close())
 	})
 }
@@ -371,7 +372,7 @@ func TestEarlyReplayed(t *testing.T) {
 		asked := s.ask(t, host(2), 7)
 		assert.Equal(t, id, asked, "the session of that nonce, while it can be known")
 		requireRead(t, c, " and again")
-		s.say(host(2), data(id, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}))
+		s.say(host(2), data(id, window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}}))
 		require.NoError(t, c.Close())
 		s.say(host(2))
 		got := s.say(host(2), replayed)
@@ -443,7 +444,7 @@ func TestEarlyFlood(t *testing.T) {
 		got, err := l.Accept()
 		require.NoError(t, err)
 		requireRead(t, got, "honest")
-		s.say(host(3), data(name, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}))
+		s.say(host(3), data(name, window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}}))
 		require.NoError(t, got.Close())
 
 		time.Sleep(2 * time.Minute) // and it is forgotten

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
@@ -95,6 +96,6 @@ const (
 func (c Config) sequences(rtt time.Duration) arq.Config {
 	return arq.Config{
 		Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
-		Datagram: c.Datagram - openHeader, RTT: rtt,
+		Datagram: c.Datagram - datagram.OpenHeader, RTT: rtt,
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/window"
 )
 
@@ -154,50 +155,50 @@ func (l *listener) read() {
 			continue
 		}
 		broken = 0
-		if g, ok := Parse(buf[:n]); ok {
+		if g, ok := datagram.Parse(buf[:n]); ok {
 			l.take(g, from)
 		}
 	}
 }
 
-func (l *listener) take(g Datagram, from net.Addr) {
+func (l *listener) take(g datagram.Datagram, from net.Addr) {
 	switch g.Kind {
-	case Ask:
+	case datagram.Ask:
 		l.mu.Lock()
 		closed, id := l.closed, l.nameLocked(from, g.Nonce)
 		l.mu.Unlock()
 		if !closed && g.Nonce != 0 { // which no honest ask has
-			l.say(from, Answer, g.Nonce, id)
+			l.say(from, datagram.Answer, g.Nonce, id)
 		}
-	case Early:
+	case datagram.Early:
 		l.takeEarly(g, from)
-	case Open, Data:
+	case datagram.Open, datagram.Data:
 		c, instead := l.session(g, from)
 		if instead != nil {
 			instead.drop()
 		}
 		if c != nil && c.receive(g, from) {
 			// 17 bytes, for a datagram of 14 at least: less than three times as many.
-			l.say(from, Challenge, c.id, l.cookie(thisPeriod, Challenge, from, c.id))
+			l.say(from, datagram.Challenge, c.id, l.cookie(thisPeriod, datagram.Challenge, from, c.id))
 		}
-	case Proof:
+	case datagram.Proof:
 		l.mu.Lock()
 		c := l.sessions[g.Session]
 		l.mu.Unlock()
-		if c != nil && l.made(g.Nonce, Challenge, from, g.Session) {
+		if c != nil && l.made(g.Nonce, datagram.Challenge, from, g.Session) {
 			c.move(from)
 		}
-	case Answer, Challenge:
+	case datagram.Answer, datagram.Challenge:
 	}
 }
 
 // say sends a datagram of numbers alone.
-func (l *listener) say(to net.Addr, k Kind, numbers ...uint64) {
-	_, _ = l.socket.WriteTo(appendNumbers(nil, k, numbers...), to) // what is not sent is as good as lost
+func (l *listener) say(to net.Addr, k datagram.Kind, numbers ...uint64) {
+	_, _ = l.socket.WriteTo(datagram.Append(nil, k, numbers...), to) // what is not sent is as good as lost
 }
 
 // session finds or opens that of a datagram, and names one that is to be dropped instead.
-func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
+func (l *listener) session(g datagram.Datagram, from net.Addr) (c, instead *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c, ok := l.sessions[g.Session]; ok {
@@ -205,12 +206,12 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	}
 	l.rotLocked()
 	_, ended := l.tombs[g.Session]
-	valid := g.Kind == Open && l.made(g.Session, Answer, from, g.Nonce)
+	valid := g.Kind == datagram.Open && l.made(g.Session, datagram.Answer, from, g.Nonce)
 	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxTombs {
 		if ended || !valid {
 			// An answer may have been too old when it was used, or come from a process before this
 			// one: a peer that asks again gets another.
-			l.refuse(appendNumbers(nil, Data, g.Session), g, from)
+			l.refuse(datagram.Append(nil, datagram.Data, g.Session), g, from)
 		}
 		return nil, nil
 	}
@@ -219,7 +220,7 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	}
 	if instead, ok := l.roomLocked(); !ok {
 		return nil, nil // asked again when there is room
-	} else if c = l.openLocked(Data, g.Session, g.Nonce, from); c == nil {
+	} else if c = l.openLocked(datagram.Data, g.Session, g.Nonce, from); c == nil {
 		return nil, nil
 	} else {
 		l.halfOpen = append(l.halfOpen, c)
@@ -229,7 +230,7 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 
 // openLocked opens a session whose packets go in datagrams of a form at first; nil if that cannot
 // be.
-func (l *listener) openLocked(form Kind, id, nonce uint64, from net.Addr) *conn {
+func (l *listener) openLocked(form datagram.Kind, id, nonce uint64, from net.Addr) *conn {
 	cfg := l.cfg
 	cfg.Unanswered += cfg.Inactivity / 3 // see there
 	c, err := newConn(cfg, from, form, id, nonce, 0)
@@ -291,12 +292,12 @@ func (l *listener) rotLocked() {
 
 // refuse tells, after a header, that there is no such session, in at most three times the bytes
 // that came, and to nobody that only says so himself: no two ends can keep each other busy.
-func (l *listener) refuse(header []byte, g Datagram, from net.Addr) {
+func (l *listener) refuse(header []byte, g datagram.Datagram, from net.Addr) {
 	var p window.Packet
 	if p.Parse(g.Packet) != nil || p.Number == 0 {
 		return
 	}
-	if b := unknown(header); len(b) <= 3*(dataHeader+len(g.Packet)) {
+	if b := unknown(header); len(b) <= 3*(datagram.DataHeader+len(g.Packet)) {
 		_, _ = l.socket.WriteTo(b, from)
 	}
 }
@@ -306,7 +307,7 @@ const thisPeriod, lastPeriod = 0, -1
 
 // cookie is what only who receives at an address can know: a session id, made of his nonce for an
 // answer; a token, made of the session id for a challenge.
-func (l *listener) cookie(period int64, k Kind, from net.Addr, number uint64) uint64 {
+func (l *listener) cookie(period int64, k datagram.Kind, from net.Addr, number uint64) uint64 {
 	mac := hmac.New(sha256.New, l.secret[:])
 	var b [17]byte
 	binary.BigEndian.PutUint64(b[:], uint64(l.cfg.Clock.Now().UnixNano()/int64(cookieLife)+period))
@@ -318,6 +319,6 @@ func (l *listener) cookie(period int64, k Kind, from net.Addr, number uint64) ui
 }
 
 // made reports whether a cookie was made here not long ago.
-func (l *listener) made(cookie uint64, k Kind, from net.Addr, number uint64) bool {
+func (l *listener) made(cookie uint64, k datagram.Kind, from net.Addr, number uint64) bool {
 	return cookie == l.cookie(thisPeriod, k, from, number) || cookie == l.cookie(lastPeriod, k, from, number)
 }

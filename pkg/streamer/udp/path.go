@@ -6,21 +6,22 @@ import (
 	"net"
 
 	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/window"
 )
 
 // receive takes in the packet of a datagram. It reports whether it came from another address than
 // the one that is known to receive.
-func (c *conn) receive(g Datagram, from net.Addr) (elsewhere bool) {
+func (c *conn) receive(g datagram.Datagram, from net.Addr) (elsewhere bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left || c.packet.Parse(g.Packet) != nil {
 		return false
 	}
-	if g.Kind == Early {
-		c.credit(earlyHeader + len(g.Packet))
+	if g.Kind == datagram.Early {
+		c.credit(datagram.EarlyHeader + len(g.Packet))
 	} else {
-		c.form = Data // the peer knows the session id
+		c.form = datagram.Data // the peer knows the session id
 		c.prove(from)
 	}
 	c.ration()
@@ -36,7 +37,7 @@ func (c *conn) meet(token uint64) {
 	if c.left {
 		return
 	}
-	c.write(appendNumbers(nil, Proof, c.id, token), c.remote)
+	c.write(datagram.Append(nil, datagram.Proof, c.id, token), c.remote)
 	if token != c.proved {
 		c.proved = token
 		_ = c.step(arq.Event{Kind: arq.Moved})
@@ -61,10 +62,10 @@ func (c *conn) leave() {
 		return
 	}
 	c.left = true
-	if c.form == Open {
-		c.form = Data // nothing is to be opened any more
+	if c.form == datagram.Open {
+		c.form = datagram.Data // nothing is to be opened any more
 	}
-	if c.form != Early && (!c.parted || c.sendErr == nil) {
+	if c.form != datagram.Early && (!c.parted || c.sendErr == nil) {
 		c.send(unknown(c.header(nil)))
 	}
 	if c.timer != nil {
@@ -102,7 +103,7 @@ var errDropped = fmt.Errorf("dropped for others, nothing came: %w", io.ErrUnexpe
 
 // unknown appends a packet that says that there is no such session.
 func unknown(dst []byte) []byte {
-	p := window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}
+	p := window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}}
 	return p.Append(dst)
 }
 

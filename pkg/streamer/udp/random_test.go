@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
@@ -113,8 +114,8 @@ func TestEndIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int32
 		a, b, l := connect(t, "lte", udp.Config{}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
-			return near, filter{far, func(datagram []byte) bool {
-				d, _ := udp.Parse(datagram)
+			return near, filter{far, func(b []byte) bool {
+				d, _ := datagram.Parse(b)
 				var p window.Packet
 				if d.Packet != nil && p.Parse(d.Packet) == nil && p.Terminate {
 					lost.Add(1)

@@ -1,6 +1,10 @@
 package udp
 
-import "time"
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/internal/netconn"
+)
 
 // Stats count what the sequences of a connection did so far.
 type Stats struct {
@@ -29,4 +33,10 @@ func (c *conn) Stats() Stats {
 		return c.final
 	}
 	return Stats(c.engine.Stats())
+}
+
+// Path is what the engine knows of the path, for [netconn.PathOf].
+func (c *conn) Path() netconn.PathInfo {
+	s := c.Stats()
+	return netconn.PathInfo{RoundTrip: s.RTT, Resent: s.Resent}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
@@ -25,7 +26,7 @@ type counting struct {
 }
 
 func (s *counting) look(b []byte, count, acks, again *int64, units map[uint64]bool) {
-	d, ok := udp.Parse(b)
+	d, ok := datagram.Parse(b)
 	var p window.Packet
 	if !ok || d.Packet == nil || p.Parse(d.Packet) != nil {
 		return

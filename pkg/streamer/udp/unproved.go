@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
@@ -95,7 +96,7 @@ func (t *tally) drop(peer string) {
 
 // takeEarly takes in an early datagram. Where there is no session and no capacity to spare for one,
 // it is an ask.
-func (l *listener) takeEarly(g Datagram, from net.Addr) {
+func (l *listener) takeEarly(g datagram.Datagram, from net.Addr) {
 	var p window.Packet
 	if g.Nonce == 0 || p.Parse(g.Packet) != nil || len(p.Units) == 0 {
 		return
@@ -114,21 +115,21 @@ func (l *listener) takeEarly(g Datagram, from net.Addr) {
 	case c != nil:
 		c.receive(g, from)
 	case ended:
-		l.refuse(appendNumbers(nil, Answer, g.Nonce, id), g, from)
+		l.refuse(datagram.Append(nil, datagram.Answer, g.Nonce, id), g, from)
 	case !closed:
-		l.say(from, Answer, g.Nonce, id)
+		l.say(from, datagram.Answer, g.Nonce, id)
 	}
 }
 
 // nameLocked is the id of the session that an address opens with a nonce: also when the period of
 // its cookie ended since it was opened.
 func (l *listener) nameLocked(from net.Addr, nonce uint64) uint64 {
-	before := l.cookie(lastPeriod, Answer, from, nonce)
+	before := l.cookie(lastPeriod, datagram.Answer, from, nonce)
 	_, ended := l.tombs[before]
 	if ended || l.sessions[before] != nil {
 		return before
 	}
-	return l.cookie(thisPeriod, Answer, from, nonce)
+	return l.cookie(thisPeriod, datagram.Answer, from, nonce)
 }
 
 // sparesLocked reports whether there is capacity for a session of a peer whose address may be made
@@ -142,7 +143,7 @@ func (l *listener) sparesLocked(peer string) bool {
 // openEarlyLocked opens a session for an address that has not shown that it receives; nil if that
 // cannot be.
 func (l *listener) openEarlyLocked(id, nonce uint64, from net.Addr) *conn {
-	c := l.openLocked(Answer, id, nonce, from)
+	c := l.openLocked(datagram.Answer, id, nonce, from)
 	if c == nil {
 		return nil
 	}

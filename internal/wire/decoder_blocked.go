@@ -1,0 +1,70 @@
+package wire
+
+import "github.com/hhfr/hhfr/internal/frame"
+
+// hold has a fragment wait. If too much does, all of it is given up.
+func (d *Decoder) hold(m *IncomingMessage, first, last bool, p *frame.Parts) error {
+	f := blockedFragment{message: m, first: first, last: last, parts: *p, epoch: d.lanes.epoch}
+	for i := range m.parts {
+		f.entries[i] = m.parts[i].entry
+	}
+	b := make([]byte, 0, f.size())
+	b = append(b, p.Head.Segment...)
+	head := len(b)
+	b = append(b, p.Body.Segment...)
+	f.parts.Head.Segment, f.parts.Body.Segment = b[:head:head], b[head:]
+	h := &d.held
+	if h.lanes == nil {
+		h.lanes = map[uint64][]blockedFragment{}
+	}
+	h.lanes[m.Lane] = append(h.lanes[m.Lane], f)
+	h.octets += f.size()
+	h.weight += f.size() + blockedWeight
+	if h.octets > d.cfg.MaxHeld || h.weight > 2*d.cfg.MaxHeld+int64(d.cfg.MaxOpen+1)*blockedWeight {
+		d.giveUp()
+	}
+	return nil
+}
+
+// release gives out what waits no more.
+func (d *Decoder) release() error {
+	h := &d.held
+	for number, lane := range h.lanes {
+		for len(lane) > 0 && lane[0].bound() {
+			f := lane[0]
+			lane = lane[1:]
+			h.octets -= f.size()
+			h.weight -= f.size() + blockedWeight
+			if f.message.dropped {
+				continue // it was given up, and has a memory of its own
+			}
+			if err := d.deliver(f.message, f.first, f.last, &f.parts, f.epoch); err != nil {
+				return err
+			}
+			if f.settled > 0 {
+				d.emit(Event{Kind: Settled, Message: f.message, Settled: f.settled})
+			}
+		}
+		if h.lanes[number] = lane; len(lane) == 0 {
+			delete(h.lanes, number)
+		}
+	}
+	return nil
+}
+
+// giveUp drops all that waits.
+func (d *Decoder) giveUp() {
+	for _, lane := range d.held.lanes {
+		for i := range lane {
+			m := lane[i].message
+			if m.alone {
+				d.lanes.of(m.Lane, d.lanes.epoch).lose()
+			}
+			if !m.dropped {
+				m.dropped = true
+				d.emit(Event{Kind: Dropped, Message: m})
+			}
+		}
+	}
+	d.held = blockedLanes{}
+}

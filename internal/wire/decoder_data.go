@@ -1,0 +1,238 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/reuse"
+	"github.com/hhfr/hhfr/internal/shape/columns"
+	"github.com/hhfr/hhfr/internal/shape/recall"
+)
+
+// data takes a data frame of n octets: numbers, checks, parts, and on to its message.
+func (d *Decoder) data(f *frame.Data, n int) error {
+	if d.at-d.syncEnd > frame.MaxSyncOctets || d.checks.Messages() > frame.MaxSyncMessages {
+		return fmt.Errorf("no sync frame for %d octets and %d messages", d.at-d.syncEnd, d.checks.Messages())
+	}
+	if err := d.numbering.Resolve(f, d.at); err != nil {
+		return err
+	}
+	if n := d.numbering.Active(); n > frame.MaxSyncLanes {
+		return fmt.Errorf("no sync frame for messages on %d lanes", n)
+	}
+	parts, err := d.checks.Cut(f, d.at, d.at+int64(n-len(f.Payload)))
+	if err != nil {
+		return err
+	}
+	var entries [2]*numberedShape // of parts that begin under a number
+	for i, p := range [...]*frame.RawPart{&parts.Head, &parts.Body} {
+		if !p.First || p.Shape == 0 {
+			continue
+		}
+		if entries[i] = d.shapes.entries.Get(p.Shape); entries[i] == nil {
+			return &Error{Code: Unannounced, At: d.at, Err: fmt.Errorf("number %d", p.Shape)}
+		}
+	}
+	d.checks.Add(f, &parts, d.shapes.name)
+	if d.cfg.MaxOpen > 0 && d.checks.Len() > d.cfg.MaxOpen {
+		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d messages are open", d.checks.Len())}
+	}
+	m := d.message(f)
+	d.current = m
+	if m == nil {
+		return nil // begun before the sync that this decoder joined at
+	}
+	m.Wire += int64(n)
+	m.Payload += int64(len(f.Payload))
+	for i, e := range entries {
+		if e != nil {
+			m.parts[i].entry = e
+		}
+	}
+	return d.pass(m, f.First, f.Last, &parts)
+}
+
+// message finds the message of a fragment, or begins it.
+func (d *Decoder) message(f *frame.Data) *IncomingMessage {
+	key := f.Key()
+	m := d.open.Get(key)
+	if f.First {
+		if m = d.spare; m == nil || !f.Last {
+			m = new(IncomingMessage)
+		} else {
+			d.spare = nil
+		}
+		*m = IncomingMessage{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at,
+			alone: f.Last}
+		if !f.Last {
+			d.open.Put(key, m)
+		}
+	}
+	if m != nil && f.Last {
+		d.open.Delete(key)
+		d.whole++
+		m.Number = d.whole
+	}
+	return m
+}
+
+// pass gives a fragment out, or holds it.
+func (d *Decoder) pass(m *IncomingMessage, first, last bool, p *frame.Parts) error {
+	if m.dropped {
+		return nil
+	}
+	if d.cfg.MaxHeld >= 0 && (d.held.lane(m.Lane) || !m.bound()) {
+		return d.hold(m, first, last, p)
+	}
+	return d.deliver(m, first, last, p, d.lanes.epoch)
+}
+
+// bound reports whether the shapes of the parts that have begun are here.
+func (m *IncomingMessage) bound() bool {
+	for i := range m.parts {
+		if e := m.parts[i].entry; e != nil && e.program == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// deliver gives a fragment out that came behind so many syncs.
+func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, epoch uint64) error {
+	d.emit(Event{Kind: Fragment, Message: m, First: first, Last: last})
+	if d.cfg.Skim {
+		return nil
+	}
+	ev := &d.events[len(d.events)-1]
+	own := &d.scratch
+	if !d.cfg.Scratch {
+		own = contents.Get(expectedContent(len(p.Head.Segment)+len(p.Body.Segment), d.origin.Stages))
+		ev.Buffer = own
+	}
+	buf := own.Octets
+	if p.HasHead {
+		buf, ev.Head, ev.Err = d.part(buf, m, 0, &p.Head, epoch)
+	}
+	if p.HasBody && ev.Err == nil {
+		buf, ev.Body, ev.Err = d.part(buf, m, 1, &p.Body, epoch)
+	}
+	if cap(buf) > cap(own.Octets) && !p.HasHead { // it came to more than expected; no head is in what it left
+		own.Octets, buf = buf, own.Octets
+		contents.Put(&reuse.Buffer{Octets: buf})
+		return nil
+	}
+	own.Octets = buf
+	return nil
+}
+
+// grown appends a segment to buf; what that has no room for has room that others had.
+func grown(buf, segment []byte) []byte {
+	if n := len(buf) + len(segment); n > cap(buf) {
+		buf = append(contents.Get(n).Octets, buf...)
+	}
+	return append(buf, segment...)
+}
+
+// contents are the buffers of contents: those of most messages are short, those of long bodies what
+// a payload may expand to.
+var contents = reuse.Sizes{{Most: 1 << 10}, {Most: 2 << 10}, {Most: 4 << 10}, {Most: 8 << 10}, {Most: mostContent}}
+
+// mostContent is the largest of them, in bytes.
+const mostContent = 18 << 10
+
+// Release takes a buffer of content that is used no more; nil: none.
+func Release(b *reuse.Buffer) { contents.Put(b) }
+
+// Keep gives a copy of content in a buffer for [Release].
+func Keep(content []byte) *reuse.Buffer {
+	b := contents.Get(len(content))
+	b.Octets = append(b.Octets, content...)
+	return b
+}
+
+// expectedContent is about what so many octets, as they travel, come to.
+func expectedContent(octets int, stages uint64) int {
+	if stages == 0 {
+		return octets
+	}
+	return max(octets, min(64+2*octets, mostContent))
+}
+
+// part appends the content of a segment to buf.
+func (d *Decoder) part(buf []byte, m *IncomingMessage, i int, s *frame.RawPart, epoch uint64) ([]byte, Part, error) {
+	at := &m.parts[i]
+	p := Part{There: true, First: s.First, Last: s.Last, Text: s.Text}
+	var lane *receivedLane
+	if m.alone && d.origin.Stages&(Memory|Zstd) != 0 {
+		lane = d.lanes.of(m.Lane, epoch)
+	}
+	if at.entry != nil {
+		p.Program = at.entry.program
+		if p.Program == nil {
+			lane.lose()
+			return buf, p, &Error{Code: Lacking, At: m.At, Err: at.entry}
+		}
+	}
+	out, err := d.content(buf, at, lane, s)
+	if err != nil {
+		lane.lose()
+		return buf, p, fault(BadContent, m.At, err)
+	}
+	p.Content = out[len(buf):len(out):len(out)]
+	return out, p, nil
+}
+
+// content undoes what the stages made of a segment.
+func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.RawPart) (out []byte, err error) {
+	packed := at.entry != nil && !s.Text && d.origin.Stages&Columns != 0
+	undo := func(segment []byte) error {
+		if !packed {
+			if len(segment) > frame.MaxPayload {
+				return fmt.Errorf("segment of %d octets", len(segment))
+			}
+			out = grown(buf, segment)
+			return nil
+		}
+		var memory *columns.Memory
+		if lane == nil || d.origin.Stages&Memory == 0 {
+			memory = at.own()
+		} else {
+			if lane.lost = lane.lost && !columns.Resets(segment); lane.lost && columns.Packed(segment) {
+				return &Error{Code: Forgotten, At: d.at}
+			}
+			memory = lane.memory.use()
+		}
+		u := unpackers.Get().(*columns.Unpacker)
+		defer unpackers.Put(u)
+		var err error
+		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
+		return err
+	}
+	if d.origin.Stages&Zstd != 0 {
+		window := func(anew bool) (*recall.History, error) {
+			if lane == nil {
+				return at.ownWindow(anew), nil
+			}
+			return lane.recall(anew, d.at)
+		}
+		err = d.cfg.Compression.expand(s.Segment, packed, window, undo)
+	} else {
+		err = undo(s.Segment)
+	}
+	if s.Last && at.memory != nil {
+		at.memory.Reset()
+		at.memory = nil
+	}
+	if s.Last {
+		at.window = nil
+	}
+	return out, err
+}
+
+// own is the memory of a part that no lane remembers.
+func (p *partIn) own() *columns.Memory {
+	if p.memory == nil {
+		p.memory = new(columns.Memory)
+	}
+	return p.memory
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/hhfr/hhfr/internal/frame"
+)
+
+// Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one,
+// [Decoder.Lose] has the decoder look for the next sync, from the byte behind. What comes behind a
+// close is not read.
+func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
+	if m := d.current; d.cfg.Reuse && m != nil && m.alone && !d.held.lane(m.Lane) {
+		*m = IncomingMessage{}
+		d.spare = m
+	}
+	d.events, d.current, d.scratch.Octets = d.events[:0], nil, d.scratch.Octets[:0]
+	if !d.following {
+		if passed, searching := d.search(b); searching {
+			f := DecodedFrame{Passed: true, At: d.at, Octets: passed}
+			d.at += int64(passed)
+			return f, nil
+		}
+	}
+	if len(b) > 0 && b[0] >= 0x80 {
+		data, n, err := frame.ParseData(b, d.at, d.cfg.MaxFragment)
+		if err != nil || n == 0 {
+			return DecodedFrame{}, err
+		}
+		return d.took(DecodedFrame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last,
+			Payload: len(data.Payload)}, d.data(&data, n))
+	}
+	f, n, err := frame.Parse(b, d.at, d.cfg.MaxFragment)
+	if err != nil || n == 0 {
+		return DecodedFrame{}, err
+	}
+	return d.took(DecodedFrame{Kind: f.Kind(), Octets: n}, d.frame(f, n))
+}
+
+func (d *Decoder) took(f DecodedFrame, err error) (DecodedFrame, error) {
+	if err != nil {
+		return DecodedFrame{}, fault(OutOfPlace, d.at, err)
+	}
+	f.At, f.Events, f.Message = d.at, d.events, d.current
+	d.at += int64(f.Octets)
+	return f, nil
+}
+
+func (d *Decoder) frame(f frame.Frame, n int) error {
+	switch f := f.(type) {
+	case frame.Hello:
+		if d.known {
+			return errors.New("a second hello")
+		}
+		return d.hello(f, n)
+	case frame.Sync:
+		return d.sync(f, n)
+	case frame.Shape:
+		return d.shape(f)
+	case frame.Cancel:
+		d.cancel(f)
+	case frame.Window:
+		d.emit(Event{Kind: Granted, Window: f})
+	case frame.Flush:
+		d.flush(f)
+	case frame.Ack:
+		d.emit(Event{Kind: Acked, Octets: f.Octets})
+	case frame.Kept:
+		d.emit(Event{Kind: KeptLong, Kept: f.Messages})
+	case frame.Idle:
+		d.lanes.idle(f.Lanes, &d.held)
+	case frame.Close:
+		d.close(f)
+	}
+	return nil
+}
+
+func (d *Decoder) hello(f frame.Hello, n int) error {
+	if err := supported(f.Stages); err != nil {
+		return err
+	}
+	d.known, d.sure, d.following, d.word, d.origin = true, true, true, f.Word, f.Origin()
+	d.checks, d.syncEnd = frame.NewChecks(d.origin), d.at+int64(n)
+	d.emit(Event{Kind: Met, Hello: &f})
+	return nil
+}
+
+func (d *Decoder) flush(f frame.Flush) {
+	m := d.open.Get(f.Message)
+	switch {
+	case m == nil || m.dropped:
+	case d.held.settle(m, f.Settled):
+	default:
+		d.emit(Event{Kind: Settled, Message: m, Settled: f.Settled})
+	}
+}
+
+func (d *Decoder) cancel(f frame.Cancel) {
+	open := d.checks.Cancel(f)
+	if f.Refused {
+		d.emit(Event{Kind: Refused, Cancel: f})
+		return
+	}
+	m := d.open.Get(f.Message)
+	d.open.Delete(f.Message)
+	if m != nil {
+		m.dropped = true // what of it waits for a shape, too
+	}
+	if open {
+		d.emit(Event{Kind: Cancelled, Cancel: f, Message: m})
+	}
+}
+
+func (d *Decoder) close(f frame.Close) {
+	right, known := d.checks.AgreeClose(f)
+	d.closed = true
+	d.giveUp()
+	d.emit(Event{Kind: Closed, Close: f, Verdict: d.verdict(right, known)})
+}
+
+// Lose has the decoder look for the next sync, since bytes are missing, or were malformed: missing
+// many, -1 if nobody knows how many. It returns the messages of which the rest is lost.
+func (d *Decoder) Lose(missing int64) []Event {
+	d.events = d.events[:0]
+	d.lose()
+	if missing < 0 {
+		d.floating = true
+	} else {
+		d.at += missing
+	}
+	return d.events
+}

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/frame"
+)
+
+// shape takes what the sender says of a number of its own, or asks of one of the other direction.
+func (d *Decoder) shape(f frame.Shape) error {
+	switch f.Form {
+	case frame.Unknown:
+		d.emit(Event{Kind: Asked, Number: f.Number})
+		return nil
+	case frame.Reference:
+		e, err := d.stands(f.Number, entryOf(f.Fingerprint, d.cfg.Shapes.Find(f.Fingerprint)))
+		if err != nil {
+			return err
+		}
+		if e.program == nil {
+			return d.ask(f.Number, e)
+		}
+		return nil
+	}
+	packed, err := d.shapes.pieces.Add(f, d.at)
+	if err != nil || packed == nil {
+		return err
+	}
+	e, err := d.shapes.define(packed)
+	if err != nil {
+		return &Error{Code: BadShape, At: d.at, Err: fmt.Errorf("number %d: %w", f.Number, err)}
+	}
+	if e, err = d.stands(f.Number, e); err == nil && e.base != nil && e.program == nil && d.cfg.MaxHeld >= 0 {
+		err = d.ask(f.Number, e)
+	}
+	return err
+}
+
+// ask has whoever drives the decoder ask for the shape behind a number.
+func (d *Decoder) ask(number uint64, e *numberedShape) error {
+	d.shapes.asked.Put(number, e)
+	if n := d.shapes.asked.Len(); d.cfg.MaxHeld >= 0 && n > d.cfg.MaxShapes+maxAsked {
+		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d shapes were asked for and did not come", n)}
+	}
+	d.emit(Event{Kind: Lacks, Number: number})
+	return nil
+}
+
+// stands has a number stand for a shape. A number that waited for this one has it now; what waits
+// for another that the number stood for will never be joined. It gives what the number stands for.
+func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error) {
+	old := d.shapes.entries.Get(number)
+	if old == nil {
+		old = d.shapes.asked.Get(number)
+	}
+	d.shapes.asked.Delete(number)
+	if old != nil && old.awaits(e) {
+		d.shapes.complete(old, e.program)
+		e = old
+	}
+	if err := d.shapes.set(number, e); err != nil {
+		return nil, &Error{Code: Limits, At: d.at, Err: err}
+	}
+	if old != nil && old != e && old.program == nil && d.held.waits(old) {
+		d.giveUp()
+	}
+	return e, d.release()
+}

@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/transit"
+)
+
+// Announce appends what must stand before content under a program. A transfer that it returns must
+// come to its end before ([Encoder.Piece]); nil: nothing is missing.
+func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
+	if p == nil {
+		return nil
+	}
+	s := e.shapes.take(p, e.cfg.Limits)
+	if s == nil && uint64(len(p.Shape().Octets())) <= e.cfg.Limits.MaxShapeBytes && e.at > e.syncEnd {
+		e.Sync(now)
+		s = e.shapes.take(p, e.cfg.Limits)
+	}
+	if s == nil {
+		return nil // without a number it goes as text
+	}
+	if s.announced {
+		s.due = true // the shape of the body must not take the place of that of the head
+		return nil
+	}
+	if s.transfer != nil {
+		return s.transfer
+	}
+	fp := p.Shape().Fingerprint()
+	has, sure := e.cfg.Peer.Has(fp)
+	if e.cfg.Refer || sure || has && e.shapes.pin(s, e.cfg.Limits) {
+		e.append(frame.Shape{Number: s.number, Form: frame.Reference, Fingerprint: fp})
+		s.announced, s.due, s.referred = true, true, true
+		return nil
+	}
+	e.cfg.Peer.Learned(p)
+	t := &Transfer{number: s.number, sent: s}
+	// A peer that has lost the description asks for the shape in full.
+	t.full, s.referred = e.shapes.bases.pack(p.Shape(), true, e.own(p))
+	s.transfer = t
+	if e.Piece(t, now) {
+		return nil
+	}
+	return t
+}
+
+// own is the own shape of what describes a shape; nil: the peer has none.
+func (e *Encoder) own(p *program.Program) *transit.Own {
+	if peer, ok := e.cfg.Peer.(DescribedPeer); ok {
+		return peer.Own(p)
+	}
+	return nil
+}
+
+// Lacks begins to send a shape in full that the peer was referred to, and lacks. For a number that
+// stands for nothing any more, as the asking took very long, it is a placeholder: the peer then
+// refuses what it holds, where it would wait for ever. It is nil for one that the peer was told in
+// full.
+func (e *Encoder) Lacks(number uint64) *Transfer {
+	s := e.shapes.byNumber.Get(number)
+	if s == nil {
+		t := &Transfer{number: number}
+		t.full, _ = e.shapes.bases.pack(placeholder(), false, nil)
+		return t
+	}
+	if s.pinned {
+		s.pinned = false
+		e.shapes.pinned--
+	}
+	if !s.referred {
+		return nil
+	}
+	s.referred = false
+	if s.transfer == nil {
+		e.cfg.Peer.Learned(s.program)
+		s.transfer = &Transfer{number: number, sent: s}
+		s.transfer.full, _ = e.shapes.bases.pack(s.program.Shape(), false, nil)
+	}
+	return s.transfer
+}
+
+// Piece appends the next piece of a shape, or all those of a short one; done: it was the last.
+func (e *Encoder) Piece(t *Transfer, now time.Time) (done bool) {
+	for again := true; again; again = t.at < len(t.full) && len(t.full) <= shapeAtOnce {
+		n := min(len(t.full)-t.at, int(e.cfg.Limits.MaxFragment))
+		e.syncIfDue(n+frame.ShapeOverhead, now)
+		e.append(frame.Shape{Number: t.number, Form: frame.Full, Total: uint64(len(t.full)), Offset: uint64(t.at),
+			Piece: t.full[t.at : t.at+n]})
+		t.at += n
+	}
+	if t.at < len(t.full) {
+		return false
+	}
+	if t.sent != nil {
+		t.sent.announced, t.sent.due, t.sent.transfer = true, true, nil
+	}
+	return true
+}
