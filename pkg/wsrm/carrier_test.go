@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 		window.Misuse: {{}, {Kind: wsrm.Committed, Number: 1}, {Kind: 99}},
 		window.Invalid: {
 			arrived(65, "beyond the window"),
-			heard(window.Packet{HasAck: true, Ack: window.Ack{Done: 1}}),
+			heard(window.Packet{HasAck: true, Ack: window.AckPacket{Done: 1}}),
 		},
 		window.Malformed: {{Kind: wsrm.Heard}, {Kind: wsrm.Heard, Message: []byte{0}}},
 	} {
@@ -196,7 +196,7 @@ func TestGivesUp(t *testing.T) {
 				require.NoError(t, send(m, make([]byte, 10)))
 			}
 			step(t, m, start, wsrm.Event{Kind: wsrm.Wake})
-			step(t, m, start, heard(window.Packet{HasAck: true, Ack: window.Ack{Done: 2, Echo: 1}}))
+			step(t, m, start, heard(window.Packet{HasAck: true, Ack: window.AckPacket{Done: 2, Echo: 1}}))
 
 			lost := kinds(step(t, m, start, c.ev), wsrm.Lost)
 			if c.lost == 0 {
@@ -225,7 +225,7 @@ func TestGivesUp(t *testing.T) {
 // not is unsent. An end that gives up itself says so, too, and is over when the peer knows.
 func TestEndsBeforeItsTime(t *testing.T) {
 	for _, ev := range []wsrm.Event{
-		heard(window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}), {Kind: wsrm.Abort},
+		heard(window.Packet{HasAck: true, Ack: window.AckPacket{Unknown: true}}), {Kind: wsrm.Abort},
 	} {
 		m := machine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce})
 		step(t, m, start, wsrm.Event{Kind: wsrm.Connected})
@@ -245,7 +245,7 @@ func TestEndsBeforeItsTime(t *testing.T) {
 		}
 		assert.Empty(t, kinds(actions, wsrm.Ended))
 		assert.True(t, said(t, find(t, step(t, m, start, wsrm.Event{Kind: wsrm.Wake}), wsrm.Say)).Terminate)
-		actions = step(t, m, start, heard(window.Packet{HasAck: true, Ack: window.Ack{Terminated: true}}))
+		actions = step(t, m, start, heard(window.Packet{HasAck: true, Ack: window.AckPacket{Terminated: true}}))
 		assert.Equal(t, wsrm.Aborted, find(t, actions, wsrm.Ended).Reason)
 	}
 }

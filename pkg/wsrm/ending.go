@@ -33,7 +33,7 @@ func (m *machine) ask() error {
 }
 
 // sayEnd goes on with the end of the sequence, as far as an acknowledgement allows.
-func (m *machine) sayEnd(a *window.Ack) {
+func (m *machine) sayEnd(a *window.AckPacket) {
 	s := &m.out
 	switch {
 	case s.phase == phaseClosing && s.Done == s.Last && a.Final:

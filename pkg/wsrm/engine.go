@@ -112,6 +112,13 @@ func (e *Engine) Step(ctx context.Context, now time.Time, ev Event) ([]Action, e
 	return e.step(now, ev)
 }
 
+// Fence stores the state though nothing changed, so that nobody else who has it open can store
+// theirs.
+func (e *Engine) Fence(ctx context.Context) error {
+	e.changed = true
+	return e.save(ctx)
+}
+
 // Begin notes that the handlers of messages delivered with these numbers are about to run, and have
 // effects that no transaction covers, and stores the state once for all of them. After a crash
 // those messages are [Unknown] and not delivered again. Errors: Refused, for the first number that

@@ -209,7 +209,7 @@ func FuzzRestore(f *testing.F) {
 			_ = send(m, make([]byte, 300))
 			_, _ = m.Step(now, arrived(n, "x"))
 			ranges := []window.Range{{First: n + 2, Last: n + 9}}
-			ack := window.Ack{Done: n, Echo: n, Ranges: ranges}
+			ack := window.AckPacket{Done: n, Echo: n, Ranges: ranges}
 			_, _ = m.Step(now, heard(window.Packet{Number: n, Floor: 1, HasAck: true, Ack: ack}))
 			step(t, m, now, wsrm.Event{Kind: wsrm.Wake})
 			now = now.Add(time.Second)

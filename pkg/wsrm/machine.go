@@ -21,7 +21,7 @@ const (
 type machine struct {
 	cfg Config
 	out source
-	in  window.Receiver
+	in  window.Filter
 
 	epoch   time.Time     // the first moment seen
 	now     time.Duration // since epoch, never backwards
@@ -275,7 +275,7 @@ func (m *machine) arrived(p *window.Packet) error {
 }
 
 // acknowledged takes in an acknowledgement.
-func (m *machine) acknowledged(a *window.Ack) {
+func (m *machine) acknowledged(a *window.AckPacket) {
 	s := &m.out
 	if s.phase == phaseEnded || !s.Current(a) {
 		return

@@ -17,6 +17,7 @@ type world struct {
 	rand  *rand.Rand
 	ends  [2]*end
 	fails []string
+	form  *soapForm // nil: frames carry
 
 	up       bool
 	carrier  int          // counts the connections
@@ -133,6 +134,10 @@ func (w *world) join() {
 func (w *world) carry(from int, a wsrm.Action) {
 	if !w.up {
 		w.failf("end %d sends without a connection", from)
+		return
+	}
+	if w.form != nil {
+		w.form.carry(from, a)
 		return
 	}
 	ev := wsrm.Event{Kind: wsrm.Heard, Message: bytes.Clone(a.Message)}
@@ -262,7 +267,7 @@ func (e *end) submit() {
 				break
 			}
 		}
-		if e.next == e.ids {
+		if e.next == e.ids && e.w.form == nil { // in SOAP, messages of their own end a sequence
 			_ = e.step(wsrm.Event{Kind: wsrm.Close}) // refused if it is closed
 		}
 		e.settle()

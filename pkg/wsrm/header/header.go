@@ -1,6 +1,6 @@
-// Package header reads the SOAP form of WS-ReliableMessaging from envelopes: header blocks and
-// bodies of 1.0 (February 2005) and of 1.1 and 1.2 (OASIS 200702). It keeps no sequences; that is
-// package wsrm.
+// Package header reads and writes the SOAP form of WS-ReliableMessaging: header blocks and bodies
+// of 1.0 (February 2005) and of 1.1 and 1.2 (OASIS 200702). It keeps no sequences; those are in
+// packages wsrm and soaprm.
 package header
 
 import (
@@ -18,9 +18,17 @@ type Blocks struct {
 	// marker LastMessage of 1.0.
 	Number uint64
 	Last   bool
+	// Rollover: the number of the message is above the greatest one, 2^63-1; Number is 0 then (1.1,
+	// section 4.5).
+	Rollover bool
 	// Control is the name of the body, if it is one that creates, closes or terminates a sequence
 	// (1.1, sections 3.4 to 3.6).
 	Control string
+	// Terms are those of a sequence that is created: asked for, or granted.
+	Terms *Terms
+	// LastNumber is the LastMsgNumber of CloseSequence and TerminateSequence (1.1); 0: none was
+	// sent, or it is not said.
+	LastNumber uint64
 	// AckRequested are the sequences that acknowledgements are asked for (1.1, section 3.8).
 	AckRequested     []string
 	Acknowledgements []Acknowledgement
@@ -41,8 +49,34 @@ type Acknowledgement struct {
 	None, Final bool
 }
 
+// Terms are what CreateSequence asks for, or what CreateSequenceResponse grants (1.1, section 3.4).
+type Terms struct {
+	// AcksTo is the address for acknowledgements. In a response it is that of Accept; empty: an
+	// offer was not accepted.
+	AcksTo string
+	// Expires is how long the sequence may last, as an xs:duration; empty: it is not said.
+	Expires string
+	// Incomplete is the IncompleteSequenceBehavior of 1.1; empty: it is not said.
+	Incomplete string
+	// Offer is the sequence that the peer may use for its own messages (CreateSequence); nil: none.
+	Offer *OfferedSequence
+}
+
+// OfferedSequence is a sequence for the other direction (1.1, section 3.4).
+type OfferedSequence struct {
+	// Sequence is its identifier.
+	Sequence string
+	// Endpoint is where messages about it go (1.1).
+	Endpoint string
+	// Expires and Incomplete are as in [Terms].
+	Expires, Incomplete string
+}
+
 // The versions, and the namespaces of all their elements but endpoint references.
 const v10, v11 = "1.0", "1.1"
+
+// Namespace returns the namespace of a version, "1.0" or "1.1"; empty for any other.
+func Namespace(version string) string { return namespaces[version] }
 
 var namespaces = map[string]string{v10: xmlns.WSRM10, v11: xmlns.WSRM}
 

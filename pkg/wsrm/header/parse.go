@@ -2,6 +2,7 @@ package header
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ const maxNumber = 1<<63 - 1
 
 // Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the
 // version does not have are passed over, as its schema allows. What breaks a rule is left out and
-// listed in Message.Broken; everything beside it stands.
+// listed in Blocks.Broken; everything beside it stands.
 func Parse(e *soap.Envelope) *Blocks {
 	fault, isFault := e.Fault()
 	r := reader{m: &Blocks{Version: versionOf(e, &fault)}}
@@ -103,11 +104,18 @@ func (r *reader) number(e *soap.Element, s string) uint64 {
 	return n
 }
 
-// optional looks at the number in a child, if there is one.
-func (r *reader) optional(e *soap.Element, local string) {
+// beyond reports whether a text is a number above the greatest one.
+func beyond(s string) bool {
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
+	return err == nil && n > maxNumber || errors.Is(err, strconv.ErrRange)
+}
+
+// optional is the number in a child; 0 if there is none.
+func (r *reader) optional(e *soap.Element, local string) uint64 {
 	if c := r.child(e, local); c != nil {
-		r.number(c, c.Text)
+		return r.number(c, c.Text)
 	}
+	return 0
 }
 
 func (r *reader) block(h *soap.Element) {
@@ -120,6 +128,10 @@ func (r *reader) block(h *soap.Element) {
 		number := r.child(h, "MessageNumber")
 		if number == nil {
 			r.fail(h, "no MessageNumber")
+			return
+		}
+		if r.m.Rollover = beyond(number.Text); r.m.Rollover {
+			r.note(broken(h, "%.40q is beyond the greatest message number", number.Text))
 			return
 		}
 		r.m.Number = r.number(number, number.Text)
@@ -177,17 +189,37 @@ func (r *reader) acknowledgement(h *soap.Element) {
 	r.m.Acknowledgements = append(r.m.Acknowledgements, a)
 }
 
-// address looks for that of an endpoint reference, of whichever version of WS-Addressing.
-func (r *reader) address(e *soap.Element) {
+// address is that of an endpoint reference, of whichever version of WS-Addressing.
+func (r *reader) address(e *soap.Element) string {
 	if e == nil {
-		return
+		return ""
 	}
 	for _, space := range []string{xmlns.WSA, xmlns.WSA200408} {
-		if e.Child(soap.Name{Space: space, Local: "Address"}) != nil {
-			return
+		if a := e.Child(soap.Name{Space: space, Local: "Address"}); a != nil {
+			return text(a)
 		}
 	}
 	r.fail(e, "no Address")
+	return ""
+}
+
+// terms are those of a body about a new sequence; the addresses are in other places.
+func (r *reader) terms(b *soap.Element) *Terms {
+	return &Terms{
+		Expires:    text(r.child(b, "Expires")),
+		Incomplete: text(r.child(b, "IncompleteSequenceBehavior")),
+	}
+}
+
+func (r *reader) offer(o *soap.Element) *OfferedSequence {
+	offer := &OfferedSequence{
+		Sequence: r.identifier(o), Expires: text(r.child(o, "Expires")),
+		Incomplete: text(r.child(o, "IncompleteSequenceBehavior")),
+	}
+	if r.m.Version == v11 {
+		offer.Endpoint = r.address(r.child(o, "Endpoint"))
+	}
+	return offer
 }
 
 func (r *reader) control(b *soap.Element) {
@@ -198,22 +230,21 @@ func (r *reader) control(b *soap.Element) {
 		if acksTo == nil {
 			r.fail(b, "no AcksTo")
 		}
-		r.address(acksTo)
+		r.m.Terms = r.terms(b)
+		r.m.Terms.AcksTo = r.address(acksTo)
 		if o := r.child(b, "Offer"); o != nil {
-			r.identifier(o)
-			if r.m.Version == v11 {
-				r.address(r.child(o, "Endpoint"))
-			}
+			r.m.Terms.Offer = r.offer(o)
 		}
 	case "CreateSequenceResponse":
 		r.m.Sequence = r.identifier(b)
+		r.m.Terms = r.terms(b)
 		if a := r.child(b, "Accept"); a != nil {
-			r.address(r.child(a, "AcksTo"))
+			r.m.Terms.AcksTo = r.address(r.child(a, "AcksTo"))
 		}
 	case "CloseSequence", "CloseSequenceResponse", "TerminateSequence", "TerminateSequenceResponse":
 		r.m.Sequence = r.identifier(b)
 		if r.m.Version == v11 {
-			r.optional(b, "LastMsgNumber")
+			r.m.LastNumber = r.optional(b, "LastMsgNumber")
 		}
 	default:
 		return

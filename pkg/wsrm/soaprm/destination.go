@@ -1,0 +1,329 @@
+package soaprm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/soap/addressing"
+	"github.com/hhfr/hhfr/pkg/soap/headers"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
+)
+
+// SequenceDestination serves messages in sequences, and passes all others on as they are but for
+// the header blocks that its chain processes. It is safe for concurrent use.
+type SequenceDestination struct {
+	cfg   DestinationConfig
+	next  http.Handler
+	chain headers.Chain
+
+	outbox *outbox
+
+	mu      sync.Mutex
+	byID    map[string]*servedPair
+	byOffer map[string]*servedPair
+}
+
+// NewDestination makes an endpoint in front of services, and goes on with the sequences in the
+// store. The caller calls Close in the end. Errors: BadConfig, Unstored.
+func NewDestination(ctx context.Context, next http.Handler, cfg DestinationConfig) (*SequenceDestination, error) {
+	if next == nil {
+		return nil, &Error{Code: BadConfig, Err: errors.New("an endpoint needs services")}
+	}
+	if err := cfg.withDefaults(); err != nil {
+		return nil, err
+	}
+	e := &SequenceDestination{cfg: cfg, next: next, chain: chainOf(cfg.Handlers),
+		outbox: newOutbox(cfg.Client, cfg.Log), byID: map[string]*servedPair{}, byOffer: map[string]*servedPair{}}
+	if err := e.load(ctx); err != nil {
+		e.outbox.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Close ends what is sent to other addresses. What was not acknowledged stays in the store. No
+// request may come after that.
+func (e *SequenceDestination) Close() error {
+	e.outbox.close()
+	return nil
+}
+
+// load finds the sequences in the store.
+func (e *SequenceDestination) load(ctx context.Context) error {
+	for info, err := range e.cfg.Store.List(ctx, servedPrefix) {
+		if err != nil {
+			return unstored(err)
+		}
+		entry, err := e.cfg.Store.Get(ctx, info.URI)
+		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			continue // it expired just now
+		}
+		if err != nil {
+			return unstored(err)
+		}
+		r, err := readRecord(entry.Value)
+		if err != nil {
+			return err
+		}
+		s := &servedPair{endpoint: e, record: *r, uri: info.URI}
+		e.add(s)
+		if err := s.resume(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *SequenceDestination) add(s *servedPair) {
+	s.forget.Store(s.record.Expires.Add(tombstone).UnixNano())
+	s.ended.Store(s.record.Terminated)
+	s.places = map[string]bool{}
+	e.serves(s, s.record.AcksTo)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.byID[s.record.Identifier] = s
+	if s.record.Offered != "" {
+		e.byOffer[s.record.Offered] = s
+	}
+}
+
+func (e *SequenceDestination) find(in map[string]*servedPair, id string, v Protocol) *servedPair {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := in[id]; s != nil && s.record.Version == v {
+		return s
+	}
+	return nil
+}
+
+// admittedRequest is a request that the chain has let in.
+type admittedRequest struct {
+	r   *http.Request
+	ctx context.Context // with what the chain found
+	in  headers.AdmittedMessage
+	at  *addressing.Properties // never nil
+	b   *header.Blocks         // never nil
+
+	replies, faults string        // where they go; empty: on the connection, or nowhere
+	connection      *soap.Element // the body, if it asks for what waits
+}
+
+func (a *admittedRequest) version() Protocol { return Protocol(a.b.Version) }
+
+// ServeHTTP serves one message.
+func (e *SequenceDestination) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	octets, ok := headers.ReadMessage(w, r)
+	if !ok {
+		e.next.ServeHTTP(w, headers.WithBody(r, octets))
+		return
+	}
+	a, err := e.open(r, octets)
+	if err == nil {
+		err = e.serve(w, a)
+	}
+	if err != nil {
+		e.refuse(w, a, err)
+	}
+}
+
+// open has the chain look at a message.
+func (e *SequenceDestination) open(r *http.Request, octets []byte) (a *admittedRequest, err error) {
+	a = &admittedRequest{r: r, at: &addressing.Properties{Space: addressing.V200508}, b: &header.Blocks{}}
+	a.ctx, a.in, err = e.chain.In(r.Context(), octets)
+	if p := addressing.Of(a.ctx); p != nil {
+		a.at = p
+	}
+	if err != nil {
+		return a, err
+	}
+	if b := said(a.ctx); b != nil {
+		a.b = b
+	}
+	if a.in.Body == connectionName("MakeConnection") {
+		envelope, err := whole(octets)
+		if err != nil {
+			return a, err
+		}
+		a.connection = &envelope.Body[0]
+	}
+	if space := a.in.Body.Space; space == V10.Namespace() || space == V11.Namespace() {
+		envelope, err := whole(octets)
+		if err != nil {
+			return a, err
+		}
+		if b := header.Parse(envelope); b != nil {
+			a.b = b
+		}
+	}
+	return a, nil
+}
+
+// serve serves a message. An error is what the sender is told instead; nothing was done then.
+func (e *SequenceDestination) serve(w http.ResponseWriter, a *admittedRequest) error {
+	inSequence := a.b.Number > 0 || a.b.Rollover
+	if (inSequence || a.b.Control != "") && e.cfg.Guaranteed(a.ctx) {
+		return &headers.RefusedMessage{Fault: soap.Fault{Code: soap.Client,
+			Reason: "a message over a stream that guarantees its delivery is in no further sequence"}}
+	}
+	if inSequence || a.b.Control != "" || len(a.b.AckRequested) > 0 {
+		if err := e.routes(a); err != nil && a.b.Control != createSequence {
+			return err
+		} else if err != nil {
+			return refusal(a.in.Version, a.version(), createRefused, whyRefused)
+		}
+	}
+	if err := e.acknowledgements(a); err != nil {
+		return err
+	}
+	if a.connection != nil {
+		return e.connect(w, a)
+	}
+	switch a.b.Control {
+	case createSequence:
+		return e.create(w, a)
+	case closeSequence, terminateSequence:
+		return e.end(w, a)
+	}
+	switch {
+	case inSequence:
+		return e.deliver(w, a)
+	case len(a.b.AckRequested) > 0 && a.in.Body.Local == "":
+		return e.acknowledge(w, a)
+	case a.in.Body.Local == "" && (a.b.Version != "" || isAboutSequences(a.at.Action)),
+		a.at.Action == V10.action(lastMessage), a.at.Action == V10.action(terminateSequence):
+		w.WriteHeader(http.StatusAccepted) // it says no more than its acknowledgements
+		return nil
+	case a.b.Version != "" && len(a.b.Broken) > 0:
+		return &headers.RefusedMessage{Fault: soap.Fault{Code: soap.Client, Reason: a.b.Broken[0]}}
+	case e.cfg.Required:
+		return refusal(a.in.Version, V11, rmRequired, "messages are taken in sequences of WS-ReliableMessaging only")
+	}
+	e.plain(w, a)
+	return nil
+}
+
+// isAboutSequences reports whether an action is one of messages without a body. CXF sends such an
+// acknowledgement without a block, if another message took that along.
+func isAboutSequences(action string) bool {
+	for _, v := range []Protocol{V10, V11} {
+		if action == v.action(acknowledgementOnly) || action == v.action(ackRequested) {
+			return true
+		}
+	}
+	return false
+}
+
+// plain serves a message that is in no sequence.
+func (e *SequenceDestination) plain(w http.ResponseWriter, a *admittedRequest) {
+	var reply headers.KeptReply
+	e.next.ServeHTTP(&reply, headers.WithBody(a.r.WithContext(a.ctx), a.in.Message))
+	if reply.IsEnvelope() {
+		if out, err := e.chain.Out(a.ctx, reply.Body.Bytes()); err == nil {
+			reply.Body.Reset()
+			reply.Body.Write(out)
+		}
+	}
+	reply.WriteTo(w)
+}
+
+// lookup finds the sequence that a message is about. Errors: a refusal.
+func (e *SequenceDestination) lookup(a *admittedRequest, id string) (*servedPair, error) {
+	s := e.find(e.byID, id, a.version())
+	if s == nil {
+		return nil, refusal(a.in.Version, a.version(), unknownSequence, "the sequence is not known here",
+			identifier(a.version(), id))
+	}
+	return s, nil
+}
+
+// acknowledgements takes in what a message acknowledges of replies. One beside a message of an
+// application that is about no sequence of ours is passed over.
+func (e *SequenceDestination) acknowledgements(a *admittedRequest) error {
+	for i := range a.b.Acknowledgements {
+		ack := &a.b.Acknowledgements[i]
+		s := e.find(e.byOffer, ack.Sequence, a.version())
+		switch {
+		case s != nil:
+			if err := s.acknowledged(a, ack); err != nil {
+				return err
+			}
+		case a.in.Body.Local == "" && a.b.Number == 0:
+			return refusal(a.in.Version, a.version(), unknownSequence, "the sequence is not known here",
+				identifier(a.version(), ack.Sequence))
+		}
+	}
+	return nil
+}
+
+// acknowledge answers who only asks for acknowledgements (1.1, section 3.8).
+func (e *SequenceDestination) acknowledge(w http.ResponseWriter, a *admittedRequest) error {
+	answer := &header.Blocks{Version: a.b.Version}
+	for _, id := range a.b.AckRequested {
+		s, err := e.lookup(a, id)
+		if err != nil {
+			return err
+		}
+		ack, err := s.acknowledgement(a)
+		if err != nil {
+			return err
+		}
+		answer.Acknowledgements = append(answer.Acknowledgements, ack...)
+		defer s.sendDue()
+	}
+	if len(answer.Acknowledgements) == 0 { // they go elsewhere, or there is no word for nothing
+		accepted(w)
+		return nil
+	}
+	return e.answer(w, a, "", http.StatusOK, acknowledgementOnly, answer)
+}
+
+// end closes or terminates a sequence (1.1, sections 3.5 and 3.6).
+func (e *SequenceDestination) end(w http.ResponseWriter, a *admittedRequest) error {
+	s, err := e.lookup(a, a.b.Sequence)
+	if err != nil {
+		return err
+	}
+	ack, err := s.end(a)
+	if err != nil {
+		return err
+	}
+	b := &header.Blocks{Version: a.b.Version, Acknowledgements: ack}
+	if a.version() == V10 { // it has no response (1.0, section 3.5)
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+	b.Control, b.Sequence = a.b.Control+"Response", a.b.Sequence
+	return e.answer(w, a, a.replies, http.StatusOK, b.Control, b)
+}
+
+// deliver serves a message in a sequence.
+func (e *SequenceDestination) deliver(w http.ResponseWriter, a *admittedRequest) error {
+	s, err := e.lookup(a, a.b.Sequence)
+	if err != nil {
+		return err
+	}
+	out, err := s.deliver(a)
+	if err != nil {
+		return err
+	}
+	defer s.sendDue()
+	if out.envelope == nil {
+		if len(out.b.Acknowledgements) == 0 {
+			accepted(w)
+			return nil
+		}
+		return e.answer(w, a, "", http.StatusAccepted, acknowledgementOnly, out.b)
+	}
+	octets, err := with(out.envelope, s.record.Addressing, out.b)
+	if err != nil {
+		return err
+	}
+	headers.Write(w, out.status, out.contentType, octets)
+	return nil
+}
+
+var _ http.Handler = (*SequenceDestination)(nil)

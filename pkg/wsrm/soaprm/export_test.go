@@ -1,0 +1,3 @@
+package soaprm
+
+var ParseDuration, FormatDuration = parseDuration, formatDuration

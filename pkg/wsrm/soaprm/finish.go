@@ -1,0 +1,93 @@
+package soaprm
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
+)
+
+// Finish waits until all messages are settled, acknowledges the replies, and ends the sequence:
+// close, then terminate (1.1, sections 3.5 and 3.6), or a last message, then terminate (1.0,
+// sections 3.1 and 3.5). If the service does not answer that any more, nothing is lost: the next
+// source goes on with the sequence. Errors: of the first message that is not acknowledged, the
+// cause of ctx.
+func (s *SequenceSource) Finish(ctx context.Context) error {
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	if s.record.Version == V10 {
+		p := s.properties(V10.action(lastMessage))
+		envelope, err := message(s.cfg.SOAP, p, &header.Blocks{Version: string(V10)})
+		if err != nil {
+			return err
+		}
+		t, err := s.accept(ctx, encodeTransfer(flagLast|flagOneWay, p.MessageID, p.Action, envelope))
+		if err != nil {
+			return err
+		}
+		if _, err := t.Reply(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.acknowledge(ctx); err != nil {
+		s.cfg.Log.Warn("acknowledgement of replies", "err", err)
+	}
+	if err := s.terminate(ctx); err != nil {
+		s.cfg.Log.Warn("the end of the sequence", "err", err)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = &Error{Code: Closed}
+	return s.forget(context.WithoutCancel(ctx))
+}
+
+// drain waits until all messages are settled.
+func (s *SequenceSource) drain(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		left, eased, broken := len(s.sent), s.eased, s.broken
+		accepted, done, _ := s.engine.Positions()
+		s.mu.Unlock()
+		switch {
+		case broken != nil:
+			return broken
+		case left == 0 && done < accepted:
+			return &Error{Code: Unanswered, Err: fmt.Errorf("%d messages are not acknowledged", accepted-done)}
+		case left == 0:
+			return nil
+		}
+		select {
+		case <-eased:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
+		}
+	}
+}
+
+// terminate ends the sequence.
+func (s *SequenceSource) terminate(ctx context.Context) error {
+	s.mu.Lock()
+	last, _, _ := s.engine.Positions()
+	s.mu.Unlock()
+	for _, name := range []string{closeSequence, terminateSequence} {
+		if name == closeSequence && s.record.Version == V10 {
+			continue
+		}
+		p := s.properties(s.cfg.Version.action(name))
+		a, err := s.ask(ctx, p, &header.Blocks{
+			Version: string(s.cfg.Version), Control: name, Sequence: s.record.Identifier, LastNumber: last,
+		})
+		if err != nil {
+			return err
+		}
+		if a.Status >= http.StatusBadRequest {
+			return a.why()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package soaprm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// letter is a message for who does not wait for it on a connection.
+type letter struct {
+	to, action  string
+	version     soap.Version
+	contentType string
+	octets      []byte
+}
+
+// outbox sends messages of a destination to other addresses, and keeps those for who polls.
+type outbox struct {
+	client *http.Client
+	log    *slog.Logger
+	ctx    context.Context
+	stop   context.CancelFunc
+	wait   sync.WaitGroup
+	slots  chan struct{} // one for each letter that is sent without a pair
+
+	mu     sync.Mutex
+	polled map[string][]letter
+}
+
+const (
+	// maxPosts is how many answers of the protocol are under way to other addresses at once, and
+	// maxPost how long one may take. Who gets none asks again.
+	maxPosts = 64
+	maxPost  = 30 * time.Second
+	// maxPolled is how many addresses messages wait for that are asked for, and maxWaiting how many
+	// for each.
+	maxPolled  = 1024
+	maxWaiting = 16
+)
+
+func newOutbox(client *http.Client, log *slog.Logger) *outbox {
+	if client == nil {
+		client = &http.Client{}
+	}
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o := &outbox{client: &own, log: log, slots: make(chan struct{}, maxPosts), polled: map[string][]letter{}}
+	o.ctx, o.stop = context.WithCancel(context.Background())
+	return o
+}
+
+// close ends what is under way.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.stop() // what would begin now does not
+	o.mu.Unlock()
+	o.wait.Wait()
+}
+
+// run does something until the outbox is closed.
+func (o *outbox) run(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx.Err() == nil {
+		o.wait.Go(f)
+	}
+}
+
+// post sends a letter once, and returns the envelope that comes back; nil: none does. Errors: of
+// the connection, and statuses other than those of success.
+func (o *outbox) post(l letter) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(o.ctx, maxPost)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.to, bytes.NewReader(l.octets))
+	if err != nil {
+		return nil, err
+	}
+	fields, err := soap.RequestFields(l.version, l.action)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		r.Header[f.Name] = []string{f.Value}
+	}
+	response, err := o.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxControl))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		err = fmt.Errorf("status %d", response.StatusCode)
+	}
+	if soap.Recognize(answer).Version == soap.None {
+		answer = nil
+	}
+	return answer, err
+}
+
+// send has a letter sent once, or asked for. It does not wait for that.
+func (o *outbox) send(l letter) {
+	if isPolled(l.to) {
+		o.keep(l)
+		return
+	}
+	select {
+	case o.slots <- struct{}{}:
+	default:
+		o.log.Warn("an answer is not sent", "to", l.to, "action", l.action, "err", errTooManyPosts)
+		return
+	}
+	o.run(func() {
+		defer func() { <-o.slots }()
+		if _, err := o.post(l); err != nil && o.ctx.Err() == nil {
+			o.log.Warn("an answer was not taken", "to", l.to, "action", l.action, "err", err)
+		}
+	})
+}
+
+var errTooManyPosts = errors.New("too many are under way")
+
+// keep has a letter wait until it is asked for. Where too much waits, the oldest goes: who lacks an
+// answer asks again.
+func (o *outbox) keep(l letter) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := append(o.polled[l.to], l)
+	if len(list) > maxWaiting {
+		list = list[1:]
+	}
+	o.polled[l.to] = list
+	for address := range o.polled {
+		if len(o.polled) <= maxPolled {
+			return
+		}
+		if address != l.to {
+			delete(o.polled, address)
+		}
+	}
+}
+
+// take hands out what waits for an address; nil: nothing does.
+func (o *outbox) take(address string) *letter {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.polled[address]
+	if len(list) == 0 {
+		return nil
+	}
+	if o.polled[address] = list[1:]; len(list) == 1 {
+		delete(o.polled, address)
+	}
+	return &list[0]
+}
+
+// waits reports whether something waits for an address.
+func (o *outbox) waits(address string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.polled[address]) > 0
+}

@@ -1,0 +1,71 @@
+package soaprm
+
+import (
+	"context"
+
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
+)
+
+// waitLocked waits until a message had its turn, but no longer than it should.
+func (s *servedPair) waitLocked(a *admittedRequest) error {
+	timer := s.endpoint.cfg.Clock.NewTimer(s.endpoint.cfg.Patience)
+	defer timer.Stop()
+	for late := false; !late && !s.doneLocked(a.b.Number); {
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-timer.C():
+			late = true
+		case <-a.ctx.Done():
+			late = true
+		}
+		s.mu.Lock()
+		if err := s.openLocked(context.WithoutCancel(a.ctx)); err != nil { // it was given up meanwhile
+			return err
+		}
+	}
+	return nil
+}
+
+// responseLocked is what goes back for a message on its connection.
+func (s *servedPair) responseLocked(a *admittedRequest) *response {
+	b := &header.Blocks{Version: string(s.record.Version)}
+	if s.record.AcksTo == "" {
+		b.Acknowledgements = s.ackLocked()
+	}
+	out := &response{b: b}
+	s.engine.Undone(func(number uint64, reply []byte, _ bool) bool {
+		to, status, contentType, envelope := decodeReply(reply)
+		if to != a.b.Number {
+			return true
+		}
+		contentType, place := cutPlace(contentType)
+		if place != "" {
+			return false
+		}
+		out.status, out.contentType, out.envelope = status, contentType, envelope
+		if s.record.Offered != "" {
+			b.Sequence, b.Number = s.record.Offered, number
+		}
+		return false
+	})
+	if out.envelope == nil && s.unknown[a.b.Number] {
+		s.uncertain(a, out)
+	}
+	return out
+}
+
+// uncertain answers a message that was begun before a crash.
+func (s *servedPair) uncertain(a *admittedRequest, out *response) {
+	stored := handling{s: s, a: a}.failed("the service was handling the message when it crashed: " +
+		"nobody knows whether it had an effect")
+	_, status, contentType, envelope := decodeReply(stored)
+	contentType, place := cutPlace(contentType)
+	if place == "" {
+		out.status, out.contentType, out.envelope = status, contentType, envelope
+		return
+	}
+	action := s.record.Version.faultAction(a.at.Space)
+	s.endpoint.outbox.send(letter{place, action, a.in.Version, contentType, envelope})
+}
