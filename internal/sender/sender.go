@@ -18,8 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Outgoing is a message to send, by [Send].
-type Outgoing struct {
+// MessageToSend is a message to send, by [Send].
+type MessageToSend struct {
 	// Name says where it comes from, for people.
 	Name string
 	// Head is its HTTP head; nil: the default one.
@@ -35,7 +35,7 @@ type Outgoing struct {
 type Incoming struct {
 	// Number counts messages from 1 in sending order.
 	Number int
-	Sent   Outgoing
+	Sent   MessageToSend
 	// Head and Body are the reply's; a nil head is the default one.
 	Head, Body []byte
 	// Began and Took say when it was sent, and how long the whole reply took.
@@ -44,7 +44,7 @@ type Incoming struct {
 	// Err is why there is no reply.
 	Err error
 	// Posted says what becomes of a one-way message that is on its way.
-	Posted *session.Posted
+	Posted *session.PostedMessage
 }
 
 // Status is the HTTP status of a reply; 200 if it has the default head, 202 for a one-way message
@@ -78,7 +78,7 @@ func (in *Incoming) Failed() bool {
 // time, so that none goes as plain SOAP beside the one that asks. It ends when messages do, or ctx
 // is done. An error of messages is yielded and ends it.
 func Send(
-	ctx context.Context, s *session.Session, messages iter.Seq2[Outgoing, error], inFlight int,
+	ctx context.Context, s *session.Session, messages iter.Seq2[MessageToSend, error], inFlight int,
 ) iter.Seq[*Incoming] {
 	return func(yield func(*Incoming) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -103,7 +103,7 @@ func Send(
 
 // begin sends one message after another, as many at once as queue has slots.
 func begin(
-	ctx context.Context, s *session.Session, messages iter.Seq2[Outgoing, error], queue chan<- chan *Incoming,
+	ctx context.Context, s *session.Session, messages iter.Seq2[MessageToSend, error], queue chan<- chan *Incoming,
 ) {
 	slots := make(chan struct{}, cap(queue))
 	n := 0
@@ -115,7 +115,7 @@ func begin(
 		}
 		n++
 		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
-		var pending *session.Pending
+		var pending *session.PendingReply
 		alone := s.Agreed().Undecided
 		switch {
 		case err != nil:
@@ -148,7 +148,7 @@ func begin(
 // either.
 const maxReply = 1 << 30
 
-func (in *Incoming) receive(ctx context.Context, pending *session.Pending) {
+func (in *Incoming) receive(ctx context.Context, pending *session.PendingReply) {
 	reply, err := pending.Reply(ctx)
 	if err != nil {
 		in.Err = err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -117,22 +118,29 @@ func (t *selected) met(ctx context.Context, asking *ask) error {
 	}
 }
 
+// targetOf returns what a first contact names a service by: its URL, without what may be secret.
+func targetOf(u *url.URL) string {
+	target := *u
+	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
+	return target.String()
+}
+
 // open begins the stream: a first contact with the service that the request is for.
 func (t *selected) open(req *http.Request, asking *ask) (*negotiation, error) {
 	n := asking.negotiation(t.a.s)
-	target := *req.URL
-	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
 	facts := n.plainFacts(negotiate.NewSessionID(), "tls", portOf(n.url))
-	facts.Path = negotiate.PathOf(&target)
+	facts.Path = negotiate.PathOf(req.URL)
+	n.named = n.dialer.cfg.hint() != nil
 	n.transport, n.address = facts.Transport, t.conn.RemoteAddr().String()
 	ctx := context.WithoutCancel(req.Context())
-	cfg, err := n.streamConfig(ctx, &facts)
+	cfg, err := n.streamConfig(ctx, &facts, n.named)
 	if err != nil {
 		_ = t.conn.Close()
 		return nil, err
 	}
 	early := streamer.EarlyLimits
-	cfg.Session, cfg.Target, cfg.Early = facts.Session, target.String(), &early
+	cfg.Session, cfg.Target, cfg.Early = facts.Session, targetOf(req.URL), &early
+	cfg.Description = n.dialer.cfg.hint()
 	if err := n.over(ctx, t.conn, cfg, &facts, t.conn.RemoteAddr().String()); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -31,16 +32,16 @@ type asker struct {
 
 // ask is the outcome of the request that asks, besides its answer.
 type ask struct {
-	question *negotiation          // the negotiation that the request is for; nil: it is a call
-	conn     net.Conn              // the connection that the request was sent on
-	alone    bool                  // it goes by HTTP/1.1, over a connection that nothing else uses
-	n        *negotiation          // its stream is open
-	pending  *streamer.Pending     // for the reply that comes over an upgraded connection
-	reply    *streamer.Message     // the reply that came over a stream that TLS selected
-	invited  *negotiate.Invitation // the invitation in an answer
-	refused  error                 // why there will be no stream
-	passing  bool                  // the refusal may pass
-	portal   bool                  // the answer may be that of a portal
+	question *negotiation        // the negotiation that the request is for; nil: it is a call
+	conn     net.Conn            // the connection that the request was sent on
+	alone    bool                // it goes by HTTP/1.1, over a connection that nothing else uses
+	n        *negotiation        // its stream is open
+	pending  *streamer.Pending   // for the reply that comes over an upgraded connection
+	reply    *streamer.Message   // the reply that came over a stream that TLS selected
+	invited  *upgrade.Invitation // the invitation in an answer
+	refused  error               // why there will be no stream
+	passing  bool                // the refusal may pass
+	portal   bool                // the answer may be that of a portal
 
 	// A dial in the background reads these.
 	plain    atomic.Bool // it goes without the fields
@@ -69,7 +70,7 @@ func (k *ask) began(s *Session, n *negotiation) {
 // RoundTrip implements [http.RoundTripper].
 func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
 	asking, ok := req.Context().Value(askKey{}).(*ask)
-	if !ok || negotiate.Origin(req.URL) != negotiate.Origin(a.s.url) { // redirected to another origin
+	if !ok || !a.s.isNode(req.URL) { // redirected to another origin
 		return a.base.RoundTrip(req)
 	}
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
@@ -105,7 +106,8 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields[negotiate.Field] = []string{negotiate.AskValue(stages)} // spelled as it is; Set would change the case
+	fields[negotiate.Field] = []string{upgrade.Wish{
+		Stages: stages, Description: a.s.cfg.hint()}.String()} // spelled as it is; Set would change the case
 	resp, err := a.by(asking).RoundTrip(out)
 	if err != nil {
 		return nil, err
@@ -164,7 +166,7 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 		asking.passing = asking.portal || saysNothing(resp.StatusCode)
 		asking.refused = errors.New("the answer to the first call offers no stream")
 		if value := resp.Header.Get(negotiate.Field); value != "" {
-			i, err := negotiate.ParseInvitation(value)
+			i, err := upgrade.ParseInvitation(value)
 			if asking.passing = err == nil; asking.passing && i.Token != nil {
 				asking.invited, asking.refused = i, nil
 			}
@@ -192,13 +194,13 @@ func saysNothing(status int) bool {
 func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*http.Response, error) {
 	rest, ok := resp.Body.(io.ReadWriteCloser)
 	conn := asking.conn
-	if !ok || conn == nil || !negotiate.HasToken(resp.Header, "Upgrade", negotiate.Protocol) {
+	if !ok || conn == nil || !upgrade.HasToken(resp.Header, "Upgrade", negotiate.Protocol) {
 		_ = resp.Body.Close()
 		return nil, errors.New("status 101 that was not asked for")
 	}
 	n := asking.negotiation(a.s)
 	address := portOf(n.url)
-	if i, err := negotiate.ParseInvitation(resp.Header.Get(negotiate.Field)); err == nil && i.Address != "" {
+	if i, err := upgrade.ParseInvitation(resp.Header.Get(negotiate.Field)); err == nil && i.Address != "" {
 		address = i.Address
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
@@ -274,7 +276,8 @@ func (n *negotiation) upgraded(
 	facts := n.plainFacts(negotiate.SessionID{}, "upgrade", address)
 	facts.Path = negotiate.PathOf(u)
 	n.transport, n.address = facts.Transport, address
-	cfg, err := n.streamConfig(ctx, &facts)
+	n.named = n.dialer.cfg.hint() != nil
+	cfg, err := n.streamConfig(ctx, &facts, false)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -284,6 +287,7 @@ func (n *negotiation) upgraded(
 		return nil, err
 	}
 	hello := stream.Hello()
+	facts = n.confirmed(facts, &hello)
 	facts.Session = stream.Session()
 	if hello.Lifetime > 0 {
 		facts.Expires = n.dialer.cfg.Clock.Now().Add(time.Duration(min(hello.Lifetime, 1<<31)) * time.Second)

@@ -331,7 +331,7 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	sess := dial(t, m.url("/book"), cfg)
 	call(t, sess, "", "0")
 	m.kill()
-	var kept []*session.Posted
+	var kept []*session.PostedMessage
 	for n := 1; n <= 3; n++ {
 		posted, err := sess.Post(t.Context(), streamer.NewMessage(nil, []byte(strconv.Itoa(n))))
 		if err == nil {
@@ -497,16 +497,29 @@ func TestResponderLosesTheSequence(t *testing.T) {
 	}
 }
 
-// A message that a sequence does not take fails at once, and a reply that it does not take becomes
-// a status.
-func TestSequencesTakeNoLongMessages(t *testing.T) {
+// Under a guarantee messages and replies may be long; a message that only has an order may not, and
+// fails at once, and a reply becomes a status.
+func TestLongMessagesInSequences(t *testing.T) {
+	const length = 5 << 20
 	m := newBank(t, &teller{})
 	long := &longReplies{}
 	m.kill()
 	m.sequenced = long
 	m.start()
-	sess := dial(t, m.url("/other"), assured(t, wsrm.ExactlyOnce, newLasting(t)))
-	_, err := sess.Call(t.Context(), &streamer.Message{Body: io.LimitReader(zeros{}, 5<<20)})
+	for _, a := range []wsrm.Assurance{wsrm.ExactlyOnce, wsrm.AtLeastOnce} {
+		sess := dial(t, m.url("/"+a.String()), assured(t, a, newLasting(t)))
+		long.got = 0
+		reply, err := sess.Call(t.Context(), &streamer.Message{Body: io.LimitReader(zeros{}, length)})
+		require.NoError(t, err)
+		n, err := io.Copy(io.Discard, reply.Body)
+		require.NoError(t, err)
+		assert.EqualValues(t, length, n)
+		assert.EqualValues(t, length, long.got)
+		require.NoError(t, sess.Finish(t.Context()))
+		require.NoError(t, sess.Close())
+	}
+	sess := dial(t, m.url("/other"), assured(t, wsrm.AtMostOnce, newLasting(t)))
+	_, err := sess.Call(t.Context(), &streamer.Message{Body: io.LimitReader(zeros{}, length)})
 	assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unsent})
 	head, body := call(t, sess, "", "x")
 	assert.Contains(t, head, strconv.Itoa(http.StatusInternalServerError))
@@ -521,9 +534,13 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-type longReplies struct{ teller }
+type longReplies struct {
+	teller
+	got int64 // of the last request
+}
 
-func (*longReplies) Handle(context.Context, string, *streamer.Message) *streamer.Message {
+func (l *longReplies) Handle(_ context.Context, _ string, m *streamer.Message) *streamer.Message {
+	l.got, _ = io.Copy(io.Discard, m.Body)
 	return &streamer.Message{Body: io.LimitReader(zeros{}, 5<<20)}
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/typed"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -48,13 +50,28 @@ type Config struct {
 	// RequestSchema and ReplySchema describe the messages of each direction; nil: no description.
 	// The first request that RequestSchema describes gets its shape from the schema.
 	RequestSchema, ReplySchema *schema.Schema
-	// Shapes are fingerprints of shapes in Store, to offer before all others in Store.
+	// Contract describes the messages of both directions by a WSDL or XML Schema; nil: none does.
+	// An offer names it by its fingerprint, for what RequestSchema and ReplySchema do not describe.
+	// If the peer has it, too, shapes travel as what the description does not say.
+	Contract *typed.Contract
+	// Shapes are fingerprints of shapes in Store that messages will use. An offer names all of them
+	// that were used with the peer before; then others, up to 16 names in all, and what else was
+	// used with the peer, up to 8.
 	Shapes [][32]byte
 	// Headers are SOAP header blocks, as XML text, that recur in messages: at most 16 of 4 KiB
 	// each, and none with secrets ([negotiate.CheckHeader]). If the peer agrees, they do not travel
 	// with messages that contain them byte for byte. They are taken out before the stream and put
 	// back after it, transparently to the applications (docs/negotiation.md, section 3.2).
 	Headers []string
+	// Nodes are further URLs of the service, of nodes that share a context store: they differ from
+	// the dialed one in host and port. A session goes on with the next of them when a stream ends,
+	// or a node cannot be reached; a sequence goes on where it was. A request of unknown fate is
+	// not sent to another node either.
+	Nodes []string
+	// Common is a context store that the peer uses as well; nil: there is none. If the peer agrees,
+	// Headers go there, and where messages are plain SOAP all the same, those and the blocks that
+	// Common names travel as references.
+	Common *unchanging.CommonStore
 	// Reconnect is how long a session whose stream broke tries to negotiate again, at growing
 	// intervals, before it turns to plain SOAP; 0: not at all. Calls wait meanwhile.
 	Reconnect time.Duration
@@ -101,6 +118,9 @@ type Config struct {
 	// [SchemeError]), and nothing is sent. Without ProbeTLS no such attempt is made, and the offer
 	// ends in plain SOAP.
 	ProbeTLS bool
+	// Archive: what decodes recordings of sessions stays in Store and Common after they have
+	// expired, for good.
+	Archive bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
 	// Timeout bounds negotiation and the opening of the stream, together; 0 means
@@ -194,6 +214,15 @@ func tlsOf(client *http.Client) *cryptotls.Config {
 
 // offerable lists the URIs of transports to offer, preferred first.
 func (c *Config) offerable(secure bool) []string {
+	uris := c.streams(secure)
+	if c.Common != nil && !c.sequenced() {
+		uris = append(uris, negotiate.HTTPTransport)
+	}
+	return uris
+}
+
+// streams lists the URIs of those that have streams.
+func (c *Config) streams(secure bool) []string {
 	var uris []string
 	for _, t := range negotiate.Transports {
 		allowed := !t.HTTPSOnly

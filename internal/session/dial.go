@@ -43,14 +43,10 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 // RequireHHFR; the error of ctx; with an assurance also a *[ctxstore.Error], Held while another
 // session has the sequence.
 func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
-	u, err := url.Parse(rawURL)
+	u, err := parseURL(rawURL)
 	if err != nil {
-		return nil, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
+		return nil, err
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-		return nil, negotiate.BadConfigf("%q is no http or https URL", u.Redacted())
-	}
-	u.Fragment = ""
 	s, err := d.dial(ctx, u)
 	if err != nil || s.outbox == nil || !s.outbox.closed {
 		return s, err
@@ -63,13 +59,33 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 	return d.dial(ctx, u)
 }
 
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return nil, negotiate.BadConfigf("%q is no http or https URL", u.Redacted())
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
 // dial is Dial for an outbox that may only have a close handshake left to complete.
 func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == negotiate.FirstCall && needs != "" {
 		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto,
 			negotiate.Explicit)
 	}
-	s = newSession(d, u)
+	if needs := d.cfg.undeclarable(); d.cfg.Mode == negotiate.Declared && needs != "" {
+		return nil, negotiate.BadConfigf("a description cannot declare %s; mode %s or %s can", needs, negotiate.Auto,
+			negotiate.Explicit)
+	}
+	nodes, err := nodesOf(u, d.cfg.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	s = newSession(d, nodes)
 	if d.cfg.sequenced() {
 		if s.outbox, err = d.openOutbox(ctx, u); err != nil {
 			s.cancel()
@@ -85,7 +101,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	case s.outbox.joined():
 		n, err = s.retry(ctx, false) // that peer was there before
 	default:
-		err = n.find(ctx, d.cfg.RequireHHFR)
+		n, err = s.first(ctx)
 	}
 	if errors.Is(err, errNotAsked) {
 		s.fresh = true
@@ -106,12 +122,13 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		s.begin(n)
 		return s, nil
 	}
-	if errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}) {
+	if isUnreachable(err) {
 		s.cancel()
 		return nil, err
 	}
 	s.agreed = n.agreed
 	s.agreed.Why, s.plain = err.Error(), true
+	s.adopt(n)
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
@@ -128,6 +145,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	}
 	if d.cfg.RequireHHFR {
 		s.cancel()
+		n.dropReferrer()
 		return nil, &negotiate.Error{
 			Code:   negotiate.NoHHFR,
 			At:     -1,
@@ -147,6 +165,7 @@ type refusal struct {
 	portal     bool   // it may come from somebody else than the peer, and is passing: it is not remembered
 	notAsked   bool   // no peer was asked
 	unsent     bool   // there was no connection to send anything on
+	silent     bool   // and nobody answered in the time for that
 	blocked    string // the address of the stream that could not be opened
 }
 

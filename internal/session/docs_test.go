@@ -44,6 +44,12 @@ func TestDocumentedExamples(t *testing.T) {
 	require.NoError(t, err)
 	fullAnswer, err := fullAnswer(t).Message(soap.V12)
 	require.NoError(t, err)
+	const reference = "urn:hhfr:fragment:00112233445566778899aabbccddeeff:0123456789abcdef#fedcba9876543210"
+	fragments, err := negotiate.FragmentsMessage([]string{reference})
+	require.NoError(t, err)
+	named, err := negotiate.ParseFragments(fragments)
+	require.NoError(t, err)
+	assert.Equal(t, []string{reference}, named)
 	plain, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Client, Reason: "no such operation"})
 	require.NoError(t, err)
 	s := startServices(t, nil)
@@ -55,7 +61,7 @@ func TestDocumentedExamples(t *testing.T) {
 		"refusal":                     answered(t, s, "text/xml", owl),
 		"header block not understood": answered(t, s, "application/soap+xml", strange),
 		"offer":                       string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)),
-		"context": string(document),
+		"context": string(document), "fragments": string(fragments),
 	} {
 		between := regexp.MustCompile(`>\s+<`)
 		assert.Equal(t, want, strings.TrimSpace(between.ReplaceAllString(examples[name], "><")), name)

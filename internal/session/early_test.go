@@ -17,12 +17,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/datagram"
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
@@ -150,7 +151,12 @@ var errRefused = &net.OpError{Op: "dial", Net: "udp", Err: os.NewSyscallError("r
 type refusing struct{ net.Conn }
 
 func (refusing) Write(p []byte) (int, error) { return len(p), nil }
-func (refusing) Read([]byte) (int, error)    { return 0, errRefused }
+
+// Read says so a round trip later.
+func (refusing) Read([]byte) (int, error) {
+	time.Sleep(time.Millisecond)
+	return 0, errRefused
+}
 
 // Where nobody listens at the remembered address, and no offer gets through, messages stay in the
 // store, the error says why, and the session is still one that was met: it goes on in one round
@@ -187,7 +193,7 @@ func TestEarlyFlightPlayedAgain(t *testing.T) {
 		say(t, s, "once")
 		require.NoError(t, s.Close())
 		flight := b.by.near.sent.got()
-		require.Equal(t, udp.Early, flight[0].Kind)
+		require.Equal(t, datagram.Early, flight[0].Kind)
 
 		p, err := link.ParseProfile("geo")
 		require.NoError(t, err)
@@ -201,8 +207,8 @@ func TestEarlyFlightPlayedAgain(t *testing.T) {
 		came := 0
 		for range 3 {
 			for _, d := range flight {
-				if d.Kind == udp.Early {
-					raw := append([]byte{byte(udp.Early), 0, 0, 0, 0, 0, 0, 0, 9}, d.Packet...)
+				if d.Kind == datagram.Early {
+					raw := append([]byte{byte(datagram.Early), 0, 0, 0, 0, 0, 0, 0, 9}, d.Packet...)
 					came += len(raw)
 					_, err := near.WriteTo(raw, nil)
 					require.NoError(t, err)
@@ -211,7 +217,7 @@ func TestEarlyFlightPlayedAgain(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			sent := 0
 			for _, d := range watch.sent.got() {
-				require.Equal(t, udp.Answer, d.Kind)
+				require.Equal(t, datagram.Answer, d.Kind)
 				sent += 17 + len(d.Packet)
 			}
 			assert.Positive(t, sent)

@@ -26,7 +26,7 @@ func Lend(body io.Reader) (lent io.Reader, again func(context.Context) (io.Reade
 // Rewriters return the functions that take unchanging headers out of bodies in a session, and put
 // them back.
 func Rewriters(blocks []string) (out func(io.Writer) io.WriteCloser, in func(io.ReadCloser) io.ReadCloser) {
-	u := &unchanging.Blocks{Texts: blocks}
+	u := &unchanging.Lifter{Texts: blocks}
 	return u.Outgoing, u.Incoming
 }
 

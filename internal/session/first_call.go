@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -106,7 +106,7 @@ func (s *Session) refusedLocked(why error) {
 // accept opens the stream that an answer named, while calls go on. Where that is not possible, a
 // request of its own may be upgraded although the call was not. That request has no body, since
 // HAProxy upgrades no request with one, and goes by HTTP/1.1.
-func (s *Session) accept(i *negotiate.Invitation) {
+func (s *Session) accept(i *upgrade.Invitation) {
 	n := s.negotiation()
 	err := n.try(negotiate.FirstCall, func() error { return n.invited(s.ctx, i) })
 	if err != nil && s.ctx.Err() == nil {
@@ -165,5 +165,5 @@ func (s *Session) firstCall(req *http.Request) (*http.Response, error) {
 	if err != nil || reply == nil {
 		return resp, err
 	}
-	return httpmsg.Response(reply, req)
+	return s.replies.Response(reply, req)
 }

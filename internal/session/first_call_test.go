@@ -36,26 +36,37 @@ type door struct {
 	store   ctxstore.Store
 	handler *responder.Handler
 	conns   atomic.Int64 // that were accepted
+	octets  atomic.Int64 // that they carried, both ways
 	client  *http.Transport
+	close   func()
 }
 
-// countingListener counts the connections that are accepted.
+// countingListener counts the connections that are accepted, and their bytes.
 type countingListener struct {
 	net.Listener
-	n *atomic.Int64
+	n, octets *atomic.Int64
 }
 
 func (c countingListener) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
 		c.n.Add(1)
+		conn = countedConn{conn, c.octets}
 	}
 	return conn, err
 }
 
 func open(t testing.TB, service http.Handler, secure bool, change func(*responder.Config)) *door {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	return openAt(t, "127.0.0.1:0", service, secure, change)
+}
+
+// openAt is open at an address.
+func openAt(
+	t testing.TB, address string, service http.Handler, secure bool, change func(*responder.Config),
+) *door {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
@@ -74,18 +85,19 @@ func open(t testing.TB, service http.Handler, secure bool, change func(*responde
 	}
 	d.handler, err = responder.NewHandler(service, cfg)
 	require.NoError(t, err)
-	p := oneport.New(countingListener{l, &d.conns}, one)
+	p := oneport.New(countingListener{l, &d.conns, &d.octets}, one)
 	server := &http.Server{Handler: d.handler, ReadHeaderTimeout: time.Minute}
 	var wait sync.WaitGroup
 	wait.Go(func() { _ = server.Serve(p.HTTP()) })
 	wait.Go(func() { _ = d.handler.ServeStreams(context.Background(), p.Streams()) })
-	t.Cleanup(func() {
+	d.close = sync.OnceFunc(func() {
 		d.client.CloseIdleConnections()
 		_ = d.handler.Close()
 		_ = server.Close()
 		_ = p.Close()
 		wait.Wait()
 	})
+	t.Cleanup(d.close)
 	return d
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
@@ -33,27 +34,27 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// datagram is one that an end has sent.
-type datagram struct {
-	udp.Datagram
+// sentDatagram is one that an end has sent.
+type sentDatagram struct {
+	datagram.Datagram
 	at time.Time
 }
 
 // watched is a socket that keeps what it sends.
 type watched struct {
 	net.PacketConn
-	sent noted[datagram]
+	sent noted[sentDatagram]
 }
 
 // until returns those that it sent before a moment.
-func (w *watched) until(then time.Time) []datagram {
+func (w *watched) until(then time.Time) []sentDatagram {
 	all := w.sent.got()
-	return slices.DeleteFunc(all, func(d datagram) bool { return !d.at.Before(then) })
+	return slices.DeleteFunc(all, func(d sentDatagram) bool { return !d.at.Before(then) })
 }
 
 func (w *watched) WriteTo(p []byte, to net.Addr) (int, error) {
-	if d, ok := udp.Parse(slices.Clone(p)); ok {
-		w.sent.note(datagram{d, time.Now()})
+	if d, ok := datagram.Parse(slices.Clone(p)); ok {
+		w.sent.note(sentDatagram{d, time.Now()})
 	}
 	return w.PacketConn.WriteTo(p, to)
 }
@@ -126,7 +127,7 @@ func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
 		require.NotEmpty(t, flight)
 		octets := 0
 		for _, d := range flight {
-			assert.Equal(t, udp.Early, d.Kind, "nothing of the peer has been heard")
+			assert.Equal(t, datagram.Early, d.Kind, "nothing of the peer has been heard")
 			octets += len(d.Packet)
 		}
 		assert.Less(t, octets, 200, "hello and message, once")
@@ -134,7 +135,7 @@ func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
 		require.NotEmpty(t, back)
 		sent, came := 0, 0
 		for _, d := range back {
-			assert.Equal(t, udp.Answer, d.Kind, "the address has not shown that it receives")
+			assert.Equal(t, datagram.Answer, d.Kind, "the address has not shown that it receives")
 			sent += 17 + len(d.Packet)
 		}
 		for _, d := range flight {

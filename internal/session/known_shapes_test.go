@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 

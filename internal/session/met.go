@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -58,10 +60,12 @@ func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
 	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials &&
 		allowed &&
 		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) &&
-		negotiate.OrElse(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
-		c.Sequence == outbox.name() && slices.Equal(c.Headers, d.cfg.Headers) &&
-		c.RequestDescription == negotiate.Describe(d.cfg.RequestSchema).Name() &&
-		c.ReplyDescription == negotiate.Describe(d.cfg.ReplySchema).Name()
+		cmp.Or(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
+		c.Sequence == outbox.name() && d.cfg.shares(c.Common) && slices.Equal(c.Headers, d.cfg.Headers) &&
+		(c.RequestDescription == d.cfg.describe(d.cfg.RequestSchema).Name() &&
+			c.ReplyDescription == d.cfg.describe(d.cfg.ReplySchema).Name() ||
+			// A description that the peer did not have, hello names again.
+			d.cfg.hint() != nil && c.RequestDescription == "" && c.ReplyDescription == "")
 }
 
 // rememberMet remembers how the session of a stream can be joined again, once its peer has allowed
@@ -82,7 +86,7 @@ func (s *Session) rememberMet(l *sessionStream, facts negotiate.Facts) {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 		defer cancel()
-		_, err = s.cfg.Store.Put(ctx, metURI(s.url), document, ctxstore.PutOptions{TTL: lifetime})
+		_, err = s.cfg.Store.Put(ctx, metURI(l.node), document, ctxstore.PutOptions{TTL: lifetime})
 	}
 	if err != nil {
 		s.cfg.Log.Warn("session not remembered", "url", loggable(s.url), "err", err)
@@ -97,24 +101,25 @@ func (s *Session) watchMet(l *sessionStream, n *negotiation) {
 	case <-l.stream.Done():
 		if !isMet(l.stream) {
 			if err := l.stream.Err(); n.met != nil && (isFull(err) || isNobody(err)) {
-				n.dialer.putMetBack(context.Background(), s.url, n.met)
+				n.dialer.putMetBack(context.Background(), n.url, n.met)
 			}
 			return
 		}
 	}
-	s.rememberMet(l, *n.agreed.Facts)
+	hello := l.stream.Hello()
+	n.share(&hello)
+	s.rememberMet(l, n.confirmed(*n.agreed.Facts, &hello))
 	<-l.stream.Done()
+	if !coders.Learned(n.agreed.Facts.PeerShapes, n.coder) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
-	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder,
+	coders.KeepKnown(ctx, s.cfg.Store, metURI(n.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder,
 		func(err error) {
 			s.cfg.Log.Warn("session not updated", "url", loggable(s.url), "err", err)
 		})
 }
-
-// metDial bounds the connecting to a remembered address, which something on the path may block by
-// now: one or two lost packets are sent again in that time.
-const metDial = 8 * time.Second
 
 // rejoin opens a stream of a session that was met before. It waits only for the connection.
 func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
@@ -125,21 +130,26 @@ func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 	if err != nil {
 		return &refusal{err: err}
 	}
-	o := opening{facts: c.Facts, transport: transport, addr: addr, token: c.Token, early: c.Limits, stages: &c.Stages}
+	o := streamOpening{
+		facts:     c.Facts,
+		transport: transport,
+		addr:      addr,
+		token:     c.Token,
+		early:     c.Limits,
+		names:     true,
+		stages:    &c.Stages,
+	}
 	o.facts.Path = c.Path
 	if n.careful {
 		o.early = nil
 	}
-	dialing, stop := context.WithTimeout(ctx, metDial)
-	defer stop()
-	o.dialing = dialing
 	err = n.openStream(ctx, &o)
 	var refused *refusal
 	switch {
 	case err == nil:
 		n.met = c
 	// An address that drops packets is not tried repeatedly.
-	case errors.As(err, &refused) && refused.unsent && dialing.Err() == nil, isFull(err):
+	case errors.As(err, &refused) && refused.unsent && !refused.silent, isFull(err):
 		n.dialer.putMetBack(ctx, n.url, c)
 	}
 	return err
@@ -155,7 +165,7 @@ type earlyDialer interface {
 // connect opens the connection of a stream. One of a session that was met does not wait for the
 // peer if its messages stand in a sequence that outlives streams: what such a connection loses is
 // sent again, and not processed twice.
-func (n *negotiation) connect(ctx context.Context, o *opening) (net.Conn, error) {
+func (n *negotiation) connect(ctx context.Context, o *streamOpening) (net.Conn, error) {
 	t := n.dialer.cfg.Transports[o.transport]
 	if e, ok := t.(earlyDialer); ok && o.early != nil && n.dialer.cfg.kept() {
 		return e.DialEarly(ctx, o.addr)
@@ -201,7 +211,7 @@ func (d *Dialer) putMetBack(ctx context.Context, u *url.URL, c *negotiate.Contex
 }
 
 // invited joins the session that the field of an answer names.
-func (n *negotiation) invited(ctx context.Context, i *negotiate.Invitation) error {
+func (n *negotiation) invited(ctx context.Context, i *upgrade.Invitation) error {
 	d := n.dialer
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
@@ -214,7 +224,8 @@ func (n *negotiation) invited(ctx context.Context, i *negotiate.Invitation) erro
 	}
 	facts := n.plainFacts(i.Session, i.Transport, i.Address)
 	facts.Expires = d.cfg.Clock.Now().Add(i.Lifetime)
-	return n.openStream(ctx, &opening{facts: facts, transport: i.Transport, addr: addr, token: i.Token})
+	return n.openStream(ctx, &streamOpening{facts: facts, transport: i.Transport, addr: addr, token: i.Token,
+		names: true})
 }
 
 // plainFacts returns those of a session with the defaults for everything.
@@ -252,6 +263,16 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 			}
 			d.cfg.Log.Info("session not joined again", "url", loggable(n.url), "err", err)
 		}
+	}
+	switch asking := d.cfg.undeclarable() == "" && !n.undeclared; {
+	case mode == negotiate.Declared:
+		return n.try(negotiate.Declared, func() error { return n.declared(ctx) })
+	case mode == negotiate.Auto && asking && n.declares() != nil:
+		err := n.try(negotiate.Declared, func() error { return n.declared(ctx) })
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		d.cfg.Log.Info("no stream where the description declares one", "url", loggable(n.url), "err", err)
 	}
 	switch {
 	case mode == negotiate.Met:

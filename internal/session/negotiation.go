@@ -16,7 +16,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -34,12 +34,19 @@ type negotiation struct {
 	// careful: a stream has just broken, and calls on another one might have an unknown fate as
 	// well. The stream is not used before it is clear that the peer is there.
 	careful bool
+	// undeclared: what the description declares has led nowhere.
+	undeclared bool
+	// named: hello, or the request that asked, has named the description.
+	named bool
+	// referrer is that of the common store; nil: none is offered, or agreed on.
+	referrer *unchanging.Referrer
 
 	// the context of the session that was joined again; nil: it is another session
 	met                *negotiate.Context
 	transport, address string // of the stream that was opened
 	agreed             negotiate.Agreed
 	coder              streamer.Coder
+	headers            *laterHeaders // of the stream; nil: it has none
 	stream             *streamer.Stream
 }
 
@@ -55,8 +62,8 @@ func (n *negotiation) open(ctx context.Context) error {
 		Lifetime:    cfg.Lifetime,
 		Assurances:  []string{n.dialer.assurance()},
 		Securities:  []string{negotiate.TransportSecurity},
-		Request:     negotiate.Describe(cfg.RequestSchema),
-		Reply:       negotiate.Describe(cfg.ReplySchema),
+		Request:     cfg.describe(cfg.RequestSchema),
+		Reply:       cfg.describe(cfg.ReplySchema),
 		Headers:     cfg.Headers,
 		RequestHead: negotiate.DefaultRequestFields,
 		ReplyHead:   negotiate.DefaultReplyFields,
@@ -70,13 +77,12 @@ func (n *negotiation) open(ctx context.Context) error {
 		}
 		return errors.New("no transport to offer")
 	}
-	var err error
-	if offer.Shapes, err = n.dialer.known(ctx); err != nil {
-		return err
-	}
+	offer.Shapes = n.dialer.known(ctx, n.url)
 	n.agreed = negotiate.Agreed{Offer: offer, Tried: n.agreed.Tried}
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
+	n.dropReferrer()
+	n.offerCommon(ctx, offer)
 	version := cfg.SOAP
 	if version == soap.None {
 		version = soap.V11
@@ -94,8 +100,20 @@ func (n *negotiation) open(ctx context.Context) error {
 		offer.Sequence = n.outbox.name()
 		answer, err = n.ask(ctx, version, offer)
 	}
+	if err == nil && answer.ContextStore == "" && offer.Common != nil {
+		n.dropReferrer()
+		if refused := answer.Refused; len(offer.References) > 0 {
+			n.withoutCommon(offer)
+			if answer, err = n.ask(ctx, version, offer); err == nil {
+				answer.Refused = append(refused, answer.Refused...)
+			}
+		}
+	}
 	if errors.As(err, &f) {
 		n.agreed.Refused = f.Items
+	}
+	if err != nil {
+		n.dropReferrer()
 	}
 	if err != nil {
 		return err
@@ -112,27 +130,6 @@ func (n *negotiation) late(ctx context.Context, err error) error {
 		return fmt.Errorf("not within %v", n.dialer.cfg.Timeout)
 	}
 	return err
-}
-
-// known returns fingerprints of shapes that the store has.
-func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
-	fps := d.cfg.Shapes
-	for info, err := range d.cfg.Store.List(ctx, ctxstore.ShapePrefix) {
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			d.cfg.Log.Warn("shape not offered", "err", err)
-			continue
-		}
-		if len(fps) >= negotiate.MaxShapes {
-			break
-		}
-		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok && !slices.Contains(d.cfg.Shapes, fp) {
-			fps = append(fps[:len(fps):len(fps)], fp)
-		}
-	}
-	return fps, nil
 }
 
 // ask posts the offer and reads the answer.
@@ -202,7 +199,7 @@ func (n *negotiation) offerFields(h http.Header) {
 func isOffersOwn(f soap.Field) bool {
 	name := strings.ToLower(f.Name)
 	return strings.HasPrefix(name, "content-") || name == "soapaction" || name == "expect" || name == "upgrade" ||
-		httpmsg.IsFraming(http1.Field{Name: []byte(name)})
+		httpmsg.IsFraming(http1.FieldLine{Name: []byte(name)})
 }
 
 // isPassing reports whether the refusal may pass: gateways whose server is just starting, and

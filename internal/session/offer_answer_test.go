@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -204,7 +204,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Equal(t, []string{"/p " + addressing}, asked)
 	kept, err := s.store.Get(t.Context(), two.URI())
 	require.NoError(t, err)
-	assert.Equal(t, two.Canonical(), kept.Value)
+	assert.Equal(t, two.Compact(), kept.Value)
 	entry, err := s.store.Get(t.Context(), a.Session.URI())
 	require.NoError(t, err)
 	facts, err := negotiate.ParseFacts(entry.Value)
@@ -403,7 +403,7 @@ func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 				require.NoError(t, err, "the shape in use is the one that the schema types")
 				kept, err := store.Get(t.Context(), s.URI())
 				require.NoError(t, err, "the description is in the context")
-				assert.Equal(t, s.Canonical(), kept.Value)
+				assert.Equal(t, s.Compact(), kept.Value)
 			}
 			stats := sess.Stream().Stats()
 			assert.Less(t, stats.Sent.Data.Octets, int64(len(message)), "three messages are less than one")

@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/netconn"
-	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
@@ -21,11 +21,6 @@ import (
 // join opens the stream that was agreed on.
 func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
 	d := n.dialer
-	transport, _ := strings.CutPrefix(a.Transport, negotiate.TransportPrefix)
-	addr, err := d.streamAddr(transport, a.Address, n.url)
-	if err != nil {
-		return &refusal{err: err}
-	}
 	facts := negotiate.Facts{
 		Session:            a.Session,
 		Scheme:             a.Scheme,
@@ -45,48 +40,74 @@ func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
 	if a.HeadersKept > 0 {
 		facts.Headers = d.cfg.Headers
 	}
+	if a.ContextStore != "" {
+		facts.Common = n.agreed.Offer.Common
+	}
+	if a.Transport == negotiate.HTTPTransport {
+		return n.agreePlain(ctx, &facts)
+	}
+	transport, _ := strings.CutPrefix(a.Transport, negotiate.TransportPrefix)
+	addr, err := d.streamAddr(transport, a.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
 	if err := d.keepSchemas(ctx, a); err != nil {
 		return err
 	}
-	return n.openStream(ctx, &opening{facts: facts, transport: transport, addr: addr, token: a.Token[:]})
+	return n.openStream(ctx, &streamOpening{facts: facts, transport: transport, addr: addr, token: a.Token[:]})
 }
 
-// opening is what openStream needs to open a stream.
-type opening struct {
+// streamOpening is what openStream needs to open a stream.
+type streamOpening struct {
 	facts           negotiate.Facts
 	transport, addr string
 	token           []byte
 	early           *streamer.PeerLimits // limits that the responder has promised: its hello is not waited for
 	stages          *uint64              // stages that were agreed on before; nil: all
-	dialing         context.Context      // bounds the dialing alone; nil: the context of all
+	target          string               // the URL of the service, in place of a token
+	// names: hello names the description of the service, if there is one; optimistic: the peer has
+	// it, unless its hello does not say so.
+	names, optimistic bool
 }
 
+// dialFor bounds the connecting to the address of a stream, which something on the path may block:
+// one or two lost packets are sent again in that time.
+const dialFor = 8 * time.Second
+
 // openStream opens the stream of a session.
-func (n *negotiation) openStream(ctx context.Context, o *opening) error {
+func (n *negotiation) openStream(ctx context.Context, o *streamOpening) error {
 	n.transport, n.address = o.facts.Transport, o.addr
-	cfg, err := n.streamConfig(ctx, &o.facts)
+	n.named = o.names && n.dialer.cfg.hint() != nil && !n.dialer.cfg.shared(&o.facts)
+	cfg, err := n.streamConfig(ctx, &o.facts, n.named && o.optimistic)
 	if err != nil {
 		return err
 	}
-	dialing := o.dialing
-	if dialing == nil {
-		dialing = ctx
-	}
+	dialing, stop := context.WithTimeout(ctx, dialFor)
+	defer stop()
 	conn, err := n.connect(dialing, o)
 	if err != nil {
+		if dialing.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("nobody answered within %v", dialFor)
+		}
 		refused := noStream(o.addr, n.late(ctx, err))
-		refused.unsent = true
+		refused.unsent, refused.silent = true, dialing.Err() != nil
 		return refused
 	}
-	cfg.Session, cfg.Token, cfg.Early = o.facts.Session, o.token, o.early
+	cfg.Session, cfg.Token, cfg.Target, cfg.Early = o.facts.Session, o.token, o.target, o.early
+	if n.named {
+		cfg.Description = n.dialer.cfg.hint()
+	}
 	if o.stages != nil {
 		cfg.Without = ^*o.stages
 	}
 	return n.over(ctx, conn, cfg, &o.facts, o.addr)
 }
 
-// streamConfig stores the facts of a session, and prepares the configuration of its stream.
-func (n *negotiation) streamConfig(ctx context.Context, facts *negotiate.Facts) (cfg streamer.Config, err error) {
+// streamConfig stores the facts of a session, and prepares the configuration of its stream. shared:
+// the peer has the description of the service, as far as is known.
+func (n *negotiation) streamConfig(
+	ctx context.Context, facts *negotiate.Facts, shared bool,
+) (cfg streamer.Config, err error) {
 	d := n.dialer
 	number, _ := negotiate.RepresentationNumber(facts.Representation)
 	n.coder, err = d.cfg.Coders(ctx, coders.Spec{
@@ -94,19 +115,20 @@ func (n *negotiation) streamConfig(ctx context.Context, facts *negotiate.Facts) 
 		Limits:         d.cfg.Stream.Limits,
 		PeerKnows:      facts.PeerShapes,
 		Schema:         d.cfg.RequestSchema,
+		Contract:       d.cfg.Contract,
+		Shared:         shared || d.cfg.shared(facts),
 	})
 	if err != nil {
 		return cfg, err
 	}
 	cfg = d.cfg.Stream
 	cfg.Initiator, cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = true, number, n.coder, nil, n.serve
-	if len(facts.Headers) > 0 {
-		headers := &unchanging.Blocks{Texts: facts.Headers, Taken: n.taken}
-		cfg.Outgoing, cfg.Incoming = headers.Outgoing, headers.Incoming
+	if n.headers = n.newHeaders(facts); n.headers != nil {
+		cfg.Outgoing, cfg.Incoming = n.headers.Outgoing, n.headers.Incoming
 	}
 	if n.outbox != nil {
 		q := n.outbox.sequence()
-		cfg.Acks, cfg.Handler = q.Acks, q.Handler(n.serve, d.cfg.Log)
+		cfg.Acks, cfg.Kept, cfg.Handler = q.Acks, q.Kept, q.Handler(n.serve, d.cfg.Log)
 	}
 	return cfg, nil
 }
@@ -121,11 +143,11 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 	// If this end has another session of this name, it can only be one that is joined again, or the
 	// peer uses the same store. That session is not overwritten.
 	_, err = store.Put(ctx, facts.Session.URI(), document,
-		ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
-		return nil
+		ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: n.dialer.cfg.archived(facts.Expires.Sub(now))})
+	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		return err
 	}
-	return err
+	return n.keepScope(ctx, facts, facts.Expires.Sub(now))
 }
 
 // over makes a stream of a connection that was opened for it.
@@ -151,7 +173,10 @@ func (n *negotiation) over(
 func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts *negotiate.Facts) error {
 	select {
 	case <-stream.Met():
-		facts.Proxy = stream.Hello().Proxy
+		hello := stream.Hello()
+		facts.Proxy = hello.Proxy
+		*facts = n.confirmed(*facts, &hello)
+		n.share(&hello)
 	default: // what was remembered of the peer applies
 	}
 	err := n.keepFacts(ctx, facts)
@@ -189,7 +214,7 @@ func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
 		case s == nil || s.URI() != c.agreed.Fingerprint:
 			continue
 		}
-		if err := coders.KeepSchema(ctx, d.cfg.Store, s, a.Lifetime); err != nil {
+		if err := coders.KeepSchema(ctx, d.cfg.Store, s, d.cfg.archived(a.Lifetime)); err != nil {
 			return err
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -23,10 +23,10 @@ import (
 type outbox struct {
 	d        *Dialer
 	store    ctxstore.Store
-	uri      string        // of the entry
-	release  func()        // of the entry
-	closed   bool          // all messages are committed, and an earlier session was interrupted before both ends knew
-	finished *sequence.Run // the run of the session, once all of it is committed
+	uri      string            // of the entry
+	release  func()            // of the entry
+	closed   bool              // all messages are committed, and an earlier session broke off before both ends knew
+	finished *sequence.SentRun // the run of the session, once all of it is committed
 
 	// entryMu is also locked while it is decided which run messages belong to, and while another
 	// sequence replaces a lost one.
@@ -45,8 +45,7 @@ type outbox struct {
 
 // openOutbox continues the sequence that the store has for u, or makes one.
 func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
-	name := sha256.Sum256([]byte(negotiate.Origin(u) + negotiate.PathOf(u)))
-	o := &outbox{d: d, store: d.cfg.Store, uri: outboxPrefix + hex.EncodeToString(name[:])}
+	o := &outbox{d: d, store: d.cfg.Store, uri: outboxURI(u)}
 	if !d.cfg.kept() {
 		o.store = memory.New(memory.Config{Clock: d.cfg.Clock})
 	}
@@ -113,7 +112,7 @@ func (o *outbox) restore(ctx context.Context) error {
 			return err
 		}
 		for n := st.Done + 1; n <= st.Accepted; n++ {
-			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
+			o.late(n, sequence.Stored{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
 		}
 	case o.entry.Assurance != o.d.assurance():
 		return negotiate.BadConfigf("the store has a sequence of %s for this URL that is not over: finish it first",
@@ -129,6 +128,26 @@ var errEndedBefore = errors.New("the sequence ended before the message was known
 // outboxPrefix begins the URI of an outbox. The SHA-256 of the URL without query follows, in
 // hexadecimal digits.
 const outboxPrefix = "urn:hhfr:outbox:"
+
+func outboxURI(u *url.URL) string {
+	name := sha256.Sum256([]byte(negotiate.Origin(u) + negotiate.PathOf(u)))
+	return outboxPrefix + hex.EncodeToString(name[:])
+}
+
+// HasSequence reports whether a store has a sequence of sessions with the service at a URL that the
+// service knows: its messages go by hhfr, and by nothing else beside it. What is over counts until
+// the next [Dialer.Dial].
+func HasSequence(ctx context.Context, store ctxstore.Store, u *url.URL) (bool, error) {
+	entry, err := store.Get(ctx, outboxURI(u))
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	o, err := negotiate.ParseOutbox(entry.Value)
+	return o.Joined, err
+}
 
 // assurance returns the URI of the configured assurance.
 func (d *Dialer) assurance() string {
@@ -156,7 +175,7 @@ func (o *outbox) save(ctx context.Context, e negotiate.Outbox) error {
 
 // begin makes a new sequence, whose messages continue a run, and the entry that names it. After an
 // error the earlier sequence is still there.
-func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
+func (o *outbox) begin(ctx context.Context, run sequence.SentRun) error {
 	var id [16]byte
 	rand.Read(id[:])
 	e := o.entry
@@ -176,7 +195,7 @@ func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
 
 // open opens the sequence that an entry names. A sequence that the store does not have continues a
 // run.
-func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Run) (*sequence.Sequence, error) {
+func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.SentRun) (*sequence.Sequence, error) {
 	a, ordered, ok := negotiate.ParseAssurance(e.Assurance)
 	if !ok {
 		return nil, negotiate.AsMalformed(fmt.Errorf("outbox of assurance %.60q", e.Assurance))
@@ -187,6 +206,7 @@ func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Run)
 	}
 	if o.d.cfg.kept() {
 		cfg.Run = &run
+		cfg.Long, cfg.Collect = o.uri, o.sequence() == nil // later, a lost sequence may have left some
 	}
 	return sequence.Open(ctx, cfg)
 }
@@ -232,15 +252,18 @@ func (o *outbox) joined() bool {
 	return o.entry.Joined
 }
 
-func (o *outbox) late(number uint64, m sequence.Message, err error) {
-	if o.d.cfg.LateReply != nil {
-		o.d.cfg.LateReply(number, streamer.NewMessage(m.Head, m.Body), sequenceError(err))
+func (o *outbox) late(number uint64, m sequence.Stored, err error) {
+	reply := m.Message(context.Background())
+	if o.d.cfg.LateReply == nil {
+		_ = httpmsg.CloseReader(reply.Body)
+		return
 	}
+	o.d.cfg.LateReply(number, reply, sequenceError(err))
 }
 
 // replace begins a new sequence in the place of one that is over, or lost. The new sequence
 // continues a run.
-func (o *outbox) replace(ctx context.Context, run sequence.Run) error {
+func (o *outbox) replace(ctx context.Context, run sequence.SentRun) error {
 	old := o.entry
 	o.seq.Close()
 	if err := o.begin(ctx, run); err != nil {

@@ -5,16 +5,16 @@ import (
 	"io"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// Pending is a request in flight, whose reply has not arrived yet.
-type Pending struct {
+// PendingReply is a request in flight, whose reply has not arrived yet.
+type PendingReply struct {
 	s      *Session
 	head   []byte
-	body   *httpmsg.KeptBody
+	body   httpmsg.KeptBody
 	link   *sessionStream
 	stream *streamer.Pending // nil: plain SOAP
 	plain  chan outcome
@@ -26,12 +26,12 @@ type outcome struct {
 	err   error
 }
 
-// Begin sends a request and leaves its reply to [Pending.Reply], which must be called. On a stream,
-// requests that one goroutine begins leave in that order. In plain SOAP each request has a
+// Begin sends a request and leaves its reply to [PendingReply.Reply], which must be called. On a
+// stream, requests that one goroutine begins leave in that order. In plain SOAP each request has a
 // connection of its own or waits for one, and there is no order. Otherwise it is like
 // [Session.Call].
-func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, error) {
-	p := &Pending{s: s, head: m.Head}
+func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*PendingReply, error) {
+	p := &PendingReply{s: s, head: m.Head}
 	if s.outbox != nil {
 		var err error
 		p.queued, err = s.enqueue(ctx, m, true)
@@ -47,7 +47,7 @@ func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, err
 }
 
 // begin sends the request by the path there is.
-func (p *Pending) begin(ctx context.Context, from io.Reader) error {
+func (p *PendingReply) begin(ctx context.Context, from io.Reader) error {
 	for {
 		l, err := p.s.current(ctx)
 		if err != nil {
@@ -81,7 +81,7 @@ func (p *Pending) begin(ctx context.Context, from io.Reader) error {
 }
 
 // post sends the request as plain SOAP.
-func (p *Pending) post(ctx context.Context, body io.Reader) {
+func (p *PendingReply) post(ctx context.Context, body io.Reader) {
 	m := &streamer.Message{Head: p.head, Body: body}
 	p.stream, p.plain = nil, make(chan outcome, 1)
 	go func() {
@@ -91,7 +91,7 @@ func (p *Pending) post(ctx context.Context, body io.Reader) {
 }
 
 // Reply waits for the first bytes of the reply; see [Session.Call].
-func (p *Pending) Reply(ctx context.Context) (*streamer.Message, error) {
+func (p *PendingReply) Reply(ctx context.Context) (*streamer.Message, error) {
 	if p.queued != nil {
 		return p.s.replyTo(ctx, p.queued)
 	}

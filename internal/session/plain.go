@@ -70,7 +70,7 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 
 // roundTrip sends a request as plain SOAP. Its reply may come over a stream all the same.
 func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, *streamer.Message, error) {
-	req, err := httpmsg.ClientRequest(ctx, m, s.url, s.implicit)
+	req, err := httpmsg.ClientRequest(ctx, m, s.target(), s.implicit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +94,7 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 	)
 	resp, err := s.client.Do(req)
 	if err == nil {
-		if err := schemeReply(s.url, resp); err != nil {
+		if err := schemeReply(req.URL, resp); err != nil {
 			return nil, err
 		}
 		return resp, nil
@@ -112,7 +112,7 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 	case errors.As(err, &exchange):
 		return nil, exchange
 	}
-	if wrong := schemeOf(s.url, err); wrong != nil {
+	if wrong := schemeOf(req.URL, err); wrong != nil {
 		return nil, wrong
 	}
 	switch {

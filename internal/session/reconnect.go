@@ -64,14 +64,18 @@ func (s *Session) streaming() bool {
 // begin takes the first stream of the session, and logs it.
 func (s *Session) begin(n *negotiation) {
 	f := n.agreed.Facts
-	s.cfg.Log.Info("stream", "url", loggable(s.url), "mode", string(n.agreed.Mode), "session", f.Session.String(),
+	s.cfg.Log.Info("stream", "url", loggable(n.url), "mode", string(n.agreed.Mode), "session", f.Session.String(),
 		"representation", f.Representation, "transport", f.Transport)
 	s.install(n)
 }
 
 // install makes a negotiated stream the current one.
 func (s *Session) install(n *negotiation) {
-	l := &sessionStream{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
+	l := &sessionStream{stream: n.stream, lane: n.stream.Lane(0), path: n.agreed.Facts.Path, node: n.url,
+		confirm: n.confirmed, declared: n.agreed.Mode == negotiate.Declared}
+	s.adopt(n)
+	n.headers.begin(s, l)
+	l.used.coder, l.used.known = n.coder, n.agreed.Facts.PeerShapes
 	s.mu.Lock()
 	s.before = slices.DeleteFunc(s.before, func(l *sessionStream) bool { return isDone(l.stream) })
 	known := s.link != nil && s.link.stream == n.stream
@@ -111,13 +115,22 @@ func (s *Session) install(n *negotiation) {
 func (s *Session) negotiation() *negotiation {
 	return &negotiation{
 		dialer: s.dialer,
-		url:    s.url,
+		url:    s.target(),
 		serve:  s.serve,
 		outbox: s.outbox,
 		taken:  &s.taken,
 		client: s.client,
 		asker:  s.asker,
+
+		undeclared: s.isUndeclared(),
 	}
+}
+
+// isUndeclared reports whether what the description declares has led nowhere.
+func (s *Session) isUndeclared() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.undeclared
 }
 
 func isDone(s *streamer.Stream) bool {
@@ -163,6 +176,7 @@ func (s *Session) lost(l *sessionStream) {
 	if s.link != l || s.plain || s.again != nil || s.closed {
 		return
 	}
+	s.leaveLocked(l.node)
 	s.agreed.Why = "the stream ended"
 	if err != nil {
 		s.agreed.Why += ": " + err.Error()
@@ -176,6 +190,7 @@ func (s *Session) lost(l *sessionStream) {
 	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
 		s.cfg.Log.Info("session not joined again", "url", loggable(s.url), "err", err)
 		s.unmet()
+		s.undeclared = s.undeclared || l.declared
 		s.link = nil
 		if !s.cfg.RequireHHFR && (s.cfg.Reconnect == 0 || isRefused(err)) {
 			s.fresh = true // what was remembered is no longer valid: the next call asks
@@ -235,40 +250,59 @@ func (s *Session) rememberBroken(why error) {
 	s.dialer.remember(ctx, s.url, why)
 }
 
-// retry negotiates, at growing intervals, until there is a stream, a peer that does not agree, or
-// no time left.
+// retry negotiates with one node after another, at growing intervals, until there is a stream, none
+// that agrees, or no time left.
 func (s *Session) retry(ctx context.Context, careful bool) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
-	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
+	wait := firstBackOff
+	if len(s.nodes) > 1 {
+		wait = groupBackOff
+	}
+	for tries, refusals := 1, 0; ; tries++ {
 		n = s.negotiation()
 		n.careful = careful
 		if err = n.find(ctx, true); err == nil || ctx.Err() != nil {
 			return n, err
 		}
 		var refused *refusal
-		passing := !errors.As(err, &refused) || refused.passing
+		passing := (!errors.As(err, &refused) || refused.passing) && !errors.Is(err, errAgreedPlain)
+		if refusals++; passing {
+			refusals = 0
+		}
+		s.leave(n.url)
+		if refusals < len(s.nodes) && tries%len(s.nodes) != 0 {
+			continue
+		}
 		// Part of the wait is random, so that the clients of one server do not come back all at
 		// once.
 		pause := wait/2 + rand.N(wait/2)
-		if !passing || clock.Now().Add(pause).After(until) {
+		if refusals == len(s.nodes) || clock.Now().Add(pause).After(until) {
 			return n, err
 		}
-		s.cfg.Log.Info("no stream yet", "url", loggable(s.url), "err", err)
+		s.cfg.Log.Info("no stream yet", "url", loggable(n.url), "err", err)
 		if clock.Sleep(ctx, pause) != nil {
 			return n, err
 		}
+		wait = min(2*wait, maxBackOff)
 	}
 }
 
 // reconnect continues the session over another stream, or turns it to plain SOAP.
 func (s *Session) reconnect(careful bool) {
+	s.mu.Lock()
+	broken := s.link
+	s.mu.Unlock()
+	if broken != nil {
+		s.keepUsed(broken)
+	}
 	n, err := s.retry(s.ctx, careful)
 	if err == nil {
 		s.install(n)
-		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
+		s.cfg.Log.Info("a stream again", "url", loggable(n.url), "session", n.agreed.Facts.Session.String())
 		return
 	}
+	s.adopt(n)
 	s.mu.Lock()
 	if s.again == nil { // a call that was in flight has opened a stream
 		s.mu.Unlock()
@@ -288,7 +322,7 @@ func (s *Session) reconnect(careful bool) {
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
 		s.tell()
-		if !n.agreed.NoRoom() && !portal {
+		if !n.agreed.NoRoom() && !portal && !errors.Is(err, errAgreedPlain) {
 			s.rememberBroken(errors.New(why))
 		}
 	}

@@ -34,8 +34,9 @@ type mortal struct {
 	refuse        bool // unchanging headers
 	plain         bool // it knows no offers
 
-	kill func()
-	gone chan struct{} // closed when it is killed
+	kill      func()
+	listeners func()        // closes them
+	gone      chan struct{} // closed when it is killed
 
 	connsMu sync.Mutex
 	conns   []net.Conn
@@ -86,6 +87,10 @@ func (m *mortal) start() {
 	wait.Go(func() { _ = r.ServeStreams(context.Background(), streams) })
 	gone := make(chan struct{})
 	m.gone = gone
+	m.listeners = func() {
+		_ = streams.Close()
+		_ = server.Close()
+	}
 	m.kill = sync.OnceFunc(func() {
 		defer close(gone)
 		_ = streams.Close()

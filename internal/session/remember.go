@@ -46,8 +46,8 @@ func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
 	}
 }
 
-// Memory is what a store remembers of a service, from earlier sessions.
-type Memory struct {
+// Recollection is what a store remembers of a service, from earlier sessions.
+type Recollection struct {
 	// Met is the session that can be joined again, once; nil: there is none.
 	Met *negotiate.Facts
 	// Plain is why plain SOAP is spoken without asking; empty: no reason is remembered.
@@ -56,7 +56,7 @@ type Memory struct {
 
 // Remembered returns what a store remembers of the service at an http or https URL. It changes
 // nothing in the store. Errors: BadConfig for a URL that is none, and those of the store.
-func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Memory, err error) {
+func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Recollection, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return m, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // Resumed reports what became of the messages of a session with [Config].Resume.
@@ -30,19 +30,19 @@ type Resumed struct {
 // begins like a run and then differs is refused, because the messages before are gone.
 type resumption struct {
 	o    *outbox
-	last sequence.Run // the newest that the store knows; without messages there is none
+	last sequence.SentRun // the newest that the store knows; without messages there is none
 
 	// Below: under outbox.entryMu.
-	seen  sequence.Run  // the messages so far
-	goal  *sequence.Run // the run that they begin like; nil: none yet
-	past  bool          // the messages that follow are sent
+	seen  sequence.SentRun  // the messages so far
+	goal  *sequence.SentRun // the run that they begin like; nil: none yet
+	past  bool              // the messages that follow are sent
 	found Resumed
 	err   error // nothing is sent, nor left out
 }
 
 // restoreRun finds the run that the session's messages continue, or come after. It returns the last
 // run that the store has messages of.
-func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) {
+func (o *outbox) restoreRun(ctx context.Context) (last sequence.SentRun, err error) {
 	last, known := o.seq.Run()
 	if !known {
 		last = sequence.NewRun()
@@ -61,8 +61,15 @@ func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) 
 	return last, nil
 }
 
+// compares reports whether the next message is compared with those of earlier runs.
+func (o *outbox) compares() bool {
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	return o.resume != nil && !o.resume.past && o.resume.err == nil
+}
+
 // take decides which run the next message belongs to, and reports whether it is left out.
-func (o *outbox) take(ctx context.Context, m sequence.Message, wanted bool) (leftOut bool, err error) {
+func (o *outbox) take(ctx context.Context, m sequence.Stored, wanted bool) (leftOut bool, err error) {
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
 	if o.resume != nil {
@@ -78,7 +85,7 @@ func (o *outbox) take(ctx context.Context, m sequence.Message, wanted bool) (lef
 }
 
 // take reports whether a message is left out; otherwise it is to be sent.
-func (r *resumption) take(ctx context.Context, m sequence.Message, wanted bool) (leftOut bool, err error) {
+func (r *resumption) take(ctx context.Context, m sequence.Stored, wanted bool) (leftOut bool, err error) {
 	if r.past || r.err != nil {
 		return false, r.err
 	}
@@ -97,7 +104,11 @@ func (r *resumption) take(ctx context.Context, m sequence.Message, wanted bool) 
 func (r *resumption) choose() {
 	e := &r.o.entry
 	ended := r.last.Messages > 0 && r.last.ID == e.Ended
-	known := append(slices.Clone(e.Interrupted), r.last)
+	known := make([]sequence.SentRun, 0, len(e.Interrupted)+1)
+	for _, r := range e.Interrupted {
+		known = append(known, sequence.SentRun(r))
+	}
+	known = append(known, r.last)
 	for _, run := range slices.Backward(known) {
 		if run.Messages > 0 && run.First == r.seen.First {
 			r.goal = &run
@@ -187,12 +198,12 @@ func (s *Session) Resumed() Resumed {
 
 // interrupted records that a run is not continued now, unless it is complete or never began. behind
 // is the run that another one follows, if it does. entryMu is locked.
-func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]byte) error {
+func (o *outbox) interrupted(ctx context.Context, run sequence.SentRun, behind [16]byte) error {
 	e := o.entry
 	e.Behind = behind
-	var forgotten *sequence.Run
+	var forgotten *negotiate.Run
 	if run.Messages > 0 && run.ID != e.Ended {
-		forgotten = e.Remember(run)
+		forgotten = e.Remember(negotiate.Run(run))
 	}
 	if err := o.save(ctx, e); err != nil {
 		return err
@@ -233,7 +244,7 @@ func (s *Session) EndRun(ctx context.Context) error {
 	switch {
 	case o.finished != nil:
 		e.Ended, e.At = o.finished.ID, s.cfg.Clock.Now()
-		alike := func(r sequence.Run) bool { return r.First == o.finished.First }
+		alike := func(r negotiate.Run) bool { return r.First == o.finished.First }
 		e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), alike)
 	case !o.over || !o.fresh:
 		return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -318,7 +318,7 @@ func TestResumeWithAnOlderStore(t *testing.T) {
 		Assurance: wsrm.ExactlyOnce, Ordered: true, Store: r.store, URI: id + ":initiator",
 	})
 	require.NoError(t, err)
-	s, err := q.Send(t.Context(), sequence.Message{Body: []byte("a")}, false)
+	s, err := q.Send(t.Context(), sequence.Stored{Body: []byte("a")}, false)
 	require.NoError(t, err)
 	require.NoError(t, s.Stored(t.Context()))
 	q.Close()

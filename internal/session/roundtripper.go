@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -22,7 +23,8 @@ import (
 // waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
 //
 // The errors of a request are those of [Session.Call]. A stream carries the request to the service
-// as net/http has it, without the fields that net/http itself adds, User-Agent and Accept-Encoding.
+// as net/http has it, without the fields that net/http itself adds, User-Agent and Accept-Encoding,
+// and with SOAPAction in this case.
 type RoundTripper struct {
 	base   http.RoundTripper
 	dialer *Dialer
@@ -30,11 +32,23 @@ type RoundTripper struct {
 	// named.
 	elsewhere *Dialer
 
+	lastType atomic.Pointer[contentType]
+
 	wait    sync.WaitGroup
 	mu      sync.Mutex
 	closed  bool
 	origins map[string]*originSession
+	names   map[urlOrigin]string // of origins, as in origins
 }
+
+// contentType is a value of the field Content-Type.
+type contentType struct {
+	value  string
+	isSOAP bool
+}
+
+// urlOrigin is an origin as a URL has it.
+type urlOrigin struct{ scheme, host string }
 
 // originSession is the state of one origin.
 type originSession struct {
@@ -58,6 +72,9 @@ func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) 
 		Transport:     base,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	if len(cfg.Nodes) > 0 {
+		return nil, negotiate.BadConfigf("nodes are those of one URL, and a RoundTripper has many")
+	}
 	d, err := NewDialer(cfg)
 	if err != nil {
 		return nil, err
@@ -65,12 +82,21 @@ func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) 
 	bare := d.cfg
 	// a refusal of an offer without OfferFields does not apply to offers with them
 	bare.OfferFields, bare.RememberFor = nil, -1
-	return &RoundTripper{base: base, dialer: d, elsewhere: &Dialer{bare}, origins: map[string]*originSession{}}, nil
+	return &RoundTripper{
+		base:      base,
+		dialer:    d,
+		elsewhere: &Dialer{bare},
+		origins:   map[string]*originSession{},
+		names:     map[urlOrigin]string{},
+	}, nil
 }
 
 // RoundTrip sends one request.
 func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !isSOAP(req) {
+	if session := t.Streaming(req); session != nil {
+		return session.RoundTrip(req)
+	}
+	if !t.isSOAP(req) {
 		return t.base.RoundTrip(req)
 	}
 	session, err := t.session(req)
@@ -85,36 +111,82 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	case session == nil:
 		return t.base.RoundTrip(req)
 	case !session.streaming() && session.asker != nil:
-		return session.asker.RoundTrip(req) // the request has a connection already
+		return session.referring(session.asker).RoundTrip(req) // the request has a connection already
 	case !session.streaming():
-		return t.base.RoundTrip(req)
+		return session.referring(t.base).RoundTrip(req)
 	}
+	return session.RoundTrip(req)
+}
+
+// Streaming returns the session whose stream carries a request now, by [Session.RoundTrip]; nil:
+// there is none, and [RoundTripper.RoundTrip] finds another path.
+func (t *RoundTripper) Streaming(req *http.Request) *Session {
+	if !t.isSOAP(req) {
+		return nil
+	}
+	now := t.dialer.cfg.Clock.Now()
+	t.mu.Lock()
+	o := t.origins[t.originLocked(req.URL)]
+	if t.closed || o == nil || !o.settled() || o.isOver(now, t.keep()) {
+		o = nil
+	}
+	t.mu.Unlock()
+	if o == nil || o.session == nil || o.session.isFresh() || !o.session.streaming() {
+		return nil
+	}
+	return o.session
+}
+
+// RoundTrip sends a request by [Session.Call].
+func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
 	head, err := httpmsg.RequestHead(req)
 	if err != nil {
 		_ = httpmsg.CloseReader(req.Body)
 		return nil, err
 	}
-	reply, err := session.Call(req.Context(), &streamer.Message{Head: head, Body: httpmsg.BodyOf(req)})
+	reply, err := s.Call(req.Context(), &streamer.Message{Head: head, Body: httpmsg.BodyOf(req)})
 	if err != nil {
 		return nil, err
 	}
-	return httpmsg.Response(reply, req)
+	return s.replies.Response(reply, req)
 }
 
 // isSOAP reports whether a request is one that sessions carry.
-func isSOAP(req *http.Request) bool {
+func (t *RoundTripper) isSOAP(req *http.Request) bool {
 	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil &&
 		(req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
-		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None &&
-		(req.Host == "" || req.Host == req.URL.Host)
+		(req.Host == "" || req.Host == req.URL.Host) &&
+		t.isSOAPType(req.Header.Get("Content-Type"))
+}
+
+// isSOAPType reports whether a Content-Type is that of an envelope. The requests of a program
+// mostly have the same one.
+func (t *RoundTripper) isSOAPType(value string) bool {
+	last := t.lastType.Load()
+	if last == nil || last.value != value {
+		last = &contentType{value, soap.ParseContentType(value).Version() != soap.None}
+		t.lastType.Store(last)
+	}
+	return last.isSOAP
+}
+
+// originLocked returns the origin of a URL, see [negotiate.Origin].
+func (t *RoundTripper) originLocked(u *url.URL) string {
+	as := urlOrigin{u.Scheme, u.Host}
+	name, ok := t.names[as]
+	if !ok {
+		name = negotiate.Origin(u)
+		t.names[as] = name
+	}
+	return name
 }
 
 // session returns the session of a request's origin; nil for plain SOAP. The offer is made
 // concurrently with the requests that come meanwhile.
 func (t *RoundTripper) session(req *http.Request) (*Session, error) {
-	origin, named := negotiate.Origin(req.URL), !IsElsewhere(req)
-	now := t.dialer.cfg.Clock.Now()
+	named, now := !IsElsewhere(req), t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
+	origin := t.originLocked(req.URL)
 	if t.closed {
 		t.mu.Unlock()
 		return nil, &negotiate.Error{Code: negotiate.Closed, At: -1}
@@ -149,6 +221,9 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 // original request. Credentials for one origin are not meant for the other. A request whose origin
 // cannot be found counts as such.
 func IsElsewhere(req *http.Request) bool {
+	if req.Response == nil {
+		return false
+	}
 	first := req
 	for first.Response != nil {
 		if first = first.Response.Request; first == nil {

@@ -14,9 +14,10 @@ import (
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/sequence"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // Session speaks with one service, over a stream or in plain SOAP. All methods are safe for
@@ -24,26 +25,32 @@ import (
 type Session struct {
 	cfg      *Config
 	dialer   *Dialer
-	url      *url.URL
-	implicit httpmsg.DefaultHead
+	url      *url.URL   // as dialed: the sequence and what is remembered belong to it
+	nodes    []*url.URL // url, and those of further nodes
+	implicit *httpmsg.DefaultHead
+	replies  httpmsg.Replies
 	handler  atomic.Pointer[streamer.ExchangeHandler]
 	outbox   *outbox // nil: no sequence
 	asker    *asker
 	client   *http.Client // the client that speaks plain SOAP, through the asker
 	taken    atomic.Int64 // number of unchanging headers taken out of messages
+	referrer atomic.Pointer[unchanging.Referrer]
 
 	ctx    context.Context // done at Close
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
 	mu     sync.Mutex
+	node   int // index of the target in nodes
 	agreed negotiate.Agreed
 	link   *sessionStream   // the current stream; nil: there never was one
 	before []*sessionStream // earlier streams that may not have ended yet
 	again  chan struct{}    // closed when an attempt to open a new stream is over; nil: no attempt runs
 	plain  bool             // plain SOAP from now on
-	fresh  bool             // no call has asked for a stream yet
-	asking bool             // a call is asking for a stream
+	// undeclared: the stream that the description declares was of no use.
+	undeclared bool
+	fresh      bool // no call has asked for a stream yet
+	asking     bool // a call is asking for a stream
 	// unanswered counts calls that asked for a stream and had no answer, since the last stream.
 	unanswered    int
 	joining       bool // the stream that the answer named is being opened
@@ -59,16 +66,28 @@ type sessionStream struct {
 	stream *streamer.Stream
 	lane   *streamer.Lane
 	path   string // path for messages without a head
+	node   *url.URL
+	used   usedShapes
+	// confirm adds to the facts what the hello of the peer says of them.
+	confirm func(negotiate.Facts, *streamer.Hello) negotiate.Facts
+	// declared: the description of the service has led here.
+	declared bool
 }
 
-func newSession(d *Dialer, u *url.URL) *Session {
-	s := &Session{cfg: &d.cfg, dialer: d, url: u, implicit: httpmsg.DefaultHeadOf(u)}
+func newSession(d *Dialer, nodes []*url.URL) *Session {
+	u := nodes[0]
+	s := &Session{cfg: &d.cfg, dialer: d, url: u, nodes: nodes, implicit: httpmsg.DefaultHeadOf(u)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.client = d.cfg.HTTPClient
 	if d.cfg.Mode != negotiate.Explicit {
 		s.asker = newAsker(s, d.cfg.HTTPClient.Transport)
 		client := *d.cfg.HTTPClient
 		client.Transport = s.asker
+		s.client = &client
+	}
+	if d.cfg.Common != nil {
+		client := *s.client
+		client.Transport = s.referring(client.Transport)
 		s.client = &client
 	}
 	if d.cfg.Handler != nil {
@@ -98,6 +117,11 @@ func (s *Session) Agreed() negotiate.Agreed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	agreed := s.agreed
+	if l := s.link; l != nil && agreed.Facts != nil && l.confirm != nil && isMet(l.stream) {
+		hello := l.stream.Hello()
+		facts := l.confirm(*agreed.Facts, &hello)
+		agreed.Facts = &facts
+	}
 	agreed.Undecided = s.undecided()
 	return agreed
 }
@@ -120,8 +144,8 @@ func (s *Session) Stream() *streamer.Stream {
 	return s.link.stream
 }
 
-// HeadersTaken is how many unchanging headers were taken out of messages that this end sent on
-// streams (see Config.Headers).
+// HeadersTaken is how many unchanging headers were taken out of messages that this end sent (see
+// Config.Headers and Config.Common). In plain SOAP those next to one another count as one.
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
 // Wait waits as long as the peer can begin exchanges, and asks for a stream if no call has done so.
@@ -176,12 +200,12 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 		}
 		return s.replyTo(ctx, sending)
 	}
-	err = s.send(ctx, m, func(l *sessionStream, m *streamer.Message) (err error) {
+	err = s.send(ctx, m, func(l *sessionStream, m streamer.Message) (err error) {
 		if l == nil {
-			reply, err = s.post(ctx, m)
+			reply, err = s.post(ctx, &m)
 			return err
 		}
-		reply, err = l.lane.Call(ctx, m)
+		reply, err = l.lane.Call(ctx, &m)
 		return err
 	})
 	return reply, err
@@ -192,15 +216,33 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 // Config.Assurance, when it is in the store. Otherwise it is like Call. [Session.Post] also reports
 // what the stream may still lose.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
-	p, err := s.Post(ctx, m)
-	if err == nil && p.sequence != nil {
-		err = s.sequenceError(p.sequence.Stored(ctx))
+	if s.outbox != nil {
+		sending, err := s.enqueue(ctx, m, false)
+		if err == nil {
+			err = s.sequenceError(sending.Stored(ctx))
+		}
+		return err
 	}
-	return err
+	return s.send(ctx, m, func(l *sessionStream, m streamer.Message) error {
+		if l == nil {
+			return s.postOneWay(ctx, &m)
+		}
+		return l.lane.Send(ctx, &m)
+	})
 }
 
-// Posted is a one-way message that was accepted.
-type Posted struct {
+// Together calls send, and has the messages that it sends go in as few packets as they fit: see
+// [streamer.Stream.Together]. In plain SOAP, and with Config.Assurance, it calls send.
+func (s *Session) Together(send func()) {
+	if stream := s.Stream(); stream != nil {
+		stream.Together(send)
+		return
+	}
+	send()
+}
+
+// PostedMessage is a one-way message that was accepted.
+type PostedMessage struct {
 	on       *streamer.Posted
 	s        *Session
 	sequence *sequence.Sending
@@ -210,7 +252,7 @@ type Posted struct {
 // streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil.
 // FateUnknown is a [negotiate.Error] with that code, and so is Unsent: such a message is safe to
 // send again.
-func (p *Posted) Err() error {
+func (p *PostedMessage) Err() error {
 	if p.sequence != nil {
 		_, err := p.sequence.Settled()
 		return p.s.sequenceError(err)
@@ -230,8 +272,8 @@ func (p *Posted) Err() error {
 
 // Post sends a one-way message as Send does; the result reports later what became of it. With
 // Config.Assurance it returns when the message is queued.
-func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error) {
-	posted := &Posted{s: s}
+func (s *Session) Post(ctx context.Context, m *streamer.Message) (*PostedMessage, error) {
+	posted := &PostedMessage{s: s}
 	if s.outbox != nil {
 		var err error
 		posted.sequence, err = s.enqueue(ctx, m, false)
@@ -240,11 +282,11 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error
 		}
 		return posted, nil
 	}
-	err := s.send(ctx, m, func(l *sessionStream, m *streamer.Message) (err error) {
+	err := s.send(ctx, m, func(l *sessionStream, m streamer.Message) (err error) {
 		if l == nil {
-			return s.postOneWay(ctx, m)
+			return s.postOneWay(ctx, &m)
 		}
-		posted.on, err = l.lane.Post(ctx, m)
+		posted.on, err = l.lane.Post(ctx, &m)
 		return err
 	})
 	if err != nil {
@@ -254,8 +296,9 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error
 }
 
 // send sends a message by the path there is, and by the next one as long as it was not sent.
-func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessionStream,
-	*streamer.Message) error) error {
+func (s *Session) send(
+	ctx context.Context, m *streamer.Message, by func(*sessionStream, streamer.Message) error,
+) error {
 	from := m.Body
 	for {
 		l, err := s.current(ctx)
@@ -264,7 +307,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessio
 			return err
 		}
 		if l == nil {
-			return by(nil, &streamer.Message{Head: m.Head, Body: from})
+			return s.plainly(ctx, streamer.Message{Head: m.Head, Body: from}, by)
 		}
 		head, err := s.headFor(l, m.Head)
 		if err != nil {
@@ -272,7 +315,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessio
 			return err
 		}
 		body := httpmsg.Keep(from)
-		err = by(l, &streamer.Message{Head: head, Body: body.Reader()})
+		err = by(l, streamer.Message{Head: head, Body: body.Reader()})
 		unsent, failure := s.judge(ctx, l, err)
 		if !unsent {
 			body.Release()
@@ -329,8 +372,12 @@ func (s *Session) Close() error {
 		if err = l.stream.Close(); was {
 			err = nil
 		}
+		s.keepUsed(l)
 	}
 	s.wait.Wait()
+	if r := s.referrer.Load(); r != nil {
+		r.Close()
+	}
 	if s.asker != nil {
 		s.asker.CloseIdleConnections()
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // sequence returns the session's current sequence, nil if it has none.
@@ -26,23 +27,59 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	if err != nil {
 		return nil, err
 	}
-	body, err := m.ReadAll(sequence.MaxMessage)
-	if errors.Is(err, &streamer.Error{Code: streamer.TooLarge}) {
-		return nil, &negotiate.Error{
-			Code: negotiate.Unsent,
-			At:   -1,
-			Err:  fmt.Errorf("longer than the %d bytes that a sequence takes: %w", sequence.MaxMessage, err),
-		}
+	compared, err := s.compare(ctx, head, m.Body, wanted)
+	if err != nil {
+		return nil, err
+	}
+	message, err := s.sequence().Prepare(ctx, head, m.Body)
+	if err != nil {
+		return nil, unprepared(err)
+	}
+	sending, err := s.sendPrepared(ctx, message, wanted, compared)
+	if err != nil {
+		s.sequence().Discard(message)
+	}
+	return sending, err
+}
+
+// compare compares a message with those of an earlier run before anything of it is stored, if it
+// can be read twice, and reports whether it did. The error is that it is left out.
+func (s *Session) compare(ctx context.Context, head []byte, body io.Reader, wanted bool) (done bool, err error) {
+	again, ok := body.(io.ReadSeeker)
+	if !ok || !s.outbox.compares() {
+		return false, nil
+	}
+	at, err := again.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return false, nil // it can be read once
+	}
+	message, err := s.sequence().Measure(ctx, head, again)
+	if err == nil {
+		_, err = again.Seek(at, io.SeekStart)
 	}
 	if err != nil {
-		return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+		return false, unprepared(err)
 	}
-	message := sequence.Message{Head: head, Body: body}
-	switch leftOut, err := s.outbox.take(ctx, message, wanted); {
-	case err != nil:
-		return nil, err
-	case leftOut:
-		return nil, errAccepted
+	return true, s.take(ctx, message, wanted)
+}
+
+// take has a message be one of the session's run. The error is that it is left out.
+func (s *Session) take(ctx context.Context, message sequence.Stored, wanted bool) error {
+	leftOut, err := s.outbox.take(ctx, message, wanted)
+	if err == nil && leftOut {
+		return errAccepted
+	}
+	return err
+}
+
+// sendPrepared sends a message in the sequence that there is. compared: it is one of the run.
+func (s *Session) sendPrepared(
+	ctx context.Context, message sequence.Stored, wanted, compared bool,
+) (*sequence.Sending, error) {
+	if !compared {
+		if err := s.take(ctx, message, wanted); err != nil {
+			return nil, err
+		}
 	}
 	for {
 		q := s.sequence()
@@ -53,6 +90,9 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 		return sending, s.sequenceError(err)
 	}
 }
+
+// unprepared is the error of a message that cannot be sent.
+func unprepared(err error) error { return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err} }
 
 // replyTo waits for the reply to a message of the sequence. If the wait for a message that is in no
 // store is canceled, the fate of the message is unknown.
@@ -67,7 +107,7 @@ func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*stre
 	if err != nil {
 		return nil, s.sequenceError(err)
 	}
-	return streamer.NewMessage(m.Head, m.Body), nil
+	return m.Message(ctx), nil
 }
 
 // sequenceError returns an error of a sequence as an error of this package.
@@ -80,7 +120,7 @@ func sequenceError(err error) error {
 	switch e.Code {
 	case sequence.Kept, sequence.Unstored:
 		code = negotiate.Kept
-	case sequence.FateUnknown:
+	case sequence.FateUnknown, sequence.Outdated:
 		code = negotiate.FateUnknown
 	case sequence.BadConfig:
 		code = negotiate.BadConfig

@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/responder"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -145,6 +145,7 @@ func TestWithSharedShapes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = ctxstore.Shapes{Store: s.store}.Put(t.Context(), []byte("theirs"))
 	require.NoError(t, err)
+	cfg.Shapes = [][32]byte{both, mine}
 	sess := dial(t, s.http.URL, cfg)
 	require.True(t, sess.Agreed().HHFR)
 	first, second := <-specs, <-specs

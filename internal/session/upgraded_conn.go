@@ -26,5 +26,12 @@ func (c *sharedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// TryWrite writes what the connection below takes at once; see package netconn.
+func (c *sharedConn) TryWrite(p []byte) int {
+	n := c.ReadAheadConn.TryWrite(p)
+	c.sent.Add(int64(n))
+	return n
+}
+
 // Carried returns how many bytes the stream has written, and read.
 func (c *sharedConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }

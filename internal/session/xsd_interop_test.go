@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 

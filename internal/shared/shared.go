@@ -63,6 +63,16 @@ func Testdata(tb testing.TB, below ...string) string {
 	return filepath.Join(append([]string{root(tb), "testdata"}, below...)...)
 }
 
+// Some is how often a test does what takes long: n times, and a fifth of that under the race
+// detector, which is ten times as slow, and looks at what goroutines share and not at how many
+// inputs are right.
+func Some(n int) int {
+	if raced {
+		return (n + 4) / 5
+	}
+	return n
+}
+
 // Messages returns the paths of all messages of the corpus: every file except schemas and service
 // descriptions, sorted.
 func Messages(tb testing.TB) []string {
@@ -70,6 +80,17 @@ func Messages(tb testing.TB) []string {
 	return Files(tb, Dir(tb, "corpus", "messages"), func(path string) bool {
 		return !strings.HasSuffix(path, ".wsdl") && !strings.HasSuffix(path, ".xsd")
 	})
+}
+
+// SomeMessages are Messages, under the race detector [Some] of them, evenly spread.
+func SomeMessages(tb testing.TB) []string {
+	tb.Helper()
+	all := Messages(tb)
+	some := make([]string, Some(len(all)))
+	for i := range some {
+		some[i] = all[i*len(all)/len(some)]
+	}
+	return some
 }
 
 // Envelopes returns the messages of testdata/soap, with corpus also those of the corpus if it is

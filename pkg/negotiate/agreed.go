@@ -60,15 +60,17 @@ const (
 	Explicit Mode = "explicit"
 	// FirstCall: by the first request, whose connection is upgraded.
 	FirstCall Mode = "first-call"
+	// Declared: by what the description of the service declares.
+	Declared Mode = "declared"
 	// Met: by joining again a session that is remembered.
 	Met Mode = "met"
-	// Auto: by Met if a session is remembered; else by Explicit if a setting needs an offer; else
-	// by FirstCall.
+	// Auto: by Met if a session is remembered; else by Declared if the description declares a
+	// stream; else by Explicit if a setting needs an offer; else by FirstCall.
 	Auto Mode = "auto"
 )
 
 // Modes returns all modes.
-func Modes() []Mode { return []Mode{Auto, FirstCall, Met, Explicit} }
+func Modes() []Mode { return []Mode{Auto, FirstCall, Met, Declared, Explicit} }
 
 // ParseMode reads the name of a mode. Errors: BadConfig.
 func ParseMode(name string) (Mode, error) {

@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,8 +29,11 @@ type Answer struct {
 	// Request confirms the offer's description of requests. Reply is the responder's description of
 	// replies, or confirms that of the offer. nil: none.
 	Request, Reply *Description
-	// HeadersKept is how many of the offer's header blocks are agreed on: all, or none.
+	// HeadersKept is how many of the offer's header blocks, those named by references included, are
+	// agreed on: all, or none.
 	HeadersKept int
+	// ContextStore is the URL of the offer's Common that is agreed on; empty: none.
+	ContextStore string
 	// Refused are items of the offer that were not agreed to, although the rest was; at most 16.
 	Refused []Declined
 	// Ignored names the elements of the offer that the responder does not know; at most 16.
@@ -75,6 +79,9 @@ func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	if a.HeadersKept > 0 {
 		w.texts("UnchangingHeaders", strconv.Itoa(a.HeadersKept))
 	}
+	if a.ContextStore != "" {
+		w.texts(commonName, a.ContextStore)
+	}
 	w.heads(a.RequestHead, a.ReplyHead)
 	w.shapes(a.Shapes)
 	w.refused(a.Refused)
@@ -99,6 +106,7 @@ func ParseAnswer(data []byte) (*Answer, error) {
 		Request:        r.description("RequestDescription"),
 		Reply:          r.description("ReplyDescription"),
 		HeadersKept:    r.count("UnchangingHeaders", maxChoices),
+		ContextStore:   r.optional(commonName),
 		Session:        r.session(),
 		Lifetime:       r.lifetime(),
 		Shapes:         r.shapes(),
@@ -128,8 +136,8 @@ func (a *Answer) Fits(o *Offer) error {
 	}{
 		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations},
 		{"transport", a.Transport, o.Transports},
-		{"assurance", OrElse(a.Assurance, AtMostOnce), OrOnly(o.Assurances, AtMostOnce)},
-		{"security", OrElse(a.Security, TransportSecurity), OrOnly(o.Securities, TransportSecurity)},
+		{"assurance", cmp.Or(a.Assurance, AtMostOnce), OrOnly(o.Assurances, AtMostOnce)},
+		{"security", cmp.Or(a.Security, TransportSecurity), OrOnly(o.Securities, TransportSecurity)},
 	} {
 		if !slices.Contains(c.offered, c.value) {
 			return fmt.Errorf("answer selects %s %q, which was not offered", c.what, c.value)
@@ -138,21 +146,19 @@ func (a *Answer) Fits(o *Offer) error {
 	if _, _, ok := ParseAssurance(a.Assurance); ok && a.Sequence != o.Sequence {
 		return errors.New("answer names another sequence than the offer")
 	}
-	if a.HeadersKept != 0 && a.HeadersKept != len(o.Headers) {
-		return fmt.Errorf("answer keeps %d header blocks of %d", a.HeadersKept, len(o.Headers))
+	if all := len(o.Headers) + len(o.References); a.HeadersKept != 0 && a.HeadersKept != all {
+		return fmt.Errorf("answer keeps %d header blocks of %d", a.HeadersKept, all)
+	}
+	if a.ContextStore != "" && (o.Common == nil || a.ContextStore != o.Common.URL) {
+		return fmt.Errorf("answer selects context store %q, which was not offered", a.ContextStore)
+	}
+	if a.Transport == HTTPTransport && a.ContextStore == "" {
+		return errors.New("answer selects plain SOAP without a context store")
 	}
 	if !isDefault(a.RequestHead, DefaultRequestFields) || !isDefault(a.ReplyHead, DefaultReplyFields) {
 		return fmt.Errorf("answer selects other default heads than those of %s", Scheme)
 	}
 	return nil
-}
-
-// OrElse returns v, or otherwise if v is empty.
-func OrElse(v, otherwise string) string {
-	if v == "" {
-		return otherwise
-	}
-	return v
 }
 
 // OrOnly returns list, or otherwise alone if list is empty.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/pkg/schema"
-	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 

@@ -32,7 +32,9 @@ type Facts struct {
 	ReplyDescription   string `json:"reply_description,omitempty"`
 	// Headers are the unchanging header blocks that were agreed on, as XML text, in the order of
 	// the offer.
-	Headers []string `json:"-"`
+	Headers []string `json:"unchanging_headers,omitempty"`
+	// Common is the context store that both peers use; nil: they share none. Its key is a secret.
+	Common *Common `json:"-"`
 	// Origin is scheme, host and port of the negotiated URL; empty where only its path is known.
 	Origin string `json:"origin,omitempty"`
 	// Path is that of the negotiated URL: requests without a head go there.
@@ -66,7 +68,7 @@ const contextName = "Session"
 
 // Marshal writes the context document (docs/negotiation.md, section 5).
 func (c *Context) Marshal() ([]byte, error) {
-	w := documentWriter{ns: xmlns.HHFRContext}
+	w := documentWriter{ns: xmlns.HHFRContext, children: make([]soap.Element, 0, 24)}
 	w.texts("Session", c.Session.String())
 	w.texts("Scheme", c.Scheme)
 	w.texts("Representation", c.Representation)
@@ -99,6 +101,7 @@ func (c *Context) Marshal() ([]byte, error) {
 	}
 	w.heads(DefaultRequestFields, DefaultReplyFields)
 	w.headers(c.Headers)
+	w.common(c.Common)
 	w.shapes(c.PeerShapes)
 	if w.err != nil {
 		return nil, AsMalformed(fmt.Errorf("session context: %w", w.err))
@@ -127,6 +130,7 @@ func ParseContext(data []byte) (*Context, error) {
 		RequestDescription: r.optional("RequestDescription"),
 		ReplyDescription:   r.optional("ReplyDescription"),
 		Headers:            r.headers(),
+		Common:             r.common(),
 		Origin:             r.optional("Origin"),
 		Path:               r.one("Path"),
 		Address:            r.one("Address"),

@@ -88,6 +88,26 @@ func checkNames(t xml.StartElement, declared map[string]bool) error {
 	return nil
 }
 
+// IsSecured reports whether an element, or an attribute of it, is of a namespace of security: such
+// elements never enter a context.
+func IsSecured(t xml.StartElement) bool {
+	return slices.Contains(secured, t.Name.Space) ||
+		slices.ContainsFunc(t.Attr, func(a xml.Attr) bool { return slices.Contains(secured, a.Name.Space) })
+}
+
+// ParseHeaderName reads the name of a header block, {namespace}local, that may enter a context: it
+// is none of security. Errors: BadConfig.
+func ParseHeaderName(text string) (soap.Name, error) {
+	space, local, ok := strings.Cut(strings.TrimPrefix(text, "{"), "}")
+	if !ok || !strings.HasPrefix(text, "{") || space == "" || local == "" || strings.ContainsAny(local, "{}:") {
+		return soap.Name{}, BadConfigf("%.120q is not {namespace}name", text)
+	}
+	if slices.Contains(secured, space) {
+		return soap.Name{}, BadConfigf("%.120s may hold a secret, or be part of a signature", text)
+	}
+	return soap.Name{Space: space, Local: local}, nil
+}
+
 // secured are namespaces whose names an unchanging header must not contain.
 var secured = []string{xmlns.WSSE, xmlns.WSSE11, xmlns.WSU, xmlns.DS, xmlns.XENC, xmlns.SAML11, xmlns.SAML20}
 

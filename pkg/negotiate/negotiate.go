@@ -28,6 +28,10 @@ const (
 	TransportSecurity = securityPrefix + "transport"
 )
 
+// HTTPTransport is the URI-T of messages that stay plain SOAP, with references to what is in the
+// context store of both peers. It has no streams.
+const HTTPTransport = TransportPrefix + "http"
+
 const (
 	AssurancePrefix      = "urn:hhfr:assurance:"
 	securityPrefix       = "urn:hhfr:security:"
@@ -60,10 +64,21 @@ var Transports = []struct {
 }
 
 // RepresentationURI returns the URI-R of a representation: "binary", "xml".
-func RepresentationURI(name string) string { return representationPrefix + name }
+func RepresentationURI(name string) string {
+	if name == "binary" {
+		return representationPrefix + "binary" // of most sessions: they share it
+	}
+	return representationPrefix + name
+}
 
 // TransportURI returns the URI-T of a transport: "tls", "tcp", "udp", "inproc".
 func TransportURI(name string) string { return TransportPrefix + name }
+
+// TransportName returns the name of a transport by its URI-T.
+func TransportName(uri string) (name string, known bool) {
+	name, _ = strings.CutPrefix(uri, TransportPrefix)
+	return name, uri == TransportURI(name) && KnownTransport(name)
+}
 
 // HasPorts reports whether addresses of a transport have a port, at the host of the URL or another.
 func HasPorts(name string) bool {
@@ -144,6 +159,16 @@ func KnownTransport(name string) bool {
 	}
 	return false
 }
+
+// The names by which a request asks for a stream, and an answer offers one (docs/negotiation.md,
+// section 6).
+const (
+	// Field is in requests that ask, and in answers to requests whose connection could not be
+	// upgraded.
+	Field = "HHFR"
+	// Protocol is what connections are upgraded to, and the ALPN name of streams in TLS.
+	Protocol = "hhfr/1"
+)
 
 // OwnTransport returns the transport at the address of a URL.
 func OwnTransport(secure bool) string {

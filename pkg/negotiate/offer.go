@@ -28,6 +28,10 @@ type Offer struct {
 	Request, Reply *Description
 	// Headers are header blocks that messages have in common, as XML text, at most 16 of 4 KiB.
 	Headers []string
+	// Common is the context store that the initiator wants both peers to use; nil: none.
+	Common *Common
+	// References name further header blocks in that store; at most 16 together with Headers.
+	References []string
 	// Lifetime is how long the initiator would like the session to last, in whole seconds; 0: the
 	// responder chooses.
 	Lifetime time.Duration
@@ -54,6 +58,8 @@ func (o *Offer) Message(v soap.Version) ([]byte, error) {
 	w.description("RequestDescription", o.Request)
 	w.description("ReplyDescription", o.Reply)
 	w.headers(o.Headers)
+	w.common(o.Common)
+	w.references(o.References)
 	w.heads(o.RequestHead, o.ReplyHead)
 	w.shapes(o.Shapes)
 	return w.message(v, OfferName.Local)
@@ -75,6 +81,8 @@ func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 		Request:         r.description("RequestDescription"),
 		Reply:           r.description("ReplyDescription"),
 		Headers:         r.headers(),
+		Common:          r.common(),
+		References:      r.texts("HeaderReference", maxChoices),
 		Lifetime:        r.lifetime(),
 		Shapes:          r.shapes(),
 	}
@@ -83,6 +91,10 @@ func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 	o.Ignored = r.unknown()
 	if r.err == nil && (len(o.Schemes) == 0 || len(o.Representations) == 0 || len(o.Transports) == 0) {
 		r.fail("Scheme, Representation or Transport is missing")
+	}
+	if r.err == nil && (len(o.References)+len(o.Headers) > maxChoices || len(o.References) > 0 && o.Common == nil) {
+		r.fail("%d header blocks and references, at most %d are allowed, and none without a ContextStore",
+			len(o.Headers)+len(o.References), maxChoices)
 	}
 	if r.err != nil {
 		return nil, v, AsMalformed(fmt.Errorf("offer: %w", r.err))

@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,8 +11,19 @@ import (
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
+
+// Run is what the entry knows of a run: so many messages of a program, over however many processes
+// and sequences.
+type Run struct {
+	// ID is random. Two runs with the same messages differ in it.
+	ID [16]byte
+	// Messages is how many there are.
+	Messages uint64
+	// First is the digest of the first message alone, Digest that of all. Both are zero without
+	// one.
+	First, Digest [sha256.Size]byte
+}
 
 // Outbox is the entry in the store, as XML. The current run is stored with the state of the
 // sequence.
@@ -28,7 +40,7 @@ type Outbox struct {
 	Behind [16]byte
 	// Interrupted are runs before the current one that were not completed, as far as each came;
 	// oldest first.
-	Interrupted []sequence.Run
+	Interrupted []Run
 }
 
 const outboxName = "Outbox"
@@ -88,7 +100,7 @@ func ParseOutbox(data []byte) (e Outbox, err error) {
 		r.digits("Behind", c.Text, e.Behind[:])
 	}
 	for _, c := range r.all("Interrupted", maxInterrupted) {
-		var run sequence.Run
+		var run Run
 		r.digits("Interrupted", c.Text, run.ID[:])
 		r.digits("first", c.Attr("first"), run.First[:])
 		r.digits("digest", c.Attr("digest"), run.Digest[:])
@@ -114,8 +126,8 @@ func (r *documentReader) digits(local, text string, to []byte) {
 
 // Remember adds a run to those that were interrupted, and replaces what is known of it. It returns
 // the run that there is no space for any more.
-func (e *Outbox) Remember(run sequence.Run) (forgotten *sequence.Run) {
-	e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), func(r sequence.Run) bool { return r.ID == run.ID })
+func (e *Outbox) Remember(run Run) (forgotten *Run) {
+	e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), func(r Run) bool { return r.ID == run.ID })
 	e.Interrupted = append(e.Interrupted, run)
 	if len(e.Interrupted) > maxInterrupted {
 		forgotten = &e.Interrupted[0]

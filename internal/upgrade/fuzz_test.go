@@ -1,9 +1,11 @@
-package negotiate
+package upgrade
 
 import (
+	"bytes"
 	"net/http"
 	"testing"
 
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -13,11 +15,13 @@ func FuzzField(f *testing.F) {
 	i := Invitation{
 		Transport: "tls",
 		Address:   ":8443",
-		Session:   SessionID{1},
+		Session:   negotiate.SessionID{1},
 		Token:     make([]byte, streamer.TokenLen),
 		Lifetime:  3600e9,
 	}
-	for _, seed := range []string{"1", "1;7", "1;0", "1;address=\":9090\"", i.String(), "2", "1;x", "1;token=\"00\"",
+	for _, seed := range []string{"1", "1;7",
+		"1;7;description=0011223344556677", "1; description=00",
+		"1;0", "1;address=\":9090\"", i.String(), "2", "1;x", "1;token=\"00\"",
 		"1; lifetime=0", ""} {
 		f.Add(seed)
 	}
@@ -27,8 +31,15 @@ func FuzzField(f *testing.F) {
 			ProtoMajor: 1,
 			ProtoMinor: 1,
 		}
-		if stages, upgrade, ok := Asks(req); ok && !upgrade || !ok && stages != 0 {
-			t.Fatalf("%q: %d, %t, %t", value, stages, upgrade, ok)
+		wish, upgrade, ok := Asks(req)
+		if ok && !upgrade || !ok && (wish.Stages != 0 || wish.Description != nil) {
+			t.Fatalf("%q: %+v, %t, %t", value, wish, upgrade, ok)
+		}
+		wish.Stages &= streamer.AllStages
+		req.Header["Hhfr"] = []string{wish.String()}
+		if again, _, same := Asks(req); ok && (!same || again.Stages&streamer.AllStages != wish.Stages ||
+			!bytes.Equal(again.Description, wish.Description)) {
+			t.Fatalf("%q: %+v, then %+v", value, wish, again)
 		}
 		read, err := ParseInvitation(value)
 		if err != nil || read.Token == nil {

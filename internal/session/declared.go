@@ -1,0 +1,130 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/wsdl"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// errNotDeclared means that the description of the service declares no stream, or that there is no
+// description.
+var errNotDeclared = errors.New("no description of the service declares a stream at this URL")
+
+// declares returns what the description declares for the service of the negotiation; nil: nothing.
+func (n *negotiation) declares() *wsdl.DeclaredStreams {
+	if n.dialer.cfg.Contract == nil {
+		return nil
+	}
+	return n.dialer.cfg.Contract.StreamsAt(n.url)
+}
+
+// declared opens a stream where the description of the service says that there is one. It waits
+// only for the connection: hello and the first message leave together.
+func (n *negotiation) declared(ctx context.Context) error {
+	d := n.dialer
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	facts, transport, err := n.declaredFacts()
+	if err != nil {
+		return &refusal{err: err, passing: true, notAsked: true}
+	}
+	addr, err := d.streamAddr(transport, facts.Address, n.url)
+	if err != nil {
+		return &refusal{err: err, passing: true, notAsked: true}
+	}
+	early := streamer.EarlyLimits
+	o := &streamOpening{
+		facts: facts, transport: transport, addr: addr, target: targetOf(n.url), early: &early, names: true,
+		optimistic: true,
+	}
+	if n.careful {
+		o.early = nil
+	}
+	err = n.openStream(ctx, o)
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		refused.notAsked = true // a description that is out of date says nothing of the service
+	}
+	return err
+}
+
+// declaredFacts are those of a session by what the description declares, as far as this end can do
+// that.
+func (n *negotiation) declaredFacts() (facts negotiate.Facts, transport string, err error) {
+	d, secure := n.dialer, n.url.Scheme == "https"
+	declares := n.declares()
+	switch {
+	case declares == nil:
+		return facts, "", errNotDeclared
+	case declares.Scheme != "" && declares.Scheme != negotiate.Scheme:
+		return facts, "", fmt.Errorf("the description declares streams of %s, which is not spoken here",
+			declares.Scheme)
+	}
+	representation := negotiate.RepresentationURI(negotiate.Representations[0].Name)
+	if of := declares.Representations; len(of) > 0 {
+		i := slices.IndexFunc(of, func(uri string) bool {
+			return slices.ContainsFunc(d.cfg.Representations, func(name string) bool {
+				return negotiate.RepresentationURI(name) == uri
+			})
+		})
+		if i < 0 {
+			return facts, "", errors.New("the description declares no representation that is wanted here")
+		}
+		representation = of[i]
+	} else if !slices.Contains(d.cfg.Representations, negotiate.Representations[0].Name) {
+		return facts, "", errors.New("the description declares no representation that is wanted here")
+	}
+	streams := declares.Streams
+	if len(streams) == 0 {
+		streams = []wsdl.DeclaredStream{{Transport: negotiate.TransportURI(negotiate.OwnTransport(secure))}}
+	}
+	offerable := d.cfg.offerable(secure)
+	for _, s := range streams {
+		name, known := negotiate.TransportName(s.Transport)
+		// A first contact over datagrams is refused: addresses there may be made up.
+		if !known || name == "udp" || !slices.Contains(offerable, s.Transport) {
+			continue
+		}
+		address := s.Address
+		if address == "" {
+			address = portOf(n.url)
+		}
+		facts := n.plainFacts(negotiate.NewSessionID(), name, address)
+		facts.Representation = representation
+		return facts, name, nil
+	}
+	return facts, "", errors.New("the description declares no transport that is allowed here")
+}
+
+// hint names the description in a hello or a request that asks; nil: there is none.
+func (c *Config) hint() []byte {
+	if c.Contract == nil || c.RequestSchema != nil || c.ReplySchema != nil {
+		return nil
+	}
+	return c.Contract.Hint()
+}
+
+// confirmed returns the facts of a session with the description of the service, if the hello of its
+// responder names that.
+func (n *negotiation) confirmed(facts negotiate.Facts, hello *streamer.Hello) negotiate.Facts {
+	if hint := n.dialer.cfg.hint(); hint != nil && bytes.Equal(hello.Description, hint) {
+		facts.RequestDescription = n.dialer.cfg.Contract.URI()
+		facts.ReplyDescription = facts.RequestDescription
+	}
+	return facts
+}
+
+// sharer is a coder whose shapes may stand on the description of the service.
+type sharer interface{ Share(shared bool) }
+
+// share tells the coder of a stream whose hello named the description whether its peer has that.
+func (n *negotiation) share(hello *streamer.Hello) {
+	if c, ok := n.coder.(sharer); ok && n.named {
+		c.Share(bytes.Equal(hello.Description, n.dialer.cfg.hint()))
+	}
+}
