@@ -260,3 +260,20 @@ func AppendRaw(dst, entity []byte, parts []FramingPart) []byte {
 	}
 	return append(dst, entity[at:]...)
 }
+
+// EntityOf returns the entity of a raw body with this recorded framing, in pieces that alias raw.
+func EntityOf(raw []byte, parts []FramingPart) (pieces [][]byte) {
+	at := int64(0)
+	for _, p := range parts {
+		if n := p.At - at; n > 0 {
+			pieces = append(pieces, raw[:n:n])
+			raw = raw[n:]
+		}
+		raw = raw[len(p.Octets):]
+		at = p.At
+	}
+	if len(raw) > 0 {
+		pieces = append(pieces, raw)
+	}
+	return pieces
+}

@@ -172,3 +172,20 @@ func TestBodyBoundsWhatItKeeps(t *testing.T) {
 	assert.False(t, all)
 	assert.Empty(t, parts)
 }
+
+// TestRechunkerHoldsOneChunk: a long body is framed anew as it comes.
+func TestRechunkerHoldsOneChunk(t *testing.T) {
+	c, err := http1.ParseChunking([]byte("=C:10*1000 7\n"))
+	require.NoError(t, err)
+	r := c.Rechunk()
+	var raw []byte
+	for range 10_000 / 4 {
+		raw = r.Append(raw, []byte("abcd"))
+		require.Less(t, r.Held(), 10)
+	}
+	assert.Equal(t, 1000*len("A\r\nabcdabcdab\r\n"), len(raw))
+	raw = r.Append(raw[:0], []byte("0123456789"))
+	assert.Equal(t, "7\r\n0123456\r\n", string(raw))
+	assert.Equal(t, 3, r.Held())
+	assert.Equal(t, "3\r\n789\r\n0\r\n\r\n", string(r.End(nil)))
+}

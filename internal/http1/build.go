@@ -9,27 +9,28 @@ import (
 // AppendRequestLine appends a request line, exactly as given. A part that would break the line is
 // [Invalid].
 func AppendRequestLine(dst []byte, method, target, version string) ([]byte, error) {
-	line := method + " " + target + " " + version
-	if !IsRequestLine([]byte(line)) || breaks(line) || strings.ContainsAny(target, " \t") {
-		return dst, &Error{Code: Invalid, At: int64(len(dst)), What: "request line " + strconv.Quote(line)}
+	longer := append(append(append(append(append(dst, method...), ' '), target...), ' '), version...)
+	if line := longer[len(dst):]; !IsRequestLine(line) || breaks(line) || strings.ContainsAny(target, " \t") {
+		return dst, &Error{Code: Invalid, At: int64(len(dst)), What: "request line " + strconv.Quote(string(line))}
 	}
-	return append(append(dst, line...), "\r\n"...), nil
+	return append(longer, "\r\n"...), nil
 }
 
 // AppendStatusLine appends a status line, exactly as given. A part that would break the line is
 // [Invalid].
 func AppendStatusLine(dst []byte, version string, status int, reason string) ([]byte, error) {
-	line := version + " " + strconv.Itoa(status) + " " + reason
-	if !IsStatusLine([]byte(line)) || breaks(line) {
-		return dst, &Error{Code: Invalid, At: int64(len(dst)), What: "status line " + strconv.Quote(line)}
+	longer := append(strconv.AppendInt(append(append(dst, version...), ' '), int64(status), 10), ' ')
+	longer = append(longer, reason...)
+	if line := longer[len(dst):]; !IsStatusLine(line) || breaks(line) {
+		return dst, &Error{Code: Invalid, At: int64(len(dst)), What: "status line " + strconv.Quote(string(line))}
 	}
-	return append(append(dst, line...), "\r\n"...), nil
+	return append(longer, "\r\n"...), nil
 }
 
 // AppendField appends a field line, name and value exactly as given; the name keeps its case. A
 // name that is no token, or a value with a line end or NUL in it, is [Invalid].
 func AppendField(dst []byte, name, value string) ([]byte, error) {
-	if !IsToken([]byte(name)) || breaks(value) {
+	if !IsToken([]byte(name)) || strings.ContainsAny(value, lineBreaks) {
 		return dst, &Error{Code: Invalid, At: int64(len(dst)), What: "field " + strconv.Quote(name)}
 	}
 	dst = append(append(dst, name...), ": "...)
@@ -53,7 +54,7 @@ func AppendLastChunk(dst []byte) []byte { return append(dst, "0\r\n\r\n"...) }
 
 // AppendEdited appends the head h to dst as received, with two exceptions: fields for which drop
 // (nil: none) reports true are left out, and add, whole field lines, precedes the empty line.
-func AppendEdited(dst []byte, h *Head, drop func(Field) bool, add []byte) []byte {
+func AppendEdited(dst []byte, h *Head, drop func(FieldLine) bool, add []byte) []byte {
 	at := h.before + bytes.IndexByte(h.Octets[h.before:], '\n') + 1
 	dst = append(dst, h.Octets[:at]...)
 	for _, f := range h.fields {
@@ -66,4 +67,7 @@ func AppendEdited(dst []byte, h *Head, drop func(Field) bool, add []byte) []byte
 	return append(dst, h.Octets[at:]...)
 }
 
-func breaks(s string) bool { return strings.ContainsAny(s, "\r\n\x00") }
+// lineBreaks cannot stand in a line: some reader takes each of them for the end of one.
+const lineBreaks = "\r\n\x00"
+
+func breaks(line []byte) bool { return bytes.ContainsAny(line, lineBreaks) }

@@ -24,12 +24,12 @@ type chunkRun struct{ size, times int64 }
 // maxChunks bounds the number of chunks in one line.
 const maxChunks = 1 << 20
 
-// ChunkingLine describes in a line how a chunked body of this entity was framed; raw is the body as
-// received. The line is that of docs/proxy.md, section 3.
-func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
+// ChunkingLine describes in a line how a chunked body with an entity of size bytes was framed. The
+// line is that of docs/proxy.md, section 3.
+func ChunkingLine(size int64, parts []FramingPart) string {
 	for _, upper := range []bool{false, true} {
-		g := regular(entity, parts, upper)
-		if g == nil || !bytes.Equal(g.AppendTo(make([]byte, 0, len(raw)), entity), raw) {
+		g := regular(size, parts, upper)
+		if g == nil {
 			continue
 		}
 		out := []byte("=c:")
@@ -57,22 +57,39 @@ func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
 	return "=f:" + base64.RawStdEncoding.EncodeToString(all) + "\n"
 }
 
-// regular is the framing of chunks with nothing beside their sizes, cut as parts say; nil if it
-// cannot be regular.
-func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
+// regular is the framing of chunks with nothing beside their sizes, cut as parts say; nil if it is
+// not regular.
+func regular(size int64, parts []FramingPart, upper bool) *Chunking {
 	g := &Chunking{regular: true, upper: upper}
+	var line []byte
 	at := int64(0)
-	for _, p := range parts {
-		if size := p.At - at; size > 0 && p.At < int64(len(entity)) {
-			if n := len(g.sizes); n > 0 && g.sizes[n-1].size == size {
+	for i, p := range parts {
+		line = line[:0]
+		if i > 0 {
+			line = append(line, "\r\n"...)
+		}
+		end := size
+		if i+1 < len(parts) {
+			end = parts[i+1].At
+		}
+		if p.At == size {
+			line = AppendLastChunk(line)
+		} else {
+			line = g.appendSize(line, end-p.At)
+		}
+		if !bytes.Equal(line, p.Octets) {
+			return nil
+		}
+		if length := p.At - at; length > 0 && p.At < size {
+			if n := len(g.sizes); n > 0 && g.sizes[n-1].size == length {
 				g.sizes[n-1].times++
 			} else {
-				g.sizes = append(g.sizes, chunkRun{size, 1})
+				g.sizes = append(g.sizes, chunkRun{length, 1})
 			}
 		}
 		at = p.At
 	}
-	if len(g.sizes) > maxChunks/16 {
+	if at != size || len(parts) == 0 || len(g.sizes) > maxChunks/16 {
 		return nil
 	}
 	return g
@@ -133,35 +150,4 @@ func parseParts(text []byte) (*Chunking, error) {
 		all = all[n+m+int(size):]
 	}
 	return f, nil
-}
-
-// AppendTo appends the body as it was received.
-func (f *Chunking) AppendTo(dst, entity []byte) []byte {
-	if f == nil {
-		return append(dst, entity...)
-	}
-	if !f.regular {
-		return AppendRaw(dst, entity, f.parts)
-	}
-	chunk := func(p []byte) {
-		from := len(dst)
-		dst = strconv.AppendInt(dst, int64(len(p)), 16)
-		if f.upper {
-			copy(dst[from:], bytes.ToUpper(dst[from:]))
-		}
-		dst = append(append(append(dst, "\r\n"...), p...), "\r\n"...)
-	}
-	for _, r := range f.sizes {
-		for range r.times {
-			if r.size >= int64(len(entity)) {
-				break // more than the entity has: the rest is the last chunk
-			}
-			chunk(entity[:r.size])
-			entity = entity[r.size:]
-		}
-	}
-	if len(entity) > 0 {
-		chunk(entity)
-	}
-	return append(dst, "0\r\n\r\n"...)
 }

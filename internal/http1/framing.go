@@ -147,8 +147,11 @@ func (f *Framing) transferCoding(h *Head, both bool) error {
 
 // contentLength reads all Content-Length fields; times counts values.
 func contentLength(h *Head) (length int64, times int, err error) {
-	for _, v := range h.All("Content-Length") {
-		for s := range bytes.SplitSeq(v, []byte{','}) {
+	for _, f := range h.fields {
+		if !f.Is("Content-Length") {
+			continue
+		}
+		for s := range bytes.SplitSeq(f.Unfolded(), []byte{','}) {
 			s = trim(s)
 			n, perr := strconv.ParseInt(string(s), 10, 64)
 			if !digits(s) || perr != nil {
@@ -166,7 +169,7 @@ func contentLength(h *Head) (length int64, times int, err error) {
 
 // lineDoubts checks the head's lines.
 func lineDoubts(h *Head) []Doubt {
-	seen := map[Doubt]bool{}
+	var seen [ControlOctet + 1]bool
 	for _, f := range h.fields {
 		seen[Fold] = seen[Fold] || f.Folded()
 		colon := bytes.IndexByte(f.Raw, ':')
@@ -179,7 +182,7 @@ func lineDoubts(h *Head) []Doubt {
 			break
 		}
 		seen[BareLF] = seen[BareLF] || n == len(line)+1
-		seen[ControlOctet] = seen[ControlOctet] || bytes.ContainsAny(line, "\r\x00")
+		seen[ControlOctet] = seen[ControlOctet] || bytes.IndexByte(line, '\r') >= 0 || bytes.IndexByte(line, 0) >= 0
 		b = b[n:]
 	}
 	var ds []Doubt

@@ -67,6 +67,31 @@ func FuzzChunked(f *testing.F) {
 			if raw := http1.AppendRaw(nil, entity, parts); !bytes.Equal(raw, in[:at]) {
 				t.Fatalf("raw %q, not %q", raw, in[:at])
 			}
+			checkRechunking(t, in[:at], entity, parts, 1+(step&0xff))
 		}
 	})
+}
+
+// checkRechunking checks that the line for a framing restores a body, also in steps.
+func checkRechunking(t *testing.T, raw, entity []byte, parts []http1.FramingPart, step int) {
+	t.Helper()
+	if pieces := http1.EntityOf(raw, parts); !bytes.Equal(bytes.Join(pieces, nil), entity) {
+		t.Fatalf("entity %q, not %q", pieces, entity)
+	}
+	line := http1.ChunkingLine(int64(len(entity)), parts)
+	c, err := http1.ParseChunking([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := c.AppendTo(nil, entity); !bytes.Equal(all, raw) {
+		t.Fatalf("%q makes %q, not %q", line, all, raw)
+	}
+	r := c.Rechunk()
+	var got []byte
+	for at := 0; at < len(entity); at += step {
+		got = r.Append(got, entity[at:min(at+step, len(entity))])
+	}
+	if got = r.End(got); !bytes.Equal(got, raw) {
+		t.Fatalf("%q makes %q in steps of %d, not %q", line, got, step, raw)
+	}
 }

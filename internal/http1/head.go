@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// Field is one field of a head; its slices alias the head's bytes. Value has no white space around
-// it; a folded value (obs-fold) still has its line ends, see [Field.Unfolded]. Raw is the whole
-// line or lines, line end included.
-type Field struct {
+// FieldLine is one field of a head; its slices alias the head's bytes. Value has no white space
+// around it; a folded value (obs-fold) still has its line ends, see [FieldLine.Unfolded]. Raw is
+// the whole line or lines, line end included.
+type FieldLine struct {
 	Name, Value, Raw []byte
 }
 
 // Is reports whether the field has this name, case ignored.
-func (f Field) Is(name string) bool { return equalFold(f.Name, name) }
+func (f FieldLine) Is(name string) bool { return equalFold(f.Name, name) }
 
 // Folded reports whether the value spans lines (RFC 9112, section 5.2).
-func (f Field) Folded() bool { return bytes.IndexByte(f.Value, '\n') >= 0 }
+func (f FieldLine) Folded() bool { return bytes.IndexByte(f.Value, '\n') >= 0 }
 
 // Unfolded is the value with each fold replaced by one space. Without a fold it is Value itself.
-func (f Field) Unfolded() []byte {
+func (f FieldLine) Unfolded() []byte {
 	if !f.Folded() {
 		return f.Value
 	}
@@ -47,7 +47,7 @@ type Head struct {
 	before int    // bytes before the start line
 	parts  [3][]byte
 	reply  bool
-	fields []Field
+	fields []FieldLine
 }
 
 // ParseHead parses the head at the front of b and returns its length in bytes. A head above limit
@@ -102,12 +102,21 @@ func ParseHead(b []byte, limit int) (Head, int, error) {
 			if len(h.fields) >= maxFields {
 				return Head{}, 0, &Error{Code: TooLarge, At: int64(at), What: "number of fields"}
 			}
-			h.fields = append(h.fields, Field{
-				Name: bytes.TrimRight(line[:colon], " \t"), Value: trim(line[colon+1:]), Raw: in[at : at+n : at+n],
+			if h.fields == nil {
+				h.fields = make([]FieldLine, 0, fewFields)
+			}
+			h.fields = append(h.fields, FieldLine{
+				Name: trimEnd(line[:colon]), Value: trim(line[colon+1:]), Raw: in[at : at+n : at+n],
 			})
 		}
 		at += n
 	}
+}
+
+// Clone is the head in memory of its own.
+func (h *Head) Clone() Head {
+	c, _, _ := ParseHead(bytes.Clone(h.Octets), len(h.Octets))
+	return c
 }
 
 // fold widens the last field by the line of n bytes at offset at.
@@ -198,7 +207,7 @@ func (h *Head) Reason() []byte {
 }
 
 // Fields are all fields in their order. The caller must not change the slice.
-func (h *Head) Fields() []Field { return h.fields }
+func (h *Head) Fields() []FieldLine { return h.fields }
 
 // Get returns the unfolded value of the first field of this name, case ignored, and whether there
 // is one.
@@ -237,7 +246,22 @@ func (h *Head) Tokens(name string) []string {
 	return ts
 }
 
-func trim(b []byte) []byte { return bytes.Trim(b, " \t") }
+// trim removes spaces and tabs around b.
+func trim(b []byte) []byte {
+	for len(b) > 0 && isBlank(b[0]) {
+		b = b[1:]
+	}
+	return trimEnd(b)
+}
+
+func trimEnd(b []byte) []byte {
+	for len(b) > 0 && isBlank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func equalFold(b []byte, s string) bool {
 	return len(b) == len(s) && strings.EqualFold(string(b), s)

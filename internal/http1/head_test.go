@@ -73,7 +73,7 @@ func TestGetIsBlindToCaseAndKeepsOrder(t *testing.T) {
 	assert.Equal(t, []string{"a", "b", "c"}, h.Tokens("Via"))
 	_, ok = h.Get("Date")
 	assert.False(t, ok)
-	out := http1.AppendEdited(nil, &h, func(f http1.Field) bool { return f.Is("via") }, []byte("X: y\r\n"))
+	out := http1.AppendEdited(nil, &h, func(f http1.FieldLine) bool { return f.Is("via") }, []byte("X: y\r\n"))
 	assert.Equal(t, "GET / HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n", string(out))
 }
 

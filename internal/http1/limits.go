@@ -7,6 +7,9 @@ const DefaultHeadLimit = 64 << 10
 // maxFields bounds the fields of one head; no real head comes near.
 const maxFields = 1024
 
+// fewFields is the number of fields that there is space for without growing: most heads have fewer.
+const fewFields = 8
+
 // maxChunkLine bounds a chunk-size line with its extensions, in bytes.
 const maxChunkLine = 4 << 10
 

@@ -11,7 +11,7 @@ import (
 
 // CheckFields rejects field lines that RFC 9112 forbids: a name that is no token, or is followed by
 // blanks (section 5.1), control characters in a value, including a carriage return that ends no
-// line (section 2.2; RFC 9110, section 5.5). Folds are allowed; [Field.Unfolded] removes them.
+// line (section 2.2; RFC 9110, section 5.5). Folds are allowed; [FieldLine.Unfolded] removes them.
 // Errors: Malformed.
 func CheckFields(h *Head) error {
 	for _, f := range h.fields {
@@ -60,7 +60,7 @@ func OriginForm(h *Head, own func(scheme, authority string) bool) (string, error
 
 // IsHop reports whether a field concerns one connection (RFC 9110, section 7.6.1): those that
 // connection, the tokens of the field Connection, names, and those that always do.
-func IsHop(f Field, connection []string) bool {
+func IsHop(f FieldLine, connection []string) bool {
 	for _, name := range hop {
 		if f.Is(name) {
 			return true

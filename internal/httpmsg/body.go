@@ -16,8 +16,8 @@ type KeptBody struct {
 }
 
 // Keep prepares a body, which may be nil, to be lent to a stream.
-func Keep(body io.Reader) *KeptBody {
-	k := &KeptBody{body: body}
+func Keep(body io.Reader) KeptBody {
+	k := KeptBody{body: body}
 	switch b := body.(type) {
 	case nil:
 	case *bytes.Reader:
@@ -56,7 +56,8 @@ func (k *KeptBody) Again(ctx context.Context) (body io.Reader, ok bool) {
 	case k.body == nil:
 		return nil, true
 	}
-	return &k.memory, true
+	again := k.memory
+	return &again, true
 }
 
 // lentBody keeps a body open when the stream closes it, until it is clear that nobody else needs
@@ -129,11 +130,11 @@ type Peeked struct {
 
 // Failing returns a body that reads as an error. Without an error, and for io.EOF, it reads as
 // empty.
-func Failing(err error) io.Reader { return failing{err} }
+func Failing(err error) io.Reader { return brokenBody{err} }
 
-type failing struct{ err error }
+type brokenBody struct{ err error }
 
-func (f failing) Read([]byte) (int, error) {
+func (f brokenBody) Read([]byte) (int, error) {
 	if f.err == nil {
 		return 0, io.EOF
 	}

@@ -22,7 +22,7 @@ const knownLength = 1 << 20
 // the message's head says; without a head it has the default one. Errors: Malformed; then the body
 // is closed.
 func ClientRequest(
-	ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead,
+	ctx context.Context, m *streamer.Message, base *url.URL, without *DefaultHead,
 ) (req *http.Request, err error) {
 	defer func() {
 		if err != nil {
@@ -101,6 +101,6 @@ func HeadOf(resp *http.Response) []byte {
 		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", resp.StatusCode, "")
 	}
 	// A field that cannot be written is left out.
-	head, _ = appendHeader(head, resp.Header, func(error) error { return nil })
+	head, _ = appendHeader(head, resp.Header)
 	return head
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -31,9 +33,17 @@ func TrimHead(head []byte) ([]byte, error) {
 }
 
 // IsFraming reports whether a field is about one HTTP connection, or a body's framing on it.
-func IsFraming(f http1.Field) bool {
-	return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding")
+func IsFraming(f http1.FieldLine) bool { return isFraming(string(f.Name)) }
+
+func isFraming(name string) bool {
+	switch len(name) {
+	case len("Host"), len("Connection"), len("Content-Length"), len("Transfer-Encoding"):
+		return slices.ContainsFunc(framing, func(f string) bool { return strings.EqualFold(f, name) })
+	}
+	return false
 }
+
+var framing = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding"}
 
 // DefaultHead is what a message without a head means in a session.
 type DefaultHead struct {
@@ -44,11 +54,13 @@ type DefaultHead struct {
 	wire []byte
 	// Full is the head of such a message as the service is to see it.
 	Full []byte
+
+	sent recent[[]byte] // heads of callers, as they travel
 }
 
 // DefaultHeadOf returns the default head of a session with the service at a URL.
-func DefaultHeadOf(u *url.URL) DefaultHead {
-	im := DefaultHead{Path: negotiate.PathOf(u)}
+func DefaultHeadOf(u *url.URL) *DefaultHead {
+	im := &DefaultHead{Path: negotiate.PathOf(u)}
 	im.Full = negotiate.DefaultRequestHead(im.Path)
 	if u.RawQuery == "" && u.User == nil {
 		return im
@@ -75,14 +87,23 @@ func requestTarget(u *url.URL) string {
 	return negotiate.PathOf(u)
 }
 
-// ForWire returns the head to send for a caller's head: nil when it says the same as no head.
+// ForWire returns the head to send for a caller's head: nil when it says the same as no head. It
+// must not be changed. Errors: Malformed.
 func (im *DefaultHead) ForWire(head []byte) ([]byte, error) {
 	if head == nil {
 		return im.wire, nil
 	}
-	head, err := TrimHead(head)
-	if err == nil && im.wire == nil && bytes.Equal(head, im.Full) {
-		return nil, nil
+	if sent := im.sent.get(0, head); sent != nil {
+		return *sent, nil
 	}
-	return head, err
+	sent, err := TrimHead(head)
+	if err != nil {
+		return nil, err
+	}
+	if im.wire == nil && bytes.Equal(sent, im.Full) {
+		sent = nil
+	}
+	sent = bytes.Clone(sent) // it may be the caller's own
+	im.sent.put(0, head, &sent)
+	return sent, nil
 }

@@ -7,17 +7,19 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
+
+// shortHead is the length of heads that are built in one piece of memory, in bytes.
+const shortHead = 512
 
 // RequestHead returns the head that a request of net/http has on a stream, its fields in
 // alphabetical order. Errors: Malformed.
 func RequestHead(req *http.Request) ([]byte, error) {
-	head, err := http1.AppendRequestLine(nil, req.Method, requestTarget(req.URL), "HTTP/1.1")
+	var short [shortHead]byte
+	head, err := http1.AppendRequestLine(short[:0], req.Method, requestTarget(req.URL), "HTTP/1.1")
 	if err != nil {
 		return nil, negotiate.AsMalformed(err)
 	}
@@ -28,47 +30,59 @@ func RequestHead(req *http.Request) ([]byte, error) {
 		with.SetBasicAuth(req.URL.User.Username(), password)
 		fields = with.Header
 	}
-	return appendHeader(head, fields, func(err error) error { return negotiate.AsMalformed(err) })
+	head, left := appendHeader(head, fields)
+	if left != nil {
+		return nil, negotiate.AsMalformed(left)
+	}
+	return bytes.Clone(head), nil
 }
 
 // ReplyHead returns the head of a reply on a stream, its fields in alphabetical order; nil if it is
 // the default one. A field that cannot be written is left out.
 func ReplyHead(status int, header http.Header) []byte {
-	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", status, http.StatusText(status))
+	var short [shortHead]byte
+	head, err := http1.AppendStatusLine(short[:0], "HTTP/1.1", status, http.StatusText(status))
 	if err != nil {
-		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, "")
+		head, _ = http1.AppendStatusLine(short[:0], "HTTP/1.1", http.StatusInternalServerError, "")
 	}
-	head, _ = appendHeader(head, header, func(error) error { return nil })
-	if bytes.Equal(head, negotiate.DefaultReplyHead()) {
+	head, _ = appendHeader(head, header)
+	if bytes.Equal(head, implicitReply) {
 		return nil
 	}
-	return head
+	return bytes.Clone(head)
 }
 
+// canonicalAction is how net/http has the name SOAPAction. It is written as in SOAP 1.1: so it is
+// in the default head, and some servers know no other case.
+const canonicalAction = "Soapaction"
+
 // appendHeader completes a head with the fields of a message of net/http, except for those about a
-// connection.
-func appendHeader(head []byte, header http.Header, failed func(error) error) ([]byte, error) {
-	names := make([]string, 0, len(header))
+// connection. It leaves out fields that cannot be written, and returns the error of the last one.
+func appendHeader(head []byte, header http.Header) (_ []byte, left error) {
+	var few [16]string
+	names := few[:0]
 	for name := range header {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if IsFraming(http1.Field{Name: []byte(name)}) {
+		if isFraming(name) {
 			continue
 		}
+		as := name
+		if name == canonicalAction {
+			as = "SOAPAction"
+		}
 		for _, v := range header[name] {
-			longer, err := http1.AppendField(head, name, v)
+			longer, err := http1.AppendField(head, as, v)
 			if err != nil {
-				if err := failed(err); err != nil {
-					return nil, err
-				}
+				left = err
 				continue
 			}
 			head = longer
 		}
 	}
-	return http1.AppendEnd(head), nil
+	return http1.AppendEnd(head), left
 }
 
 // BodyOf returns a request's body in the form that a session prefers: in memory if it is short,
@@ -80,7 +94,7 @@ func BodyOf(req *http.Request) io.Reader {
 	}
 	// A length of 0 with a body means that it is not known.
 	if req.ContentLength > 0 && req.ContentLength <= short {
-		data, err := io.ReadAll(req.Body)
+		data, err := readAll(req.Body, req.ContentLength)
 		_ = req.Body.Close()
 		if err == nil {
 			return bytes.NewReader(data)
@@ -91,6 +105,23 @@ func BodyOf(req *http.Request) io.Reader {
 		return &rewound{body: req.Body, again: req.GetBody}
 	}
 	return req.Body
+}
+
+// readAll is [io.ReadAll] for a body that is probably of this length.
+func readAll(body io.Reader, length int64) ([]byte, error) {
+	all := make([]byte, 0, length+1) // one more, so that the end is seen without another allocation
+	for {
+		n, err := body.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return all, err
+		case len(all) == cap(all):
+			all = slices.Grow(all, len(all))
+		}
+	}
 }
 
 // rewound turns a request's GetBody into a seek to the start.
@@ -122,41 +153,4 @@ func (r *rewound) Seek(offset int64, whence int) (int64, error) {
 	_ = r.body.Close()
 	r.body, r.moved = body, false
 	return 0, nil
-}
-
-// Response turns a reply into the response that net/http gives for req. Errors: Malformed, for a
-// malformed head; the body is closed then.
-func Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
-	octets := m.Head
-	if octets == nil {
-		octets = negotiate.DefaultReplyHead()
-	}
-	head, n, err := http1.ParseHead(octets, 0)
-	if err != nil || !head.IsReply() {
-		_ = CloseReader(m.Body)
-		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Remote: true, Err: err}
-	}
-	resp := &http.Response{
-		Status:        strings.TrimSpace(string(head.StartLine()[min(len(head.Version())+1, len(head.StartLine())):])),
-		StatusCode:    head.Status(),
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        http.Header{},
-		ContentLength: -1,
-		Request:       req,
-		Body:          http.NoBody,
-	}
-	for _, f := range head.Fields() {
-		resp.Header.Add(string(f.Name), string(f.Unfolded()))
-	}
-	if m.Body == nil {
-		resp.ContentLength = 0
-		return resp, nil
-	}
-	resp.Body = io.NopCloser(m.Body)
-	if c, ok := m.Body.(io.ReadCloser); ok {
-		resp.Body = c
-	}
-	return resp, nil
 }

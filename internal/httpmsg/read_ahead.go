@@ -3,6 +3,8 @@ package httpmsg
 import (
 	"io"
 	"net"
+
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 // ReadAheadConn is a connection that net/http has read ahead of.
@@ -20,13 +22,8 @@ func NewReadAheadConn(conn net.Conn, rest io.Reader) *ReadAheadConn {
 // Read reads what was read ahead, and then the rest.
 func (c *ReadAheadConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
 
-// NetConn returns the underlying connection.
+// NetConn returns the underlying connection, which can do all else; see package netconn.
 func (c *ReadAheadConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite closes the write direction, where the connection can.
-func (c *ReadAheadConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
+// TryWrite writes what the connection below takes at once; see package netconn.
+func (c *ReadAheadConn) TryWrite(b []byte) int { return netconn.TryWrite(c.Conn, b) }

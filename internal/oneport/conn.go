@@ -7,11 +7,12 @@ import (
 	"net"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// Peeked is a connection whose first bytes were read already: Read returns them first.
-type Peeked struct {
+// PeekedConn is a connection whose first bytes were read already: Read returns them first.
+type PeekedConn struct {
 	net.Conn
 
 	mu    sync.Mutex
@@ -19,9 +20,9 @@ type Peeked struct {
 	err   error // after ahead
 }
 
-// secureConn is a [Peeked] inside TLS; net/http asks it for its state.
+// secureConn is a [PeekedConn] inside TLS; net/http asks it for its state.
 type secureConn struct {
-	*Peeked
+	*PeekedConn
 	secure *tls.Conn
 }
 
@@ -29,14 +30,17 @@ type secureConn struct {
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }
 
 // NetConn is the connection below, as for a *tls.Conn.
-func (c *Peeked) NetConn() net.Conn { return c.Conn }
+func (c *PeekedConn) NetConn() net.Conn { return c.Conn }
+
+// TryWrite writes what the connection below takes at once; see package netconn.
+func (c *PeekedConn) TryWrite(b []byte) int { return netconn.TryWrite(c.Conn, b) }
 
 // GiveBack returns a connection from which what a source has read can be read again.
 func GiveBack(in *sock.Source) net.Conn { return giveBack(in, nil) }
 
 // giveBack is GiveBack for a connection that may have ended with err after that.
 func giveBack(in *sock.Source, err error) net.Conn {
-	c := &Peeked{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
+	c := &PeekedConn{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
 	if errors.Is(err, io.EOF) {
 		c.err = io.EOF
 	}
@@ -52,36 +56,39 @@ func Silent(conn net.Conn) bool {
 	return ok && c.silent()
 }
 
-func (c *Peeked) silent() bool {
+func (c *PeekedConn) silent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.ahead) == 0 && c.err == nil
 }
 
 // Read implements [net.Conn].
-func (c *Peeked) Read(b []byte) (int, error) {
-	c.mu.Lock()
-	if len(c.ahead) > 0 {
-		defer c.mu.Unlock()
-		n := copy(b, c.ahead)
-		if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
-			c.ahead = nil
-		}
-		return n, nil
-	}
-	err := c.err
-	c.mu.Unlock()
-	if err != nil {
-		return 0, err
+func (c *PeekedConn) Read(b []byte) (int, error) {
+	if n, err := c.readAhead(b); n > 0 || err != nil {
+		return n, err
 	}
 	return c.Conn.Read(b)
 }
 
+// readAhead reads what was read already.
+func (c *PeekedConn) readAhead(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ahead) == 0 {
+		return 0, c.err
+	}
+	n := copy(b, c.ahead)
+	if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+		c.ahead = nil
+	}
+	return n, nil
+}
+
 // CloseWrite ends the outgoing direction, or the whole connection if that is not possible.
-func (c *Peeked) CloseWrite() error { return sock.CloseWrite(c.Conn) }
+func (c *PeekedConn) CloseWrite() error { return sock.CloseWrite(c.Conn) }
 
 // Abort ends the connection so that the peer does not take it for an orderly end.
-func (c *Peeked) Abort() error {
+func (c *PeekedConn) Abort() error {
 	sock.Reset(c.Conn)
 	return nil
 }

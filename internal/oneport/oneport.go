@@ -103,8 +103,8 @@ func New(l net.Listener, cfg Config) *Port {
 	return p
 }
 
-// HTTP returns the listener of connections that are no streams: each is a [*Peeked], or a *tls.Conn
-// whose client selected a protocol of HTTP. net/http sees the TLS of both.
+// HTTP returns the listener of connections that are no streams: each is a [*PeekedConn], or a
+// *tls.Conn whose client selected a protocol of HTTP. net/http sees the TLS of both.
 func (p *Port) HTTP() net.Listener { return p.http }
 
 // Streams returns the listener of connections that begin with hello's mark, or selected [Protocol].

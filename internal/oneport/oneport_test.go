@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

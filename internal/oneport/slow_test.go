@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/oneport"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
 // pipes is a listener of connections in the process, so that time can be that of a bubble.

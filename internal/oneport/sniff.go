@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
 // sniff determines the kind of a connection, and hands it out.

@@ -20,7 +20,7 @@ const maxBlob = 512 << 20
 // Blob gives a payload of the size asked for, in bytes, up to 512 MiB: random ones, the same for
 // the same seed, as base64 without line ends. It is made while it is sent.
 func Blob() Service {
-	return (&operation{
+	return (&wrappedOperation{
 		name: "blob", documentation: "Gives random octets, as many as asked for, the same for the same seed.",
 		request: `<xs:element name="size" type="xs:unsignedInt"/><xs:element name="seed" type="xs:unsignedLong" ` +
 			`minOccurs="0"/>`,

@@ -80,13 +80,13 @@ func (r refused) Read([]byte) (int, error) { return 0, r.why }
 
 // inflated opens a body in gzip, as far as it is worth its bytes.
 type inflated struct {
-	from *meter
+	from *intake
 	zip  *gzip.Reader
 	out  int64
 	err  error // to be told again
 }
 
-func newInflated(body io.Reader) *inflated { return &inflated{from: &meter{from: body}} }
+func newInflated(body io.Reader) *inflated { return &inflated{from: &intake{from: body}} }
 
 // Read implements [io.Reader]. Errors: a refusal for what is no gzip, or unfolds to too much.
 func (i *inflated) Read(p []byte) (n int, err error) {
@@ -120,14 +120,14 @@ func (i *inflated) judge(err error) error {
 	return err
 }
 
-// meter counts what is read, and notes why no more could be.
-type meter struct {
+// intake counts what is read, and notes why no more could be.
+type intake struct {
 	from   io.Reader
 	read   int64
 	failed error
 }
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *intake) Read(p []byte) (int, error) {
 	n, err := m.from.Read(p)
 	m.read += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -11,7 +11,7 @@ const ConcatPath = "/concat"
 // Concat joins strings: the text of all item elements, one behind the other, white space included.
 // It is the papers' string array concatenation.
 func Concat() Service {
-	return (&operation{
+	return (&wrappedOperation{
 		name: "concat", documentation: "Joins strings, white space included.",
 		request: `<xs:element name="item" type="xs:string" minOccurs="0" maxOccurs="unbounded"/>`,
 		reply:   `<xs:element name="result" type="xs:string"/>`,

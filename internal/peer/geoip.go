@@ -13,7 +13,7 @@ const GeoIPPath = "/geoip"
 // with its five answers. They are: GET of the description (/geoip.wsdl), any other GET: 404; a
 // valid POST: true or false; an invalid POST: a fault; what is no HTTP: 400.
 func GeoIP(ranges *Ranges) Service {
-	return (&operation{
+	return (&wrappedOperation{
 		name: "geoip", documentation: "Reports whether an IPv4 address lies in a list of ranges. Those built in " +
 			"are " + DutchRangesOrigin + ".",
 		request: `<xs:element name="address" type="xs:string"/>`,

@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
 // LedgerPath is where a [Ledger] stands.
@@ -70,10 +71,12 @@ func ledgerWSDL(location string) []byte {
 // ServeHTTP handles one message.
 func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := newEnvelope(r)
-	tx := responder.TxOf(r.Context())
+	tx, sequence := transactionOf(r.Context())
 	handle := l.alone
 	if tx != nil {
-		handle = func(ctx context.Context, e *envelope) (string, content, error) { return l.within(ctx, tx, e) }
+		handle = func(ctx context.Context, e *envelope) (string, content, error) {
+			return l.within(ctx, tx, sequence, e)
+		}
 	}
 	name, c, err := handle(r.Context(), e)
 	switch why := (*complaint)(nil); {
@@ -107,13 +110,26 @@ func (l *ledger) alone(ctx context.Context, e *envelope) (name string, c content
 	return name, c, err
 }
 
+// transactionOf is that of a message, and the URI of its sequence's state: of a session, or of
+// WS-ReliableMessaging in plain SOAP. nil: it is in none.
+func transactionOf(ctx context.Context) (tx *wsrm.Tx, sequence string) {
+	if tx, sequence = soaprm.TxOf(ctx); tx != nil {
+		return tx, sequence
+	}
+	if facts := responder.FactsOf(ctx); facts != nil {
+		sequence = facts.Sequence
+	}
+	return responder.TxOf(ctx), sequence
+}
+
 // within handles a message in its transaction.
-func (l *ledger) within(ctx context.Context, tx *wsrm.Tx, e *envelope) (name string, c content, err error) {
-	facts := responder.FactsOf(ctx)
-	if facts == nil || facts.Sequence == "" {
+func (l *ledger) within(
+	ctx context.Context, tx *wsrm.Tx, sequence string, e *envelope,
+) (name string, c content, err error) {
+	if sequence == "" {
 		return "", c, errors.New("a transaction without a sequence")
 	}
-	b, err := parseBook(strings.TrimPrefix(facts.Sequence, ctxstore.SequencePrefix), tx.Value())
+	b, err := parseBook(strings.TrimPrefix(sequence, ctxstore.SequencePrefix), tx.Value())
 	if err != nil {
 		return "", c, err
 	}

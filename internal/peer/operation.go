@@ -16,10 +16,10 @@ import (
 // Namespace is that of all messages of the services here, but for [Echo], which takes any.
 const Namespace = "urn:hhfr:peer:1"
 
-// operation is a service with one operation. A request is an element of its name, with the values
-// as children; children may have the namespace or none. What does not fit is answered by a fault
-// that says why.
-type operation struct {
+// wrappedOperation is a service with one operation. A request is an element of its name, with the
+// values as children; children may have the namespace or none. What does not fit is answered by a
+// fault that says why.
+type wrappedOperation struct {
 	name          string
 	documentation string
 	// request and reply are the children of the elements NAME and NAMEResponse in XML Schema; types
@@ -43,7 +43,7 @@ type content struct {
 }
 
 // service is the operation at the path of its name.
-func (o *operation) service() Service {
+func (o *wrappedOperation) service() Service {
 	return Service{
 		Path: "/" + o.name, Handler: o, WSDL: o.wsdl,
 		Example: exampleOf(o.name, o.example), ReplySchema: o.replySchema(),
@@ -57,7 +57,7 @@ func exampleOf(name, inner string) []byte {
 }
 
 // replySchema is that of the service's replies; nil: it has none.
-func (o *operation) replySchema() *schema.Schema {
+func (o *wrappedOperation) replySchema() *schema.Schema {
 	if o.result == "" {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (o *operation) replySchema() *schema.Schema {
 }
 
 // ServeHTTP answers one request.
-func (o *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (o *wrappedOperation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := newEnvelope(r)
 	c, err := o.read(r.Context(), e)
 	if err != nil {
@@ -80,7 +80,7 @@ func (o *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sendResult(w, r, e.version, o.name, c)
 }
 
-func (o *operation) read(ctx context.Context, e *envelope) (content, error) {
+func (o *wrappedOperation) read(ctx context.Context, e *envelope) (content, error) {
 	name, err := e.open()
 	if err != nil {
 		return content{}, err

@@ -18,17 +18,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 

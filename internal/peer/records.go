@@ -12,7 +12,7 @@ const RecordsPath = "/records"
 // Records gives back the records it got, each a string, an int and a boolean, as values: the string
 // as it is, the int without plus sign and leading zeros, the boolean as true or false.
 func Records() Service {
-	return (&operation{
+	return (&wrappedOperation{
 		name: "records", documentation: "Gives back records of a string, an int and a boolean.",
 		request: `<xs:element name="record" type="tns:Record" minOccurs="0" maxOccurs="unbounded"/>`,
 		reply:   `<xs:element name="record" type="tns:Record" minOccurs="0" maxOccurs="unbounded"/>`,

@@ -13,13 +13,16 @@ import (
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
 // Config is what a [Server] is made of.
@@ -46,6 +49,9 @@ type Config struct {
 	// Store and Coders are as in [responder.Config]. Required; they stay the caller's.
 	Store  ctxstore.Store
 	Coders coders.Func
+	// Common and Archive are as in [responder.Config].
+	Common  *unchanging.CommonStore
+	Archive bool
 	// Stream gives limits, sizes and hooks of streams.
 	Stream streamer.Config
 	// Limits bound what HTTP clients can take.
@@ -56,6 +62,15 @@ type Config struct {
 	// OnSession and OnStream are as in [responder.Config]; each may be nil.
 	OnSession func(negotiate.Facts, net.Conn)
 	OnStream  func(negotiate.Facts, *streamer.Stream)
+	// Meter counts calls and streams, by the path of the service; nil means one that nobody looks
+	// at.
+	Meter *meter.Meter
+	// Reliable are the versions of WS-ReliableMessaging in which messages are taken in plain SOAP,
+	// exactly once and in order; empty: none. Requests and replies are kept whole then, and have
+	// their header blocks of WS-Addressing processed.
+	Reliable []soaprm.Protocol
+	// Callbacks are as in [soaprm.DestinationConfig].
+	Callbacks []string
 	// Misbehave makes the server do wrong, for tests of the peer.
 	Misbehave Misbehavior
 	// Clock is the clock; nil means the real one.
@@ -70,6 +85,7 @@ type Server struct {
 	port        *oneport.Port
 	negotiating *responder.Handler
 	http        *http.Server
+	reliable    *soaprm.SequenceDestination // nil: there is none
 	wait        sync.WaitGroup
 	close       sync.Once
 	failed      chan error
@@ -123,22 +139,38 @@ func newServer(cfg Config) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real()
 	}
+	if cfg.Meter == nil {
+		cfg.Meter = meter.New(cfg.Clock.Now())
+	}
 	s := &Server{cfg: cfg, failed: make(chan error, 2+len(cfg.Streams))}
 	b := newBreaker(cfg.Misbehave, cfg.Clock)
-	services := http.Handler(cfg.Services)
+	services := http.Handler(&described{Services: cfg.Services, streams: declaredStreams(addresses),
+		policy: soaprm.Policy(cfg.Reliable)})
 	if cfg.Misbehave.kind == drifts {
 		services = (&drift{every: int64(cfg.Misbehave.count)}).handler(services)
 	}
-	services = b.handler(services)
 	transactional := func(path string) bool { return cfg.Services.At(path).Transactional }
+	if len(cfg.Reliable) > 0 {
+		endpoint, err := soaprm.NewDestination(context.Background(), services, soaprm.DestinationConfig{
+			Store: cfg.Store, Versions: cfg.Reliable, Transactional: transactional, Guaranteed: guaranteed,
+			Callbacks: cfg.Callbacks, Clock: cfg.Clock, Log: cfg.Log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.reliable, services = endpoint, endpoint
+	}
+	services = metered(cfg.Meter.Serve, cfg.Services, cfg.Clock, b.handler(services))
 	var err error
 	s.negotiating, err = responder.NewHandler(services, responder.Config{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit,
 		Sequenced:   responder.SequencedHandler(services, transactional, cfg.Log),
 		Serves:      cfg.Services.Has,
+		Contract:    cfg.Services.contract,
 		ReplySchema: func(path string) *schema.Schema { return cfg.Services.At(path).ReplySchema },
 		WrapConn:    cfg.WrapConn, OnSession: b.onSession(cfg.OnSession), OnStream: s.onStream,
-		Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
+		Common: cfg.Common, Archive: cfg.Archive, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer,
+		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -154,6 +186,12 @@ func newServer(cfg Config) (*Server, error) {
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
+}
+
+// guaranteed reports whether a message came in a sequence of its session.
+func guaranteed(ctx context.Context) bool {
+	facts := responder.FactsOf(ctx)
+	return facts != nil && facts.Sequence != ""
 }
 
 // withoutUpgrade has no connection upgraded: who asks for a stream is told of another address, if
@@ -174,6 +212,7 @@ func (s *Server) onStream(facts negotiate.Facts, stream *streamer.Stream) {
 	if err != nil {
 		return
 	}
+	s.cfg.Meter.Serve.Upstream(s.cfg.Services.name(path)).Opened(stream, s.cfg.Clock.Now())
 	attend := s.cfg.Services.At(path).Attend
 	if attend == nil {
 		return
@@ -253,6 +292,9 @@ func (s *Server) Close() error {
 		}
 		err = errors.Join(err, s.port.Close())
 		s.wait.Wait()
+		if s.reliable != nil {
+			err = errors.Join(err, s.reliable.Close())
+		}
 	})
 	return err
 }

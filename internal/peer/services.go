@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/typed"
+	"github.com/hhfr/hhfr/internal/wsdl"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -37,17 +39,23 @@ type Service struct {
 }
 
 // Services finds services by their paths. It is immutable.
-type Services struct{ byPath map[string]Service }
+type Services struct {
+	byPath    map[string]Service
+	contracts map[string]func() *typed.Contract // of those that have a description
+}
 
 // NewServices makes a registry. Errors: BadConfig, for a path that stands twice or does not begin
 // with a slash.
 func NewServices(services ...Service) (*Services, error) {
-	s := &Services{byPath: make(map[string]Service, len(services))}
+	s := &Services{byPath: make(map[string]Service, len(services)), contracts: map[string]func() *typed.Contract{}}
 	for _, service := range services {
 		if s.Has(service.Path) || !strings.HasPrefix(service.Path, "/") {
 			return nil, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("service path %q", service.Path)}
 		}
 		s.byPath[service.Path] = service
+		if service.WSDL != nil {
+			s.contracts[service.Path] = service.compiled()
+		}
 	}
 	return s, nil
 }
@@ -72,14 +80,16 @@ func (s *Services) Paths() []string {
 }
 
 // ServeHTTP has the service at the path of a request serve it. A GET gives its description.
-func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil, nil) }
+
+func (s *Services) serve(w http.ResponseWriter, r *http.Request, streams *wsdl.DeclaredStreams, policy []byte) {
 	tracked := *r
 	tracked.Body = &trackedBody{ReadCloser: r.Body, ended: r.ContentLength == 0}
 	r = &tracked
 	service, ok := s.byPath[r.URL.Path]
 	switch {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-		s.describe(w, r)
+		s.describe(w, r, streams, policy)
 	case !ok:
 		sendText(w, r, http.StatusNotFound, "no service here\n")
 	case r.Method != http.MethodPost:

@@ -23,7 +23,7 @@ const SumPath = "/sum"
 //     10000000 in size; else as digit, point, digits (at least one), E, exponent. It has no
 //     trailing zeros and no plus sign, and is never -0.
 func Sum() Service {
-	return (&operation{
+	return (&wrappedOperation{
 		name: "sum", documentation: "Adds numbers: each as binary32, the sum in binary64, the result as " +
 			"binary32 with the fewest digits that read back the same.",
 		request: `<xs:element name="item" type="xs:float" minOccurs="0" maxOccurs="unbounded"/>`,

@@ -27,7 +27,7 @@ func Ticker(c clock.Clock, interval time.Duration) Service {
 	}
 	t := &ticker{clock: c, interval: interval, start: c.Now()}
 	const values = `<xs:element name="number" type="xs:unsignedLong"/><xs:element name="time" type="xs:dateTime"/>`
-	service := (&operation{
+	service := (&wrappedOperation{
 		name:          "ticker",
 		documentation: "Answers with the next tick; over a stream the element tick also comes without a request.",
 		reply:         values,

@@ -2,10 +2,15 @@ package peer
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/typed"
+	"github.com/hhfr/hhfr/internal/wsdl"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // description is WSDL 1.1, document/literal wrapped, with a binding and a port for each version of
@@ -98,12 +103,13 @@ func describeService(name, documentation, location string, ports []port) []byte 
 }
 
 // wsdl is the description of the one operation.
-func (o *operation) wsdl(location string) []byte {
+func (o *wrappedOperation) wsdl(location string) []byte {
 	return describeService(o.name, o.documentation, location, []port{{o.name, o.request, o.reply, o.types}})
 }
 
-// describe answers GET: /NAME?wsdl and /NAME.wsdl are descriptions, all else is not found.
-func (s *Services) describe(w http.ResponseWriter, r *http.Request) {
+// describe answers GET: /NAME?wsdl and /NAME.wsdl are descriptions, all else is not found. streams
+// are what they declare; nil: nothing. policy stands in their bindings.
+func (s *Services) describe(w http.ResponseWriter, r *http.Request, streams *wsdl.DeclaredStreams, policy []byte) {
 	path, ok := strings.CutSuffix(r.URL.Path, ".wsdl")
 	if !ok && !strings.EqualFold(r.URL.RawQuery, "wsdl") {
 		sendText(w, r, http.StatusNotFound, "nothing to get here\n")
@@ -114,7 +120,74 @@ func (s *Services) describe(w http.ResponseWriter, r *http.Request) {
 		sendText(w, r, http.StatusNotFound, "no description here\n")
 		return
 	}
-	send(w, r, http.StatusOK, xmlType, service.WSDL(baseURL(r)+path))
+	text := service.WSDL(baseURL(r) + path)
+	if streams != nil {
+		var err error
+		if text, err = wsdl.Annotate(text, streams); err != nil {
+			sendText(w, r, http.StatusInternalServerError, "the description is not well-formed\n")
+			return
+		}
+	}
+	if len(policy) > 0 {
+		var err error
+		if text, err = wsdl.AddToBindings(text, policy); err != nil {
+			sendText(w, r, http.StatusInternalServerError, "the description is not well-formed\n")
+			return
+		}
+	}
+	send(w, r, http.StatusOK, xmlType, text)
+}
+
+// described are services whose descriptions declare streams, and have a policy.
+type described struct {
+	*Services
+	streams *wsdl.DeclaredStreams
+	policy  []byte
+}
+
+// ServeHTTP has the service at the path of a request serve it. A GET gives its description.
+func (d *described) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, d.streams, d.policy)
+}
+
+// declaredStreams are what descriptions declare: the transports over which a first contact is
+// possible, and their addresses; nil: there are none.
+func declaredStreams(addresses map[string]string) *wsdl.DeclaredStreams {
+	d := &wsdl.DeclaredStreams{Scheme: negotiate.Scheme}
+	for _, r := range negotiate.Representations {
+		d.Representations = append(d.Representations, negotiate.RepresentationURI(r.Name))
+	}
+	for _, name := range []string{"tls", "tcp"} {
+		if address := addresses[name]; address != "" {
+			d.Streams = append(d.Streams, wsdl.DeclaredStream{
+				Transport: negotiate.TransportURI(name), Address: address,
+			})
+		}
+	}
+	if d.Streams == nil {
+		return nil
+	}
+	return d
+}
+
+// contract returns what the description of the service at a path says of messages, for initiators
+// that name a description; nil if there is none. It is compiled when the first of them comes.
+func (s *Services) contract(path string, named bool) *typed.Contract {
+	if c := s.contracts[path]; named && c != nil {
+		return c()
+	}
+	return nil
+}
+
+// compiled compiles the description of a service, once.
+func (s Service) compiled() func() *typed.Contract {
+	return sync.OnceValue(func() *typed.Contract {
+		d, err := wsdl.Parse(context.Background(), s.WSDL("http://localhost"+s.Path))
+		if err != nil {
+			return nil
+		}
+		return typed.New(d)
+	})
 }
 
 // baseURL is the server's, as the client calls it; empty if that is not known.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -15,25 +16,46 @@ import (
 )
 
 // caller is one client connection at the near end of a lane. One goroutine reads requests and
-// begins exchanges, another writes the replies in the order of the requests.
+// begins exchanges, another writes the replies in the order of the requests, unless the reader of
+// the stream can (completeNow).
 type caller struct {
 	p      *Proxy
 	l      *link
 	number uint64
+	client netip.Addr // the zero one: nobody comes again
+	// place is the lane as it was found, until its first call; used by the reader alone.
+	place  vacancy
 	lane   *streamer.Lane
 	in     *sock.Source
+	way    journey
+	out    *sock.StallWriter
 	ctx    context.Context
 	cancel context.CancelFunc
 	// reading ends with ctx, or when the writer takes the source over.
 	reading context.Context
 	halt    context.CancelFunc
 	calls   chan *pendingCall
-	over    chan upstreamEnd // holds one: the latest
+	// ready holds one when the writer has something to do for the calls: it is not woken when one
+	// begins, only to wait for the reply.
+	ready chan struct{}
+	wake  func()
+	now   func() bool      // completeNow
+	over  chan upstreamEnd // holds one: the latest
+	done  chan struct{}    // holds one: the latest call has its reply
+	moves bool             // the next request goes elsewhere; valid once calls is closed
+	ended bool             // the client has ended in order, between calls; likewise
+
+	completing sync.Mutex       // held by who completes calls: the writer, or the stream's reader
+	taken      *pendingCall     // that the stream's reader took, and left to the writer; under completing
+	eager      sock.EagerWriter // to the client, for the stream's reader; likewise
+	left       bool             // the stream's reader is to take no further call; likewise
 
 	mu       sync.Mutex
+	before   uint64 // how many the far end knows the lane to have had before
 	begun    uint64 // number of calls begun on the lane
 	finished uint64 // number of calls whose replies are complete
 	closing  bool   // no further call is begun
+	ends     bool   // the connection ends once no call is in progress
 }
 
 // pendingCall is a request that waits for its reply, or the begin of a tunnel.
@@ -41,6 +63,8 @@ type pendingCall struct {
 	method  string // empty: a tunnel
 	raw     []byte // all that was read from the client for it, where that is retained
 	pending *streamer.Pending
+	seen    measured
+	out     replyMeter
 	err     error // it was not begun: what was to be sent is in the source still
 
 	// decide ends undecided: the final reply is there, so it is known whether the connection is a
@@ -49,6 +73,12 @@ type pendingCall struct {
 	decide    context.CancelFunc
 	becomes   bool // whether it is; valid once undecided has ended
 	interim   bool // an interim reply went to the client; used by the writer alone
+	// By who completes the call:
+	replied   bool              // the final reply went to the client
+	reply     *streamer.Message // that was taken for the writer
+	failure   error             // likewise
+	delivered bool              // the reply was written, but for what the connection did not take at once
+	end       fate              // then
 }
 
 // upstreamEnd is why the connection must end once no call is in progress.
@@ -59,64 +89,50 @@ type upstreamEnd struct {
 	octets []byte
 }
 
-func newCaller(p *Proxy, l *link, number uint64, in *sock.Source) *caller {
+func newCaller(l *link, client netip.Addr, place vacancy, in *sock.Source, way journey) *caller {
+	p := l.p
 	c := &caller{
-		p: p, l: l, number: number, lane: l.stream.Lane(number), in: in,
-		calls: make(chan *pendingCall, pipelined), over: make(chan upstreamEnd, 1),
+		p: p, l: l, number: place.number, client: client, place: place, before: l.clientsBefore(place.number),
+		lane: l.stream.Lane(place.number), in: in, way: way,
+		out:   p.patient(in.Conn),
+		calls: make(chan *pendingCall, pipelined), ready: make(chan struct{}, 1),
+		over: make(chan upstreamEnd, 1), done: make(chan struct{}, 1),
 	}
+	c.wake, c.now, c.eager.To = c.wakeWriter, c.completeNow, c.out
 	c.ctx, c.cancel = context.WithCancel(p.ctx)
 	c.reading, c.halt = context.WithCancel(c.ctx)
 	return c
 }
 
-// run serves the connection to its end.
-func (c *caller) run() {
+// run serves the connection to its end, or until its next request goes elsewhere: then it reports
+// that, and the request is in the source still.
+func (c *caller) run() (moves bool) {
 	c.l.take(c.number, c)
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		defer close(c.calls)
 		c.read()
+		close(c.calls)
+		c.wake()
 	})
-	inOrder := c.write()
+	end := c.write()
 	c.cancel()
+	c.stopNow()
 	for x := range c.calls { // the reader ends now, and must not wait for a slot
 		_ = c.giveUp(x)
+		x.ended(false)
 	}
 	reader.Wait()
 	c.p.calls.Add(-int64(c.begun - c.finished)) // no goroutine changes them any more
-	if inOrder {
+	switch end {
+	case goOn:
+	case endInOrder:
 		sock.Finish(c.p.ctx, c.in)
-	} else {
+	case endBroken:
 		sock.Reset(c.in.Conn)
 	}
 	c.l.take(c.number, nil)
-	c.p.wait.Go(c.leave)
-}
-
-// hasCalled reports whether the far end knows this client: it has an upstream connection only for
-// clients that have called.
-func (c *caller) hasCalled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.begun > 0
-}
-
-// leave notifies the far end, so that it closes the upstream, and releases the lane.
-func (c *caller) leave() {
-	ctx, cancel := context.WithTimeout(c.p.ctx, leaveTimeout)
-	defer cancel()
-	if !c.hasCalled() || c.tell(ctx, leave) {
-		c.l.leave(c.number)
-	}
-}
-
-// tell sends a control message without a body, and waits until the far end has accepted it.
-func (c *caller) tell(ctx context.Context, k kind) bool {
-	m, err := c.lane.Call(ctx, &streamer.Message{Head: line(k)})
-	if err == nil {
-		closeBody(m.Body)
-	}
-	return err == nil
+	c.leave(end)
+	return end == goOn
 }
 
 func closeBody(r io.Reader) {
@@ -125,32 +141,16 @@ func closeBody(r io.Reader) {
 	}
 }
 
-// upstreamEnded notes that the upstream has closed; the writer handles it when no call is in
-// progress.
-func (c *caller) upstreamEnded(what controlMessage, octets []byte) {
-	c.noteEnd(upstreamEnd{broken: what.kind == broken, calls: what.number, octets: octets})
-}
-
-func (c *caller) noteEnd(e upstreamEnd) {
-	for {
-		select {
-		case c.over <- e:
-			return
-		default:
-		}
-		select {
-		case <-c.over: // an older notice
-		default:
-		}
-	}
-}
-
 // read reads one request after another from the client.
 func (c *caller) read() {
+	defer c.in.Watch(c.reading)()
 	for {
 		h, n, st, err := readHead(c.reading, c.in, c.p.cfg.Idle, c.p.cfg.Pause, false)
 		switch {
 		case c.reading.Err() != nil:
+			return
+		case st == stateWhole && c.way.stays != nil && !c.way.stays(&h):
+			c.moves = true
 			return
 		case st == stateWhole:
 			if !c.request(&h, n) {
@@ -168,16 +168,6 @@ func (c *caller) read() {
 	}
 }
 
-// clientEnded passes on that the client has ended its direction, or its connection.
-func (c *caller) clientEnded(err error) {
-	switch {
-	case !errors.Is(err, io.EOF):
-		c.cancel()
-	case c.hasCalled():
-		c.tell(c.ctx, shut)
-	}
-}
-
 // request begins the exchange of one request whose head is in the source; false: there is no next
 // one.
 func (c *caller) request(h *http1.Head, n int) bool {
@@ -191,26 +181,38 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
 	x := c.newCall(string(h.Method()), upgrade || expects)
 	there := c.in.Peek()[n:]
+	x.seen.look(h, there)
 	switch {
 	case upgrade:
 	case f.Kind == http1.NoBody:
 		return c.whole(x, h, n, "\n", nil, 0)
 	case f.Kind == http1.Length && f.Length <= int64(len(there)):
-		return c.whole(x, h, n, "\n", there[:f.Length], int(f.Length))
-	case expects:
-	case f.Kind == http1.Chunked:
-		g, st, release := c.p.gather(c.reading, c.in, n, h, f)
+		return c.whole(x, h, n, "\n", [][]byte{there[:f.Length]}, int(f.Length))
+	}
+	own := h.Clone() // what follows may wait
+	if f.Kind == http1.Chunked && !upgrade && !expects {
+		g, st, release := c.p.gather(c.reading, c.in, n, &own, f)
 		defer release()
 		if st == stateWhole {
-			return c.whole(x, h, n, g.line(), g.entity, g.octets)
+			return c.whole(x, &own, n, g.line(), g.entity(), g.octets)
 		}
 	}
-	return c.open(x, h, n, f, upgrade, expects)
+	return c.open(x, &own, n, f, upgrade, expects)
+}
+
+// ended counts the end of a call. ok: its reply went to the client.
+func (x *pendingCall) ended(ok bool) {
+	if x.pending != nil {
+		x.pending.Count(x.seen.Wire())
+	}
+	x.seen.Done(x.seen.clock.Now(), ok)
 }
 
 // newCall creates a call; waits: what comes after it depends on its reply.
 func (c *caller) newCall(method string, waits bool) *pendingCall {
 	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
+	x.seen.begin(c.l.u.near, c.p.cfg.Clock)
+	x.out = replyMeter{c.out, &x.seen}
 	if waits {
 		x.undecided, x.decide = context.WithCancel(c.reading)
 	}
@@ -218,25 +220,36 @@ func (c *caller) newCall(method string, waits bool) *pendingCall {
 }
 
 // whole begins a call whose body of n raw bytes is complete.
-func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity []byte, octets int) bool {
+func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity [][]byte, octets int) bool {
 	head := withHead(h.Octets, line)
-	if len(entity) <= inlineBody {
+	if sizeOf(entity) <= inlineBody {
 		raw := bytes.Clone(c.in.Peek()[:n+octets])
+		begin := c.lane.BeginNow
+		if len(c.in.Peek()) > len(raw) {
+			begin = c.lane.Begin // the client sends several at once, which go together
+		}
 		c.begin(x, func() (err error) {
-			if x.pending, err = c.lane.Begin(c.ctx, streamer.NewMessage(head, entity)); err == nil {
+			if x.pending, err = begin(c.ctx, streamer.NewMessage(head, joined(entity))); err == nil {
 				x.raw = raw
+				x.seen.Request(len(raw))
 				c.in.Take(len(raw))
 			}
 			return err
 		})
 		return x.err == nil
 	}
-	w := c.start(x, head, entity[:inlineBody])
+	first := min(len(entity[0]), inlineBody)
+	w := c.start(x, head, entity[0][:first])
 	if w == nil {
 		return false
 	}
-	_, err := w.Write(entity[inlineBody:])
+	entity[0] = entity[0][first:]
+	var err error
+	for i := 0; i < len(entity) && err == nil; i++ {
+		_, err = w.Write(entity[i])
+	}
 	endWriter(w, err)
+	x.seen.Request(n + octets)
 	c.in.Take(n + octets)
 	return c.sent(err)
 }
@@ -251,12 +264,14 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upg
 	if w == nil {
 		return false
 	}
+	x.seen.Request(n)
 	c.in.Take(n)
 	if expects && !c.continues(x) {
 		_ = w.Close()
 		return c.behind()
 	}
-	err := stream(c.reading, c.in, w, http1.NewBody(f), line != restLine && isXML(h, nil))
+	to := bodyMeter{Writer: w, request: x}
+	err := stream(c.reading, c.in, to, http1.NewBody(f), line != restLine && isXML(h, nil))
 	if err == nil && upgrade {
 		return c.decided(x, w)
 	}
@@ -294,7 +309,7 @@ func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 		w.Abort(err)
 		return false
 	case x.undecided.Err() != nil && x.becomes:
-		err = stream(c.reading, c.in, w, nil, false)
+		err = stream(c.reading, c.in, bodyMeter{Writer: w, request: x}, nil, false)
 		endWriter(w, err)
 		return c.sent(err)
 	case x.undecided.Err() != nil:
@@ -344,13 +359,34 @@ func (c *caller) start(x *pendingCall, head, first []byte) (w *streamer.Writer) 
 // begin begins a call. Its err, and errors of the writer, show whether that failed.
 func (c *caller) begin(x *pendingCall, send func() error) {
 	if x.err = c.enter(); x.err != nil {
+		x.seen.Drop()
 		return
 	}
-	x.err = send()
+	if x.err = c.introduce(); x.err == nil {
+		x.err = send()
+	}
+	if x.pending != nil {
+		x.seen.bound(x.pending)
+		x.seen.passed()
+	}
 	select {
 	case c.calls <- x:
+		if x.err == nil {
+			x.pending.Notify(c.wake, c.now)
+		} else {
+			c.wake()
+		}
 	case <-c.ctx.Done():
 		_ = c.giveUp(x)
+		x.ended(false)
+	}
+}
+
+// wakeWriter has the writer look for calls that have a reply, or will have none.
+func (c *caller) wakeWriter() {
+	select {
+	case c.ready <- struct{}{}:
+	default:
 	}
 }
 
@@ -386,7 +422,7 @@ func (c *caller) tunnel() {
 	if w == nil {
 		return
 	}
-	err := stream(c.reading, c.in, w, nil, false)
+	err := stream(c.reading, c.in, bodyMeter{Writer: w, request: x}, nil, false)
 	endWriter(w, err)
 	c.sent(err)
 }

@@ -10,54 +10,115 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// write writes the replies to the client. It reports whether the connection ended in order.
-func (c *caller) write() (inOrder bool) {
+// write writes the replies to the client, and says how the connection ended; it goes on if its next
+// request goes elsewhere.
+func (c *caller) write() fate {
 	over := c.l.stream.Done()
-	calls := c.calls
+	ready := c.ready
 	var held *upstreamEnd
 	var late <-chan time.Time
 	for {
 		if held != nil {
 			if c.mayEnd(held) {
 				_, err := c.in.Conn.Write(held.octets)
-				return err == nil && !held.broken
+				return inOrder(err == nil && !held.broken)
 			}
 			if held.idle {
 				held = nil
 			}
 		}
 		select {
-		case x, more := <-calls:
-			if !more { // the client has ended its direction, and waits for the upstream's reaction
-				if !c.hasCalled() {
-					return c.idle() // there is none
-				}
-				timer := c.p.cfg.Clock.NewTimer(c.p.cfg.Idle)
-				defer timer.Stop()
-				calls, late = nil, timer.C()
+		case <-ready:
+			more, end, isOver := c.serveReady()
+			switch {
+			case isOver:
+				return end
+			case more:
 				continue
 			}
-			end := c.serve(x)
-			x.decide()
-			if end != goOn {
-				return end == endInOrder
+			// the client has ended its direction, and waits for the upstream's reaction
+			if !c.hasCalled() {
+				return inOrder(c.idle()) // there is none
 			}
-			c.mu.Lock()
-			c.finished++
-			c.mu.Unlock()
-			c.p.calls.Add(-1)
+			timer := c.p.cfg.Clock.NewTimer(c.p.cfg.Idle)
+			defer timer.Stop()
+			ready, late = nil, timer.C()
 		case e := <-c.over:
 			held = &e
 		case <-over:
-			if calls == nil {
-				return false
+			if ready == nil {
+				return endBroken
 			}
 			over = nil // the next call detects it
 		case <-late:
-			return c.idle()
+			return inOrder(c.idle())
 		case <-c.ctx.Done():
-			return c.idle()
+			return inOrder(c.idle())
 		}
+	}
+}
+
+// serveReady completes the calls that have begun; more: others may. over: the connection ends.
+func (c *caller) serveReady() (more bool, end fate, over bool) {
+	c.completing.Lock()
+	defer c.completing.Unlock()
+	if x := c.taken; x != nil {
+		c.taken = nil
+		if end := c.complete(x); end != goOn {
+			return true, end, true
+		}
+	}
+	for {
+		select {
+		case x, more := <-c.calls:
+			switch {
+			case !more && c.moves:
+				return false, goOn, true
+			case !more && c.ended:
+				return false, inOrder(c.idle()), true
+			case !more:
+				return false, goOn, false
+			}
+			if end := c.complete(x); end != goOn {
+				return true, end, true
+			}
+		default:
+			return true, goOn, false
+		}
+	}
+}
+
+// complete serves a call to its end.
+func (c *caller) complete(x *pendingCall) fate {
+	serve := c.serve
+	if x.delivered {
+		serve = c.deliverRest
+	}
+	end := serve(x)
+	if end != goOn {
+		x.ended(x.replied)
+		x.decide()
+		return end
+	}
+	c.completed(x)
+	return goOn
+}
+
+// completed is called when a call is complete, and the connection goes on.
+func (c *caller) completed(x *pendingCall) {
+	x.ended(x.replied)
+	x.decide()
+	c.mu.Lock()
+	c.finished++
+	ends := c.ends
+	c.mu.Unlock()
+	c.p.calls.Add(-1)
+	if ends {
+		c.wake()
+	}
+	select {
+	case c.done <- struct{}{}:
+	default:
 	}
 }
 
@@ -68,6 +129,7 @@ func (c *caller) mayEnd(e *upstreamEnd) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closing = c.finished == c.begun && (e.idle || e.calls == c.begun)
+	c.ends = !c.closing && !e.idle
 	return c.closing
 }
 
@@ -89,16 +151,25 @@ const (
 	endBroken
 )
 
+// inOrder is the fate of a connection that ends.
+func inOrder(is bool) fate {
+	if is {
+		return endInOrder
+	}
+	return endBroken
+}
+
 // serve completes one call.
 func (c *caller) serve(x *pendingCall) fate {
 	if x.err != nil {
 		return c.failed(x, x.err)
 	}
 	for {
-		m, err := x.pending.Next(c.ctx)
+		m, err := c.next(x)
 		if err != nil {
 			return c.failed(x, err)
 		}
+		x.seen.since = c.p.cfg.Clock.Now()
 		end := c.deliver(x, m)
 		closeBody(m.Body)
 		if !m.Interim || end != goOn {
@@ -116,14 +187,14 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 		return c.excuse(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; "+
 			"whether the request was processed is unknown")
 	case m.Interim:
-		if _, err := c.p.patient(c.in.Conn).Write(what.head.Octets); err != nil {
+		if _, err := x.out.Write(what.head.Octets); err != nil {
 			return endBroken
 		}
 		x.interim = true
 		return goOn
 	case what.kind != whole && what.kind != rest:
 		x.decide()
-		err := copyBody(c.p.patient(c.in.Conn), m.Body, nil)
+		err := copyMessage(&x.out, nil, m, nil)
 		switch {
 		case err != nil || what.kind == broken:
 			return endBroken
@@ -135,37 +206,45 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 	f, err := http1.ReplyFraming(&what.head, x.method)
 	x.becomes = err == nil && f.Kind == http1.Tunnel
 	x.decide()
-	return c.reply(m, &what, f)
+	return c.reply(x, m, &what, f)
 }
 
 // reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
 // it ended with the upstream's connection, and so does the client's.
-func (c *caller) reply(m *streamer.Message, what *controlMessage, f http1.Framing) fate {
-	client := c.p.patient(c.in.Conn)
+func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
 	if what.framing != nil {
-		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWhole)
-		if err == nil {
-			_, err = client.Write(what.framing.AppendTo(what.head.Octets, entity))
-		}
-		if err != nil {
+		if err := copyFramed(&x.out, what, m, c.p.cfg.MaxBuffer+maxWhole); err != nil {
 			return endBroken
 		}
-		return goOn
-	}
-	if _, err := client.Write(what.head.Octets); err != nil {
-		return endBroken
+		x.replied = true
+		return c.behindReply(&what.head)
 	}
 	b := http1.NewBody(f)
-	if err := copyBody(client, m.Body, b); err != nil {
+	if err := copyMessage(&x.out, what.head.Octets, m, b); err != nil {
 		return endBroken
 	}
+	x.replied = true
 	switch {
 	case f.Kind == http1.Tunnel:
 		return c.outlive()
 	case b.Done():
-		return goOn
+		return c.behindReply(&what.head)
 	}
 	return endInOrder
+}
+
+// behindReply ends the connection after a reply that says so, if no other call is in progress: the
+// far end does not report that the upstream has closed then.
+func (c *caller) behindReply(h *http1.Head) fate {
+	if !isLast(h) {
+		return goOn
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing = c.begun == c.finished+1; c.closing {
+		return endInOrder
+	}
+	return goOn
 }
 
 // outlive ends a tunnel whose server sends no more: the client may still send for a while.
@@ -174,6 +253,7 @@ func (c *caller) outlive() fate {
 	defer c.p.cfg.Clock.AfterFunc(halfOpen, c.halt).Stop()
 	for x := range c.calls {
 		_ = c.giveUp(x)
+		x.ended(false)
 	}
 	return endInOrder
 }
@@ -192,32 +272,44 @@ func (c *caller) failed(x *pendingCall, err error) fate {
 		return c.plainly(x)
 	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}),
 		errors.Is(err, &streamer.Error{Code: streamer.Busy}):
-		return c.excuse(http.StatusServiceUnavailable, noRoomText)
+		return c.tellWhy(busyReply(noRoomText))
 	}
 	return c.excuse(http.StatusBadGateway, unknownText)
 }
 
 // plainly sends to the upstream, as plain HTTP, everything of which nothing was sent, and all that
-// the client sends from now on.
+// the client sends from now on. If that is not possible for one of the calls, all of them end.
 func (c *caller) plainly(x *pendingCall) fate {
 	c.halt()
-	var raw []byte
 	calls := []*pendingCall{x}
 	for x := range c.calls { // pipelined requests were not sent either: the stream ended before them
 		calls = append(calls, x)
 	}
 	for i, x := range calls {
-		if i > 0 {
-			if err := c.giveUp(x); !errors.Is(err, &streamer.Error{Code: streamer.Unsent}) {
-				return c.excuse(http.StatusBadGateway, unknownText)
+		excuse := ""
+		switch {
+		case i > 0 && !errors.Is(c.giveUp(x), &streamer.Error{Code: streamer.Unsent}):
+			excuse = unknownText
+		case x.err == nil && x.raw == nil:
+			excuse = unsentText
+		default:
+			continue
+		}
+		c.cancel() // nobody waits for those behind it
+		for j, x := range calls {
+			if j > i {
+				_ = c.giveUp(x)
 			}
+			x.ended(false)
 		}
-		if x.err == nil && x.raw == nil {
-			return c.excuse(http.StatusBadGateway, unsentText)
-		}
-		raw = append(raw, x.raw...)
+		return c.excuse(http.StatusBadGateway, excuse)
 	}
-	c.p.plain(c.in, raw)
+	for _, x := range calls {
+		x.seen.Drop() // it counts as forwarded plainly
+	}
+	if c.l.u.plainly(c.in, calls, plainLost, c.way) {
+		return goOn
+	}
 	return endInOrder
 }
 
@@ -228,7 +320,11 @@ const unsentText = "hhfr: the connection to the far proxy ended; the request was
 
 // excuse tells the client why there is no reply, and ends its connection.
 func (c *caller) excuse(status int, text string) fate {
-	if _, err := c.in.Conn.Write(errorReply(status, text)); err != nil {
+	return c.tellWhy(errorReply(status, text))
+}
+
+func (c *caller) tellWhy(reply []byte) fate {
+	if _, err := c.in.Conn.Write(reply); err != nil {
 		return endBroken
 	}
 	return endInOrder

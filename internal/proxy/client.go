@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -20,14 +21,15 @@ import (
 
 // serveClient serves one connection of a client to its end: offers are answered, all else is
 // forwarded. A connection that was silent for long may still become a stream.
-func (p *Proxy) serveClient(conn net.Conn) {
-	if stream := p.serveHTTP(conn); stream != nil {
-		p.serveStream(stream)
+func (f *front) serveClient(conn net.Conn) {
+	if stream := f.serveHTTP(conn); stream != nil {
+		f.serveStream(stream)
 	}
 }
 
 // serveHTTP serves a connection of a client to its end, nil, or until it becomes a stream.
-func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
+func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
+	p := f.p
 	in := p.newSource(conn)
 	defer func() {
 		if stream == nil {
@@ -43,15 +45,20 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 		silence = -1 // that is over
 	}
 	if _, err := in.Wait(p.ctx, 0, silence); errors.Is(err, sock.ErrPaused) {
-		return p.plainOrStream(in, nil, true)
+		if stream, over := f.silent(in); over || stream != nil {
+			return stream
+		}
 	}
 	if p.ctx.Err() != nil {
 		return nil
 	}
-	for answered := p.responder != nil; answered; {
+	if p.contexts.serve(p, in) {
+		return nil
+	}
+	for answered := f.responder != nil; answered; {
 		var last bool
 		var err error
-		if answered, last, err = p.answer(in, func() { undo() }); err != nil {
+		if answered, last, err = f.answer(in, func() { undo() }); err != nil {
 			return nil
 		}
 		if last {
@@ -65,46 +72,115 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 			}
 		}
 	}
-	p.forward(in)
+	f.forward(in)
 	return nil
 }
 
-// forward sends a connection's bytes upstream, over a lane if there is a partner.
-func (p *Proxy) forward(in *sock.Source) {
-	l, err := p.links.Get()
+// silent serves a client that has sent nothing for long. Its server may speak first, if one route
+// takes everything; with several it is not known which server that is. It returns the connection if
+// it is a stream after all, and reports whether it is over.
+func (f *front) silent(in *sock.Source) (stream net.Conn, over bool) {
+	r := f.routes()
+	if r != nil && r.all != nil && r.all.use.enter() {
+		defer r.all.use.leave()
+		return r.all.plainOrStream(in, nil, plainSilent, f), true
+	}
+	if f.responder != nil && f.isLateStream(f.p.ctx, in) {
+		return oneport.GiveBack(in), true
+	}
+	return nil, false
+}
+
+// forward sends a connection's bytes to the upstreams of its requests.
+func (f *front) forward(in *sock.Source) {
+	for again := true; again; {
+		j := f.choose(in)
+		if f.p.isDraining() { // it may not have been looked where this goes
+			f.drained(in, j)
+			return
+		}
+		if j.to == nil {
+			f.misdirected(in)
+			return
+		}
+		again = j.to.carry(in, j)
+		j.to.use.leave()
+	}
+}
+
+// drained tells a client whose next request came while the proxy shuts down.
+func (f *front) drained(in *sock.Source, j journey) {
+	if j.to != nil {
+		j.to.use.leave()
+	}
+	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
+		_, _ = in.Conn.Write(busyReply(drainingText))
+	}
+	sock.Finish(f.p.ctx, in)
+}
+
+// misdirected tells a client that speaks HTTP that no route takes its request.
+func (f *front) misdirected(in *sock.Source) {
+	h, _, st, _ := readHead(f.p.ctx, in, 0, -1, false)
+	if st == stateWhole {
+		_, _ = in.Conn.Write(unreachable(f.p.noRoute(destination(&h))))
+	}
+	sock.Finish(f.p.ctx, in)
+}
+
+// noRoute is why a request goes nowhere.
+func (p *Proxy) noRoute(host, path string) error {
+	err := fmt.Errorf("no route of this proxy's configuration takes host %q and path %q; the request was not sent",
+		host, path)
+	p.cfg.Log.Info("no route", "host", host, "path", path)
+	return &Error{Code: NoRoute, At: -1, Err: err}
+}
+
+// carry sends a connection's bytes to the upstream, over a lane if there is a partner, as long as
+// its requests stay there. It reports whether the next request goes elsewhere.
+func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
+	p := u.p
+	if u.forwarder != nil {
+		return u.inSequence(in, j)
+	}
+	l, err := u.links.Get()
 	if wrong := schemeError(err); wrong != nil {
 		if said, _ := in.Wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
 			p.refuse(in, said, wrong)
-			return
+			return false
 		}
 	}
 	if l == nil {
-		p.cfg.Log.Debug("plain", "peer", in.Conn.RemoteAddr(), "why", err)
-		p.plain(in, nil)
-		return
+		p.cfg.Log.Debug("plain", "peer", in.Conn.RemoteAddr(), "upstream", u.cfg.Name, "why", err)
+		if since := u.links.Trying(); since > slowAttempt {
+			u.teller.waiting(since)
+		}
+		return u.plainly(in, nil, reasonOf(err), j)
 	}
-	number, ok := l.enter()
+	client := u.client(in.Conn)
+	place, ok := l.enter(client)
 	if !ok {
-		p.plain(in, nil)
-		return
+		return u.plainly(in, nil, plainLane, j)
 	}
-	newCaller(p, l, number, in).run()
+	return newCaller(l, client, place, in, j).run()
 }
 
 // answer answers an offer if the client sends one next; last: the client wants the connection
 // closed after it. An error ends the connection. upgraded is called when the connection becomes a
 // stream.
-func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
+func (f *front) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
+	p := f.p
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole {
 		return false, false, nil
 	}
+	h = h.Clone()
 	last = isLast(&h)
-	if p.asks(&h) {
-		if p.upgrade(in, &h, n, upgraded) {
+	if asks(&h) {
+		if f.upgrade(in, &h, n, upgraded) {
 			return true, true, errUpgraded
 		}
-		if reply := p.invitation(in, &h, n, last); reply != nil {
+		if reply := f.invitation(in, &h, n, last); reply != nil {
 			in.Take(n)
 			_, err := in.Conn.Write(reply)
 			return true, last, err
@@ -113,23 +189,22 @@ func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 	if string(h.Method()) != http.MethodPost {
 		return false, false, nil
 	}
-	f, err := http1.RequestFraming(&h)
-	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked ||
-		f.Length > negotiate.MaxOffer {
+	framing, err := http1.RequestFraming(&h)
+	if _, expects := h.Get("Expect"); err != nil || expects ||
+		framing.Kind != http1.Length && framing.Kind != http1.Chunked || framing.Length > negotiate.MaxOffer {
 		return false, false, nil
 	}
-	g, isOffer := p.offer(in, n, f)
+	g, isOffer := p.offer(in, n, framing)
 	if !isOffer {
 		return false, false, nil
 	}
-	reply := p.reply(in.Conn, in.Peek()[:n+g.octets], last)
+	reply := f.reply(in.Conn, in.Peek()[:n+g.octets], last)
 	in.Take(n + g.octets)
 	_, err = in.Conn.Write(reply)
 	return true, last, err
 }
 
-// isLast reports whether the client wants the connection closed after this request (RFC 9112,
-// section 9.6).
+// isLast reports whether the connection is closed after this message (RFC 9112, section 9.6).
 func isLast(h *http1.Head) bool {
 	connection := h.Tokens("Connection")
 	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
@@ -138,17 +213,16 @@ func isLast(h *http1.Head) bool {
 
 // offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it.
 func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
-	const look = 4 << 10 // negotiation.md, section 2
 	for limit := 512; ; limit *= 2 {
 		g, st := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
-		start := g.entity
+		start := g.start
 		if st != stateWhole && !g.chunks {
 			start = in.Peek()[skip : skip+g.octets]
 		}
-		got := soap.Recognize(start[:min(len(start), look)])
+		got := soap.Recognize(start[:min(len(start), maxStart)])
 		switch {
 		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull,
-			st == stateWhole && !got.Complete, len(start) >= look && !got.Complete:
+			st == stateWhole && !got.Complete, len(start) >= maxStart && !got.Complete:
 			return g, false
 		case st == stateWhole:
 			return g, true
@@ -159,13 +233,13 @@ func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _
 }
 
 // reply is the answer to an offer, as sent to the client.
-func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
-	r, err := p.request(conn, offer)
+func (f *front) reply(conn net.Conn, offer []byte, last bool) []byte {
+	r, err := f.p.request(conn, offer)
 	if err != nil {
 		return errorReply(http.StatusBadRequest, "no target of an offer")
 	}
 	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
-	p.offers.ServeHTTP(w, r)
+	f.offers.ServeHTTP(w, r)
 	return w.wire(last)
 }
 
@@ -194,7 +268,7 @@ func (w *answerWriter) WriteHeader(status int)      { w.status = status }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 
 // errorReply is a proxy's own reply to a client whose connection it then closes.
-func errorReply(status int, text string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"+
-		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, text)
+func errorReply(status int, text string, fields ...string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%s"+
+		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, strings.Join(fields, ""), text)
 }

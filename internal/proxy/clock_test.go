@@ -16,10 +16,10 @@ type sudden struct {
 	clock.Clock
 	mu    sync.Mutex
 	over  bool
-	waits []clock.Timer
+	waits map[*suddenTimer]bool // that are under way
 }
 
-func newSudden() *sudden { return &sudden{Clock: clock.Real()} }
+func newSudden() *sudden { return &sudden{Clock: clock.Real(), waits: map[*suddenTimer]bool{}} }
 
 func (s *sudden) NewTimer(d time.Duration) clock.Timer {
 	return s.wait(d, s.Clock.NewTimer)
@@ -30,16 +30,10 @@ func (s *sudden) AfterFunc(d time.Duration, f func()) clock.Timer {
 }
 
 func (s *sudden) wait(d time.Duration, begin func(time.Duration) clock.Timer) clock.Timer {
-	if d != ages {
-		return begin(d)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
-		return begin(time.Millisecond)
-	}
-	t := &longWait{Timer: begin(d)}
-	s.waits = append(s.waits, t)
+	t := &suddenTimer{s: s}
+	t.Timer = begin(t.beginLocked(d))
 	return t
 }
 
@@ -48,27 +42,39 @@ func (s *sudden) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	for _, t := range s.waits {
-		t.Reset(time.Millisecond)
+	for t := range s.waits {
+		t.Timer.Reset(time.Millisecond)
 	}
 }
 
-// longWait is one of them: once stopped, it does not begin again.
-type longWait struct {
+// suddenTimer is a timer on such a clock.
+type suddenTimer struct {
 	clock.Timer
-	mu      sync.Mutex
-	stopped bool
+	s *sudden
 }
 
-func (t *longWait) Stop() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stopped = true
+// beginLocked notes the begin of a wait, and returns how long it lasts.
+func (t *suddenTimer) beginLocked(d time.Duration) time.Duration {
+	delete(t.s.waits, t)
+	switch {
+	case d != ages:
+		return d
+	case t.s.over:
+		return time.Millisecond
+	}
+	t.s.waits[t] = true
+	return d
+}
+
+func (t *suddenTimer) Stop() bool {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	delete(t.s.waits, t)
 	return t.Timer.Stop()
 }
 
-func (t *longWait) Reset(d time.Duration) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.stopped && t.Timer.Reset(d)
+func (t *suddenTimer) Reset(d time.Duration) bool {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	return t.Timer.Reset(t.beginLocked(d))
 }

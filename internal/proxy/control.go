@@ -7,36 +7,40 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// kind is the kind of a message between two proxies. Its head part says what it is (docs/proxy.md,
-// section 3): an HTTP head as received, then a line that says how its body was framed; or, without
-// an HTTP head, a line of its own. No HTTP head begins with '='.
-type kind byte
+// messageKind is the kind of a message between two proxies. Its head part says what it is
+// (docs/proxy.md, section 3): an HTTP head as received, then a line that says how its body was
+// framed; or, without an HTTP head, a line of its own. No HTTP head begins with '='.
+type messageKind byte
 
 const (
 	// none: no message of a proxy, but one of an endpoint that speaks hhfr itself; its head is as
 	// in docs/negotiation.md.
-	none kind = 0
+	none messageKind = 0
 	// whole: an HTTP message whose body is the entity.
-	whole kind = 'w'
+	whole messageKind = 'w'
 	// rest: an HTTP message whose body is everything after its head, framing included.
-	rest kind = 'r'
+	rest messageKind = 'r'
 	// tunnel: unchanged bytes; from here on nothing is HTTP.
-	tunnel kind = 't'
+	tunnel messageKind = 't'
 	// shut: the client sends no more, like the end of a TCP direction.
-	shut kind = 'z'
-	// leave ends a lane; its number can be used for another client after the reply.
-	leave kind = 'x'
+	shut messageKind = 'z'
+	// leave ends the client of a lane: what follows on it is another client's.
+	leave messageKind = 'x'
+	// hangUp ends the connection of a lane: what follows on it is of another connection of the same
+	// client.
+	hangUp messageKind = 'h'
 	// ended: bytes, possibly none, after which the upstream has closed, as a reply to a call that
-	// it leaves unanswered. As a request of the far end: no call was in progress; a number says how
-	// many calls it had seen.
-	ended kind = 'e'
+	// it leaves unanswered. As a request of the far end: no call was in progress; numbers say how
+	// many calls it had seen, and of which client of the lane.
+	ended messageKind = 'e'
 	// broken is the same for a connection that did not end in order.
-	broken kind = 'a'
+	broken messageKind = 'a'
 )
 
 // controlNames are the purposes of messages without an HTTP head.
-var controlNames = map[kind]string{
-	tunnel: Tunnel, shut: "client ended", leave: "lane end", ended: "upstream ended", broken: "upstream broke",
+var controlNames = map[messageKind]string{
+	tunnel: Tunnel, shut: "client ended", leave: "lane end", hangUp: "connection end",
+	ended: "upstream ended", broken: "upstream broke",
 }
 
 // Tunnel is the result of [Control] for the message that begins a tunnel, in which nothing is HTTP.
@@ -49,26 +53,28 @@ func Control(head []byte) string {
 	if len(head) < 2 || head[0] != '=' {
 		return ""
 	}
-	return controlNames[kind(head[1])]
+	return controlNames[messageKind(head[1])]
 }
 
 // controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing says
 // how the body is reframed, nil if it is passed on unchanged.
 type controlMessage struct {
-	kind    kind
+	kind    messageKind
 	head    http1.Head
 	framing *http1.Chunking
 	number  uint64
+	client  uint64 // of the lane, beginning with 0: how many were there before
 }
 
 // restLine follows an HTTP head whose body travels unchanged.
 const restLine = "=r\n"
 
 // line is a head part without an HTTP head.
-func line(k kind) []byte { return []byte{'=', byte(k), '\n'} }
+func line(k messageKind) []byte { return []byte{'=', byte(k), '\n'} }
 
-func endLine(k kind, calls uint64) []byte {
-	return append(strconv.AppendUint([]byte{'=', byte(k), ':'}, calls, 10), '\n')
+func endLine(k messageKind, calls, client uint64) []byte {
+	line := append(strconv.AppendUint([]byte{'=', byte(k), ':'}, calls, 10), ':')
+	return append(strconv.AppendUint(line, client, 10), '\n')
 }
 
 // withHead is the head part of an HTTP message; line says how its body was framed.
@@ -97,13 +103,16 @@ func parse(part []byte) (controlMessage, error) {
 		}
 		return c, nil
 	}
-	if len(part) < 3 || controlNames[kind(part[1])] == "" {
+	if len(part) < 3 || controlNames[messageKind(part[1])] == "" {
 		return controlMessage{}, malformed("head %.40q", part)
 	}
-	c, behind := controlMessage{kind: kind(part[1])}, part[2:]
-	if number, ok := bytes.CutPrefix(behind, []byte{':'}); ok && (c.kind == ended || c.kind == broken) {
-		var err error
-		if c.number, err = strconv.ParseUint(string(bytes.TrimSuffix(number, []byte{'\n'})), 10, 64); err == nil {
+	c, behind := controlMessage{kind: messageKind(part[1])}, part[2:]
+	if numbers, ok := bytes.CutPrefix(behind, []byte{':'}); ok && (c.kind == ended || c.kind == broken) {
+		number, client, _ := bytes.Cut(bytes.TrimSuffix(numbers, []byte{'\n'}), []byte{':'})
+		var bad [2]error
+		c.number, bad[0] = strconv.ParseUint(string(number), 10, 64)
+		c.client, bad[1] = strconv.ParseUint(string(client), 10, 64)
+		if bad == [2]error{} {
 			return c, nil
 		}
 	}

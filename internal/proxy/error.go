@@ -18,12 +18,14 @@ const (
 	Closed
 	// NoRoom: the maximum number of connections to the upstream is reached.
 	NoRoom
+	// NoRoute: no route takes a request.
+	NoRoute
 )
 
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", Malformed: "malformed message", Unreachable: "no connection to the upstream",
 	Failed: "listener failed", Closed: "closed",
-	NoRoom: "too many connections to the upstream",
+	NoRoom: "too many connections to the upstream", NoRoute: "no route",
 }
 
 func (c Code) String() string { return codeNames[c] }

@@ -1,11 +1,6 @@
 package proxy
 
-import (
-	"context"
-	"net"
-
-	"github.com/hhfr/hhfr/internal/http1"
-)
+import "github.com/hhfr/hhfr/internal/http1"
 
 // Reframe takes a raw chunked body apart as one proxy does, and reassembles it as the other does,
 // from the entity and the line that travels alone.
@@ -26,7 +21,7 @@ func Reframe(raw []byte) (back, line []byte, ok bool) {
 	if err != nil {
 		return nil, line, true
 	}
-	return append(c.framing.AppendTo(nil, g.entity), raw[g.octets:]...), line, true
+	return append(c.framing.AppendTo(nil, joined(g.entity())), raw[g.octets:]...), line, true
 }
 
 // ReadHeadPart parses a hostile head part and reassembles a body by it.
@@ -39,22 +34,17 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 }
 
 // OpensNoMore reports whether no further session is opened.
-func (p *Proxy) OpensNoMore() bool {
-	return p.links.IsClosed()
-}
+func (p *Proxy) OpensNoMore() bool { return p.defaultUpstream().links.IsClosed() }
+
+func (p *Proxy) defaultUpstream() *upstream { return p.table.Load().routes[""].rest }
 
 // LanesInUse is the number of lanes of the live stream, at its near end, that belong to a client.
 func (p *Proxy) LanesInUse() int {
-	l, _ := p.links.Get()
+	l, _ := p.defaultUpstream().links.Get()
 	if l == nil {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int(l.highest) - len(l.free)
-}
-
-// Dial sets how a proxy opens connections to its upstream.
-func (c *Config) Dial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
-	c.dial = dial
+	return int(l.highest) - len(l.vacant.free) - len(l.vacant.left) - len(l.vacant.kept)
 }

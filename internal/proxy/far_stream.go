@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -13,32 +14,37 @@ import (
 // far is the far end of one stream: it has the lanes of its clients.
 type far struct {
 	p     *Proxy
+	front *front
 	facts negotiate.Facts
 	open  chan struct{} // closed when stream is set
 	// Valid once open is closed:
 	stream *streamer.Stream
+	count  *meter.Upstream // that of the upstream of the session's URL, whatever calls go where
 
-	mu     sync.Mutex
-	lanes  map[uint64]*lane
-	relays sync.WaitGroup
+	mu      sync.Mutex
+	lanes   map[uint64]*lane
+	clients map[uint64]uint64 // by lane: how many were there before
+	relays  sync.WaitGroup
 }
 
 // serveStream serves a connection that came in where streams are accepted.
-func (p *Proxy) serveStream(conn net.Conn) {
-	f := newFar(p)
-	defer f.end()
-	p.responder.ServeConn(p.ctx, conn, f.opens)
+func (f *front) serveStream(conn net.Conn) {
+	far := newFar(f)
+	defer far.end()
+	f.responder.ServeConn(f.p.ctx, conn, far.opens)
 }
 
-func newFar(p *Proxy) *far {
-	return &far{p: p, open: make(chan struct{}), lanes: map[uint64]*lane{}}
+func newFar(f *front) *far {
+	return &far{p: f.p, front: f, open: make(chan struct{}), lanes: map[uint64]*lane{}, clients: map[uint64]uint64{}}
 }
 
 // opens receives the session of the stream, and then the stream.
 func (f *far) opens(facts negotiate.Facts) responder.Opened {
 	f.facts = facts
-	return responder.Opened{Handler: f.serve, Stream: func(s *streamer.Stream) {
+	return responder.Opened{Handler: f.serve, Quick: f.serveNow, Stream: func(s *streamer.Stream) {
 		f.stream = s
+		f.count = f.p.farMeter(f.front.routes().find(f.destination(nil)))
+		f.count.Opened(s, f.p.cfg.Clock.Now())
 		close(f.open)
 	}}
 }
@@ -53,6 +59,9 @@ func (f *far) end() {
 		l.end()
 	}
 	f.relays.Wait()
+	if f.count != nil {
+		f.count.Sweep()
+	}
 }
 
 // serve serves one exchange.
@@ -62,23 +71,42 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 	case err != nil:
 		f.p.cfg.Log.Warn("message of the near proxy", "session", f.facts.Session.String(), "lane", x.Lane(), "err", err)
 		return // the stream reports that it failed
+	case f.p.isDraining() && c.kind != leave && c.kind != hangUp && c.kind != shut:
+		turnAway(ctx, x, drainingText, c.kind == none)
+		return
 	case c.kind == none:
 		f.p.calls.Add(1)
 		defer f.p.calls.Add(-1)
-		f.p.forwardMessage(ctx, &f.facts, x)
+		f.forwardMessage(ctx, x)
 		return
 	}
-	if c.kind == leave {
-		f.leave(x)
-		if s := f.opened(ctx); s != nil {
-			s.Lane(x.Lane()).Restart()
-		}
-		_ = x.Reply(ctx, &streamer.Message{})
-	} else if l := f.lane(x.Lane()); l != nil {
-		l.serve(ctx, &c, x)
-	} else {
-		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
+	if c.kind == leave || c.kind == hangUp {
+		f.leave(ctx, x, c.kind)
+		return
 	}
+	for {
+		l := f.lane(x.Lane())
+		if l == nil {
+			turnAway(ctx, x, noRoomText, false)
+			return
+		}
+		if l.serve(ctx, &c, x) {
+			return
+		}
+	}
+}
+
+// serveNow serves an exchange if it is a request that can go to the upstream at once, and need not
+// wait for anything.
+func (f *far) serveNow(x *streamer.Exchange) bool {
+	c, err := parse(x.Message().Head)
+	if err != nil || c.kind != whole || c.isLong() || c.framing != nil || f.p.isDraining() {
+		return false
+	}
+	f.mu.Lock()
+	l := f.lanes[x.Lane()]
+	f.mu.Unlock()
+	return l != nil && l.serveNow(&c, x)
 }
 
 // opened waits for the stream; nil: ctx ended before.
@@ -103,17 +131,35 @@ func (f *far) lane(number uint64) *lane {
 	return l
 }
 
-// leave ends the lane of a client whose last exchange this is, and makes it ready for another
-// client.
-func (f *far) leave(x *streamer.Exchange) {
+// leave ends the connection of a lane whose last exchange this is. What follows on the lane is
+// another connection's, of the same client (hangUp) or of another one (leave), and waits until this
+// one has ended. Of two ends whose handlers run in the wrong order, which happens to clients that
+// abandon their calls, the later one is for both.
+func (f *far) leave(ctx context.Context, x *streamer.Exchange, how messageKind) {
 	f.mu.Lock()
-	l := f.lanes[x.Lane()]
-	if f.lanes != nil {
-		f.lanes[x.Lane()] = newLane(f, x.Lane(), x.Number()+1)
+	before := f.lanes[x.Lane()]
+	f.clients[x.Lane()]++
+	if f.lanes == nil || before != nil && before.first > x.Number() {
+		f.mu.Unlock()
+		return
 	}
+	next := newLane(f, x.Lane(), x.Number()+1)
+	next.order.block()
+	f.lanes[x.Lane()] = next
 	f.mu.Unlock()
-	if l != nil {
-		l.order.pass(x.Number())
-		l.end()
+	if before != nil {
+		before.order.end()
+		before.end()
 	}
+	if s := f.opened(ctx); s != nil && how == leave {
+		s.Lane(x.Lane()).Restart()
+	}
+	next.order.pass(x.Number())
+}
+
+// clientsBefore is how many clients a lane had before the present one.
+func (f *far) clientsBefore(lane uint64) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clients[lane]
 }

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,10 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -287,7 +289,17 @@ type client struct {
 
 func connect(t testing.TB, to *url.URL) *client {
 	t.Helper()
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", to.Host)
+	return connectFrom(t, netip.MustParseAddr("127.0.0.1"), to)
+}
+
+// connectFrom connects from an address of this machine.
+func connectFrom(t testing.TB, from netip.Addr, to *url.URL) *client {
+	t.Helper()
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	c, err := d.DialContext(t.Context(), "tcp", to.Host)
+	if errors.Is(err, syscall.EADDRNOTAVAIL) && from != netip.MustParseAddr("127.0.0.1") {
+		t.Skipf("this machine has no address %s", from)
+	}
 	require.NoError(t, err)
 	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
 	t.Cleanup(func() { _ = c.Close() })

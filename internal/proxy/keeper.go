@@ -48,6 +48,7 @@ type Keeper[T Keepable] struct {
 	current T
 	why     error         // there is none
 	trying  chan struct{} // closed when the attempt in progress ends; nil: none is
+	since   time.Time     // when that began
 	closed  bool
 }
 
@@ -98,8 +99,18 @@ func (k *Keeper[T]) Begin() {
 		k.why = ErrTrying
 	}
 	if k.trying == nil {
-		k.trying = make(chan struct{})
+		k.trying, k.since = make(chan struct{}), k.Clock.Now()
 	}
+}
+
+// Trying is how long the attempt in progress has taken so far; 0: none is.
+func (k *Keeper[T]) Trying() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.trying == nil {
+		return 0
+	}
+	return k.Clock.Since(k.since)
 }
 
 // Run makes offers until ctx is done: one at once, and others when a session has ended, when the

@@ -3,7 +3,10 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -16,39 +19,77 @@ import (
 type lane struct {
 	f      *far
 	number uint64
-	order  *order
+	first  uint64 // the number of the client's first exchange
+	order  *order // over: the lane is another client's now
 
 	mu    sync.Mutex
-	up    *upstream
+	up    *serverConn
 	calls uint64 // number seen of this client
 	lost  bool   // this client's connection carries nothing more
 }
 
 // newLane creates the lane of a client whose first exchange has this number.
 func newLane(f *far, number, first uint64) *lane {
-	return &lane{f: f, number: number, order: newOrder(first)}
+	return &lane{f: f, number: number, first: first, order: newOrder(first)}
 }
 
 // served is a call that waits for its reply.
 type served struct {
+	l      *lane
 	x      *streamer.Exchange
 	ctx    context.Context
-	method string        // empty: a tunnel
-	done   chan struct{} // closed when the reply is complete, or will not come
+	method string // empty: a tunnel
+	seen   measured
+	out    requestMeter
+	// unwatch ends the watch on ctx, with which the upstream connection is dropped.
+	unwatch func() bool
+	// parts are the request and the reply: the call is over with both.
+	parts atomic.Int32
+	// Under the mutex of its connection:
+	done    chan struct{} // closed when the reply is complete, or will not come; nil: nobody waits
+	replied bool
+	// Of the relay, until the reply is complete:
+	arrived time.Time // the head of the reply
+	whole   bool      // the reply is
 }
 
-// serve serves one exchange of the client.
-func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchange) {
-	if !l.order.enter(ctx, x.Number()) {
+// answered is called once when the reply is complete, or will not come.
+func (s *served) answered(up *serverConn) {
+	up.mu.Lock()
+	s.replied = true
+	if s.done != nil {
+		close(s.done)
+	}
+	up.mu.Unlock()
+	s.ended()
+}
+
+// ended is called for request and reply; the last one ends the call.
+func (s *served) ended() {
+	if s.parts.Add(-1) > 0 {
 		return
 	}
-	defer l.order.pass(x.Number())
+	s.x.Count(s.seen.Wire())
+	s.seen.Done(s.l.f.p.cfg.Clock.Now(), s.whole)
+	s.unwatch()
+	s.l.f.p.calls.Add(-1)
+	s.l.order.pass(s.x.Number())
+	s.x.Release()
+}
+
+// serve serves one exchange of the client; false: it is the next client's.
+func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchange) bool {
+	turn := l.order.enter(ctx, x.Number())
+	switch {
+	case l.order.isOver():
+		return false
+	case !turn:
+		return true
+	}
 	switch c.kind {
 	case whole, rest, tunnel:
-		l.f.p.calls.Add(1)
-		defer l.f.p.calls.Add(-1)
-		defer context.AfterFunc(ctx, l.drop)() // a near end that abandons one exchange abandons the client
-		l.call(ctx, c, x)
+		l.call(ctx, c, x) // it passes
+		return true
 	case shut:
 		l.mu.Lock()
 		up := l.up
@@ -56,43 +97,107 @@ func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchang
 		if up != nil {
 			_ = sock.CloseWrite(up.in.Conn)
 		}
-		_ = x.Reply(ctx, &streamer.Message{})
 	}
+	l.order.pass(x.Number())
+	return true
 }
 
-// call forwards a request, or what begins a tunnel, and handles its reply.
+// call forwards a request, or what begins a tunnel. The relay handles its reply, for which no
+// goroutine waits here, unless the request may take as long as that.
 func (l *lane) call(ctx context.Context, c *controlMessage, x *streamer.Exchange) {
-	s := &served{x: x, ctx: ctx, done: make(chan struct{})}
-	if c.kind != tunnel {
-		s.method = string(c.head.Method())
+	s := l.begin(ctx, c, x)
+	if c.isLong() {
+		s.done = make(chan struct{})
 	}
-	up, err := l.join(s)
+	defer s.ended()
+	up, err := l.join(s, c)
 	switch {
 	case err != nil:
 		l.refuse(c, s, err)
+		s.ended()
 		return
 	case up == nil:
 		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
+		s.ended()
 		return
 	}
-	// A body that may stay open for long must not block the handler when the upstream is gone.
-	sent := make(chan struct{})
 	up.sending.Add(1)
-	send := func() {
-		defer close(sent)
-		defer l.order.pass(x.Number())
-		defer up.sending.Add(-1)
-		l.send(up, c, x.Message())
-	}
 	if c.isLong() {
-		go send()
+		l.sendLong(up, c, s)
 	} else {
-		send()
+		l.send(up, c, s)
 	}
+}
+
+// begin detaches an exchange that waits for its reply.
+func (l *lane) begin(ctx context.Context, c *controlMessage, x *streamer.Exchange) *served {
+	l.f.p.calls.Add(1)
+	x.Detach()
+	s := &served{l: l, x: x, ctx: ctx}
+	s.unwatch = context.AfterFunc(ctx, l.drop) // a near end that abandons one exchange abandons the client
+	s.parts.Store(2)
+	if c.kind != tunnel {
+		s.method = string(c.head.Method())
+	}
+	return s
+}
+
+// serveNow forwards a request that is whole as call does, without waiting; it is false, with
+// nothing done, if the lane has no connection for it, or it is not its turn.
+func (l *lane) serveNow(c *controlMessage, x *streamer.Exchange) bool {
+	if !l.order.isTurn(x.Number()) {
+		return false
+	}
+	s, up := l.rejoin(c, x)
+	if s == nil {
+		return false
+	}
+	up.sending.Add(1)
+	now := sock.EagerWriter{To: up.out}
+	err := l.write(&now, c, s)
+	if len(now.Rest) == 0 {
+		l.sent(up, s, err)
+		s.ended()
+		return true
+	}
+	go func() {
+		defer s.ended()
+		if _, bad := up.out.Write(now.Rest); bad != nil {
+			err = errors.Join(errUntaken, bad)
+		}
+		l.sent(up, s, err)
+	}()
+	return true
+}
+
+// rejoin makes a call wait for its reply on the connection that the lane has; nil: it has none that
+// leads to the upstream of the call.
+func (l *lane) rejoin(c *controlMessage, x *streamer.Exchange) (*served, *serverConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	up, r := l.up, l.f.front.routes()
+	if l.lost || up == nil || up.isOver() || r == nil || r.take(&c.head) != up.to {
+		return nil, nil
+	}
+	s := l.begin(x.Context(), c, x)
+	l.calls++
+	s.seen.begin(l.f.p.farMeter(up.to), l.f.p.cfg.Clock)
+	up.enqueue(s) // which is over only under l.mu
+	return s, up
+}
+
+// sendLong sends a request that may stay open for long. It must not keep the handler when the
+// upstream is gone.
+func (l *lane) sendLong(up *serverConn, c *controlMessage, s *served) {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		l.send(up, c, s)
+	}()
 	<-s.done
 	select {
 	case <-sent:
-	case <-ctx.Done():
+	case <-s.ctx.Done():
 	case <-up.ctx.Done():
 	}
 }
@@ -106,23 +211,38 @@ func (c *controlMessage) isLong() bool {
 	return err != nil || f.Length > inlineBody
 }
 
-// join makes a call wait for its reply on the upstream connection of the lane, which is opened if
-// need be. It is nil if the client's connection is over.
-func (l *lane) join(s *served) (*upstream, error) {
+// join makes a call wait for its reply on the connection of the lane to the upstream of the call,
+// which is opened if need be. It is nil if the client's connection is over.
+func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
 	l.mu.Lock()
 	l.calls++
 	up, lost := l.up, l.lost
-	joined := !lost && up != nil && up.enqueue(s)
+	to, err := l.routeLocked(c)
+	s.seen.begin(l.f.p.farMeter(to), l.f.p.cfg.Clock)
+	moves := err == nil && up != nil && up.to != to
+	joined := !lost && err == nil && up != nil && !moves && up.enqueue(s)
+	if moves {
+		l.up = nil // it has nothing to report any more
+	}
 	l.mu.Unlock()
 	switch {
+	case err != nil:
+		return nil, err
 	case lost:
+		to.use.leave()
 		return nil, nil
 	case joined:
+		to.use.leave()
 		return up, nil
+	case moves:
+		up.finish(s.ctx)
+		up.close()
 	case up != nil:
 		up.close() // it ended between two calls; nothing of this one is written yet
 	}
-	up, err := l.f.p.openUpstream(s.ctx, s.method == "")
+	if up, err = to.open(s.ctx, s.method == ""); err != nil {
+		to.reach.failed(err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -142,29 +262,59 @@ func (l *lane) join(s *served) (*upstream, error) {
 	return up, nil
 }
 
-// send writes a message to the upstream. The reader of the reply sees a failure.
-func (l *lane) send(up *upstream, c *controlMessage, m *streamer.Message) {
-	conn := l.f.p.patient(up.in.Conn)
-	if c.framing != nil {
-		entity, err := m.ReadAll(int64(l.f.p.cfg.MaxBuffer) + maxWhole)
-		if err != nil {
-			sock.Reset(up.in.Conn)
-			return
+// routeLocked returns the upstream of a call, which the caller leaves: a tunnel goes where the
+// client's calls went. Errors: NoRoute.
+func (l *lane) routeLocked(c *controlMessage) (*upstream, error) {
+	for l.f.p.ctx.Err() == nil {
+		r := l.f.front.routes()
+		var to *upstream
+		host, path := "", ""
+		switch {
+		case c.kind != tunnel:
+			if to = r.take(&c.head); to == nil {
+				host, path = destination(&c.head)
+			}
+		case l.up != nil:
+			to = l.up.to
+		case r != nil:
+			to = r.rest
 		}
-		_, _ = conn.Write(c.framing.AppendTo(c.head.Octets, entity))
-		return
+		if to == nil {
+			return nil, l.f.p.noRoute(host, path)
+		}
+		if to.use.enter() {
+			return to, nil
+		}
 	}
-	if _, err := conn.Write(c.head.Octets); err != nil {
-		return
+	return nil, &Error{Code: Closed, At: -1}
+}
+
+// send writes a message to the upstream. The reader of the reply sees a failure.
+func (l *lane) send(up *serverConn, c *controlMessage, s *served) {
+	l.sent(up, s, l.write(up.out, c, s))
+}
+
+// write writes a message, which is for the upstream.
+func (l *lane) write(to io.Writer, c *controlMessage, s *served) error {
+	s.seen.since = s.seen.clock.Now() // the upstream was waited for
+	s.out = requestMeter{to: to, head: &c.head, x: s.x, measured: &s.seen}
+	if c.framing != nil {
+		return copyFramed(&s.out, c, s.x.Message(), l.f.p.cfg.MaxBuffer+maxWhole)
 	}
-	if err := copyBody(conn, m.Body, nil); err != nil && !errors.Is(err, errUntaken) {
+	return copyMessage(&s.out, c.head.Octets, s.x.Message(), nil)
+}
+
+// sent lets the next message of the client go.
+func (l *lane) sent(up *serverConn, s *served, err error) {
+	if err != nil && !errors.Is(err, errUntaken) {
 		sock.Reset(up.in.Conn) // a request cut short must not look whole
 	}
+	up.sending.Add(-1)
+	l.order.pass(s.x.Number())
 }
 
 // refuse reports to the client that there is no upstream.
 func (l *lane) refuse(c *controlMessage, s *served, err error) {
-	l.f.p.cfg.Log.Warn("upstream", "peer", l.f.p.cfg.Upstream.Host, "err", err)
 	var text []byte
 	if c.kind != tunnel {
 		text = unreachable(err)
@@ -191,7 +341,7 @@ func (l *lane) end() {
 	}
 }
 
-func (l *lane) lose() *upstream {
+func (l *lane) lose() *serverConn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = true

@@ -10,6 +10,7 @@ type order struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	next    uint64
+	over    bool // nobody waits any more
 }
 
 func newOrder(first uint64) *order {
@@ -17,6 +18,9 @@ func newOrder(first uint64) *order {
 	o.changed.L = &o.mu
 	return o
 }
+
+// block has the first exchange wait until the one before it passes.
+func (o *order) block() { o.next-- }
 
 // enter waits for the turn of an exchange; false: it has none (any more).
 func (o *order) enter(ctx context.Context, number uint64) bool {
@@ -29,10 +33,17 @@ func (o *order) enter(ctx context.Context, number uint64) bool {
 			o.changed.Broadcast()
 		})()
 	}
-	for number > o.next && ctx.Err() == nil {
+	for number > o.next && !o.over && ctx.Err() == nil {
 		o.changed.Wait()
 	}
 	return number == o.next
+}
+
+// isTurn reports whether it is the turn of an exchange.
+func (o *order) isTurn(number uint64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return number == o.next && !o.over
 }
 
 // pass ends the turns of all exchanges up to a number.
@@ -41,4 +52,19 @@ func (o *order) pass(number uint64) {
 	defer o.mu.Unlock()
 	o.next = max(o.next, number+1)
 	o.changed.Broadcast()
+}
+
+// end ends all waiting.
+func (o *order) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	o.changed.Broadcast()
+}
+
+// isOver reports whether end was called.
+func (o *order) isOver() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.over
 }

@@ -2,28 +2,27 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"net"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/sock"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
 // isLateStream waits for the client's first bytes, and reports whether they begin a stream of this
 // proxy. Segments lost on slow links arrive later than the time for which a server that speaks
 // first can be delayed.
-func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
+func (f *front) isLateStream(ctx context.Context, in *sock.Source) bool {
 	start, err := in.Wait(ctx, 0, 0)
 	for err == nil {
 		own, more := false, frame.MayOpen(start)
 		if frame.BeginsStream(start) {
-			own, more = p.own(ctx, start)
+			own, more = f.own(ctx, start)
 		}
 		if !more {
 			return own
 		}
-		start, err = in.Wait(ctx, len(start), p.cfg.Timeout)
+		start, err = in.Wait(ctx, len(start), f.p.cfg.Timeout)
 	}
 	return false
 }
@@ -31,7 +30,7 @@ func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
 // firstWord writes what a server sends to its client, unless the client has sent first, and not to
 // the server.
 type firstWord struct {
-	io.Writer
+	relayedReply
 	whose atomic.Int32
 }
 
@@ -54,5 +53,5 @@ func (w *firstWord) Write(b []byte) (int, error) {
 	if !w.isServers() {
 		return 0, net.ErrClosed
 	}
-	return w.Writer.Write(b)
+	return w.relayedReply.Write(b)
 }

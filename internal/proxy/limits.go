@@ -29,6 +29,10 @@ const (
 	DefaultIdle = 10 * time.Minute
 	// DefaultTimeout bounds negotiation with the upstream, and the opening of a connection to it.
 	DefaultTimeout = 10 * time.Second
+	// EndDelay is how long the report that a client is gone waits for a call to go with: of clients
+	// that open a connection for each call the next one mostly comes sooner, and no server notices
+	// that a connection was idle for a second more.
+	EndDelay = time.Second
 	// DefaultStall is how long an endpoint may take for 64 KiB that are written to it before its
 	// connection is reset: unread bytes use credit that all share.
 	DefaultStall = 2 * time.Minute
@@ -51,6 +55,9 @@ const (
 	// that the store remembers as wanting no stream.
 	busyPause = 5 * time.Second
 
+	// maxStart is how much of an entity is looked at to find out what it is, in bytes: an offer
+	// names its operation in it (negotiation.md, section 2).
+	maxStart = 4 << 10
 	// maxHeadOctets is the longest HTTP head that is parsed; a longer one is no HTTP to this proxy,
 	// and passed on unchanged.
 	maxHeadOctets = http1.DefaultHeadLimit
@@ -68,13 +75,23 @@ const (
 	pipelined = 4
 	// halfOpen is how long a client may still send after the upstream has ended its direction.
 	halfOpen = 30 * time.Second
+	// slowAttempt is how long an attempt to open a stream may take before it is logged that calls
+	// go without one: a few round trips of a slow link, and less than the time-out of a connection
+	// to a port that something on the path drops packets for.
+	slowAttempt = 3 * time.Second
 	// otherScheme is how long an upstream that is not of the scheme of its URL gets no further
 	// offer: after the mistake is corrected, the wait is no longer.
 	otherScheme = 10 * time.Second
 	// drainStep is the interval at which a draining proxy checks whether calls are in progress.
 	drainStep = 5 * time.Millisecond
-	// leaveTimeout bounds the time for reporting the end of a lane.
-	leaveTimeout = 5 * time.Second
+	// maxRefusals is the maximum number of clients that are told at once that there are too many,
+	// and refusalTime how long that may take for one.
+	maxRefusals = 64
+	refusalTime = time.Second
+	// retryAfter is when a client that is refused may call again, in seconds.
+	retryAfter = 5
+	// maxFailures is the number of failed listeners that wait to be reported.
+	maxFailures = 3
 	// endless is the longest message that a proxy accepts, in bytes: a body may last as long as its
 	// connection.
 	endless = 1 << 62

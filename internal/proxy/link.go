@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -15,12 +15,15 @@ import (
 // link is one session as the near end.
 type link struct {
 	p       *Proxy
+	u       *upstream
 	session *session.Session
 	stream  *streamer.Stream
 
 	mu      sync.Mutex
 	callers map[uint64]*caller
-	free    []uint64
+	vacant  vacant
+	tell    clock.Timer
+	clients map[uint64]uint64 // by lane: how many were there before
 	highest uint64
 
 	over   chan struct{} // closed when its stream accepts no further call
@@ -28,18 +31,19 @@ type link struct {
 }
 
 // negotiate opens a session with the upstream; the error says why there is none.
-func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
-	l := &link{p: p, callers: map[uint64]*caller{}, over: make(chan struct{})}
+func (u *upstream) negotiate(ctx context.Context) (*link, error) {
+	p := u.p
+	l := &link{p: p, u: u, callers: map[uint64]*caller{}, clients: map[uint64]uint64{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
 	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false),
-		DialTLSContext: p.dialOffer(true),
+		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
+		DialTLSContext: u.dialOffer(true),
 	}
 	d, err := session.NewDialer(session.Config{
-		Mode: p.cfg.Mode, RequireHHFR: true,
-		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store,
-		Coders:    p.cfg.Coders,
-		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor,
+		Mode: u.cfg.Mode, RequireHHFR: true,
+		HTTPClient: &http.Client{Transport: transport}, Transports: u.transports, Store: p.cfg.Store,
+		Archive: p.cfg.Archive, Coders: p.cfg.Coders, Contract: p.cfg.Contract, RequestSchema: p.cfg.Schema,
+		AllowHost: u.cfg.AllowHost, AllowCleartext: u.cfg.AllowCleartext, RememberFor: u.cfg.RememberFor,
 		Timeout: p.cfg.Timeout,
 		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream,
 		Clock: p.cfg.Clock, Log: p.cfg.Log,
@@ -47,7 +51,7 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.session, err = p.meet(ctx, d)
+	l.session, err = u.meet(ctx, d)
 	var refused *negotiate.Error
 	switch {
 	case errors.As(err, &refused) && refused.Agreed != nil:
@@ -60,15 +64,15 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 		_ = l.session.Close()
 		return nil, errNoPartner
 	}
-	p.cfg.Log.Info("session", "session", l.session.Agreed().Facts.Session.String(), "peer", p.cfg.Upstream.Host)
+	p.cfg.Log.Info("session", "session", l.session.Agreed().Facts.Session.String(), "upstream", u.cfg.Name)
 	return l, nil
 }
 
 // meet opens a session that the upstream has confirmed: a remembered session may no longer be
 // valid, and no call must go over a stream that is rejected. Instead, another one is requested.
-func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
+func (u *upstream) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
 	for {
-		sess, err := d.Dial(ctx, p.cfg.Upstream.String())
+		sess, err := d.Dial(ctx, u.cfg.URL.String())
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +82,7 @@ func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, 
 			return sess, nil
 		case <-stream.Done():
 			id := sess.Agreed().Facts.Session
-			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err",
+			u.p.cfg.Log.Info("session not taken", "session", id.String(), "upstream", u.cfg.Name, "err",
 				stream.Err())
 		case <-ctx.Done():
 			err = context.Cause(ctx)
@@ -114,33 +118,6 @@ func (l *link) Wait(ctx context.Context) {
 // Used reports whether anything was sent over the stream.
 func (l *link) Used() bool { return l.stream.Stats().Sent.Messages > 0 }
 
-// Close ends the session.
-func (l *link) Close() error { return l.session.Close() }
-
-// enter takes an unused lane.
-func (l *link) enter() (number uint64, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.free) > 0 {
-		number = l.free[0]
-		l.free = slices.Delete(l.free, 0, 1)
-		return number, true
-	}
-	if l.highest >= uint64(l.p.cfg.MaxConns) {
-		return 0, false
-	}
-	l.highest++ // lane 0 is for messages of endpoints that speak hhfr themselves
-	return l.highest, true
-}
-
-// leave releases a lane, once the far end knows that its client is gone.
-func (l *link) leave(number uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stream.Lane(number).Restart()
-	l.free = append(l.free, number)
-}
-
 // take makes a caller serve the far end's requests of a lane; nil: no caller any more.
 func (l *link) take(number uint64, c *caller) {
 	l.mu.Lock()
@@ -154,7 +131,7 @@ func (l *link) take(number uint64, c *caller) {
 
 // serve handles what the far end begins: the report that the upstream has closed while no call was
 // in progress.
-func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
+func (l *link) serve(_ context.Context, x *streamer.Exchange) {
 	c, err := parse(x.Message().Head)
 	if err != nil || c.kind != ended && c.kind != broken {
 		return
@@ -166,8 +143,18 @@ func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
 	l.mu.Lock()
 	caller := l.callers[x.Lane()]
 	l.mu.Unlock()
-	if caller != nil {
+	if caller != nil && caller.isClient(c.client) {
 		caller.upstreamEnded(c, octets)
 	}
-	_ = x.Reply(ctx, &streamer.Message{})
+}
+
+// Close ends the session.
+func (l *link) Close() error {
+	defer l.u.near.Sweep()
+	l.mu.Lock()
+	if l.tell != nil {
+		l.tell.Stop()
+	}
+	l.mu.Unlock()
+	return l.session.Close()
 }

@@ -84,8 +84,11 @@ func TestMoreClientsThanThereMayBe(t *testing.T) {
 	}
 	over := connect(t, near.url())
 	over.say(post("", envelope))
-	_, err := over.Read(make([]byte, 1))
-	assert.Error(t, err)
+	got := over.rest()
+	assert.True(t, strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n"), "%q", got)
+	assert.Contains(t, got, "\r\nRetry-After: 5\r\n")
+	assert.Contains(t, got, "the request was not sent")
+	assert.Len(t, o.received(), 2)
 	held[0].say(post("", "<again/>"))
 	held[0].hear("<again/>")
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/url"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -18,16 +18,24 @@ import (
 // forwardMessage forwards a request of an endpoint that speaks hhfr itself, whose head is as in
 // docs/negotiation.md. The proxy turns it into an HTTP request on a connection of its own, since
 // exchanges of such endpoints may overtake one another.
-func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *streamer.Exchange) {
-	reply, done, err := p.exchange(ctx, facts, x.Message())
+func (f *far) forwardMessage(ctx context.Context, x *streamer.Exchange) {
+	var s measured
+	replied := false
+	defer func() {
+		x.Count(s.Wire())
+		s.Done(f.p.cfg.Clock.Now(), replied)
+	}()
+	reply, done, err := f.exchange(ctx, x, &s)
 	if done != nil {
 		defer done()
 	}
 	if x.OneWay() {
+		replied = err == nil
 		return
 	}
-	if err != nil {
-		p.cfg.Log.Info("message not through", "err", err)
+	failed := err != nil
+	if failed {
+		f.p.cfg.Log.Info("message not through", "err", err)
 		status, text := http.StatusBadGateway,
 			"hhfr: the upstream did not reply; whether the request was processed is unknown"
 		switch {
@@ -36,25 +44,39 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 				"hhfr: the message's head cannot be sent on over HTTP; it was not sent"
 		case errors.Is(err, &Error{Code: Unreachable}):
 			text = "hhfr: no connection to the upstream; the request was not sent"
+		case errors.Is(err, &Error{Code: NoRoute}):
+			status, text = http.StatusNotFound, "hhfr: "+errors.Unwrap(err).Error()
 		case errors.Is(err, &Error{Code: NoRoom}):
 			status, text = http.StatusServiceUnavailable, noRoomText
 		}
-		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status,
+		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n", status,
 			http.StatusText(status))
+		if status == http.StatusServiceUnavailable {
+			head = fmt.Appendf(head, "Retry-After: %d\r\n", retryAfter)
+		}
+		head = http1.AppendEnd(head)
 		reply = streamer.NewMessage(head, []byte(text+"\n"))
 	}
-	_ = x.Reply(ctx, reply)
+	err = x.Reply(ctx, reply)
+	replied = err == nil && !failed
 }
 
 // exchange makes one HTTP exchange. done ends it after the reply is read.
-func (p *Proxy) exchange(
-	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
+func (f *far) exchange(
+	ctx context.Context, x *streamer.Exchange, s *measured,
 ) (reply *streamer.Message, done func(), err error) {
-	method, head, err := httpmsg.ForwardedHead(m, facts, p.cfg.Upstream)
+	m := x.Message()
+	u, err := f.upstreamOf(m)
+	s.begin(f.p.farMeter(u), f.p.cfg.Clock)
 	if err != nil {
+		return nil, nil, err
+	}
+	method, head, err := httpmsg.ForwardedHead(m, &f.facts, u.cfg.URL)
+	if err != nil {
+		u.use.leave()
 		return nil, nil, malformed("%w", err)
 	}
-	up, err := p.openUpstream(ctx, false)
+	up, err := u.open(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +86,8 @@ func (p *Proxy) exchange(
 		stop()
 		up.close()
 	}
-	if err := p.send(in.Conn, method, head, m.Body); err != nil {
+	s.since = s.clock.Now()
+	if err := f.p.send(&requestMeter{to: up.out, x: x, measured: s}, method, head, m); err != nil {
 		return nil, done, err
 	}
 	for {
@@ -72,25 +95,58 @@ func (p *Proxy) exchange(
 		if st != stateWhole {
 			return nil, done, fmt.Errorf("reply of the upstream: %w", err)
 		}
+		h = h.Clone()
 		in.Take(n)
+		s.Reply(n)
 		if h.Status()/100 == 1 {
 			continue
 		}
-		f, err := http1.ReplyFraming(&h, method)
+		framing, err := http1.ReplyFraming(&h, method)
 		if err != nil {
 			return nil, done, err
 		}
 		head, err := httpmsg.TrimHead(h.Octets)
-		return &streamer.Message{Head: head, Body: &entityReader{ctx: ctx, in: in, body: http1.NewBody(f)}}, done, err
+		body := &entityReader{ctx: ctx, in: in, body: http1.NewBody(framing), seen: s}
+		return &streamer.Message{Head: head, Body: body}, done, err
 	}
 }
 
+// upstreamOf returns the upstream of a request of an endpoint that speaks hhfr itself. The caller
+// leaves it. Errors: NoRoute.
+func (f *far) upstreamOf(m *streamer.Message) (*upstream, error) {
+	host, path := f.destination(m.Head)
+	for f.p.ctx.Err() == nil {
+		u := f.front.routes().find(host, path)
+		switch {
+		case u == nil:
+			return nil, f.p.noRoute(host, path)
+		case u.use.enter():
+			return u, nil
+		}
+	}
+	return nil, &Error{Code: Closed, At: -1}
+}
+
+// destination is what a request of an endpoint that speaks hhfr itself is for; without a head, what
+// the session is for.
+func (f *far) destination(head []byte) (host, path string) {
+	if head == nil {
+		head = negotiate.DefaultRequestHead(f.facts.Path)
+	}
+	if h, _, err := http1.ParseHead(head, 0); err == nil { // its other errors are reported later
+		host, path = destination(&h)
+	}
+	if origin, err := url.Parse(f.facts.Origin); err == nil && host == "" {
+		host = origin.Host
+	}
+	return host, path
+}
+
 // send writes a request whose head lacks the fields for its body.
-func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) (err error) {
-	conn := p.patient(to)
+func (p *Proxy) send(conn io.Writer, method string, head []byte, m *streamer.Message) (err error) {
 	var start []byte
-	if from != nil {
-		if start, err = io.ReadAll(io.LimitReader(from, int64(p.cfg.MaxBuffer)+1)); err != nil {
+	if m.Body != nil {
+		if start, err = io.ReadAll(io.LimitReader(m.Body, int64(p.cfg.MaxBuffer)+1)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +161,7 @@ func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) (e
 	if _, err = conn.Write(http1.AppendChunk(head, start)); err != nil {
 		return err
 	}
-	if err = copyBody(chunks{conn}, from, nil); err == nil {
+	if err = copyMessage(chunks{conn}, nil, m, nil); err == nil {
 		_, err = conn.Write(http1.AppendLastChunk(nil))
 	}
 	return err
@@ -121,6 +177,7 @@ type entityReader struct {
 	ctx  context.Context
 	in   *sock.Source
 	body *http1.Body
+	seen *measured
 }
 
 // Read returns bytes as they arrive; a body cut short is io.ErrUnexpectedEOF.
@@ -138,7 +195,9 @@ func (r *entityReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		n, k := copy(p, entity), n
-		if r.in.Take(k); n > 0 {
+		r.in.Take(k)
+		r.seen.Reply(k)
+		if n > 0 {
 			return n, nil
 		}
 	}

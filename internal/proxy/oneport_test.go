@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
@@ -302,7 +302,7 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 		case certificates != nil:
 			require.NoError(t, err)
 		case mode == negotiate.Explicit:
-			require.ErrorContains(t, err, "Admission: sessions are for clients with a certificate")
+			require.ErrorContains(t, err, "Admission: only clients with a certificate are admitted")
 		default: // the server answers, as if there were no proxy
 			require.ErrorContains(t, err, "offers no stream")
 			assert.Equal(t, 2, o.offers(), "that of the far proxy, and that of the near one")

@@ -11,22 +11,22 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/inproc"
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// plain forwards a connection unchanged, beginning with the bytes of the client that were read
-// already. It returns when both directions have ended.
-func (p *Proxy) plain(in *sock.Source, first []byte) { _ = p.plainOrStream(in, first, false) }
-
-// plainOrStream is plain for a client that has sent nothing: it returns early, with the connection,
-// if the first bytes are a late hello of this proxy's.
-func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (stream net.Conn) {
-	up, err := p.dialPlain(p.ctx)
+// plainOrStream forwards a connection unchanged, beginning with the bytes of the client that were
+// read already. It returns when both directions have ended. For a client of silent, which has sent
+// nothing, it returns early, with the connection, if the first bytes are a late hello of this
+// proxy's. why is the reason, for the meter.
+func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, silent *front) (stream net.Conn) {
+	p := u.p
+	up, err := u.dialPlain(p.ctx)
 	if err != nil {
-		p.warn(err)
+		u.reach.failed(err)
 		p.refuse(in, first, err)
 		return nil
 	}
@@ -39,7 +39,8 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
-	word := &firstWord{Writer: in.Conn}
+	count := u.near.Plain(why)
+	word := &firstWord{relayedReply: relayedReply{in.Conn, count, &u.reach}}
 	back.Go(func() {
 		n, err := io.Copy(word, up)
 		if !word.isServers() {
@@ -47,31 +48,23 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 		}
 		// a server reports its verdict on a client's certificate after the handshake
 		if n == 0 && session.TroubleOf(err) != 0 {
-			p.warn(err)
+			u.reach.failed(err)
 			_, _ = in.Conn.Write(unreachable(err))
 			err = nil
 		}
 		p.endBack(err, in, cancel)
 	})
-	if silent && p.responder != nil && p.isLateStream(ctx, in) && word.take() {
+	if silent != nil && silent.responder != nil && silent.isLateStream(ctx, in) && word.take() {
 		_ = up.Close()
 		back.Wait()
 		return oneport.GiveBack(in)
 	}
-	if _, err := up.Write(first); err == nil {
-		_ = copyUp(ctx, up, in) // the direction back shows how the connection ended
+	if n, err := up.Write(first); err == nil {
+		count.Request(n)
+		_ = copyUp(ctx, up, in, count) // the direction back shows how the connection ended
 	}
 	back.Wait()
 	return nil
-}
-
-// warn logs why nothing can be forwarded, with the remedy if one is known.
-func (p *Proxy) warn(err error) {
-	args := []any{"peer", p.cfg.Upstream.Host, "err", err}
-	if hint := hints[session.TroubleOf(err)]; hint != "" {
-		args = append(args, "hint", hint)
-	}
-	p.cfg.Log.Warn("upstream", args...)
 }
 
 // hints are the remedies for trouble with certificates, by the flags of the command.
@@ -96,13 +89,14 @@ func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 }
 
 // copyUp copies what a client sends until it ends, and passes that end on.
-func copyUp(ctx context.Context, up net.Conn, in *sock.Source) error {
+func copyUp(ctx context.Context, up net.Conn, in *sock.Source, count *meter.Plain) error {
 	for {
 		data, err := in.Wait(ctx, 0, 0)
 		if len(data) > 0 {
 			if _, err := up.Write(data); err != nil {
 				return err
 			}
+			count.Request(len(data))
 			in.Take(len(data))
 			continue
 		}
@@ -127,12 +121,13 @@ func (p *Proxy) refuse(in *sock.Source, first []byte, err error) {
 	sock.Finish(p.ctx, in)
 }
 
-const noRoomText = "hhfr: the far proxy has no free slot; the request was not processed"
-
 // unreachable is the reply for an upstream that cannot be connected to.
 func unreachable(err error) []byte {
+	if errors.Is(err, &Error{Code: NoRoute}) {
+		return errorReply(http.StatusNotFound, "hhfr: "+errors.Unwrap(err).Error())
+	}
 	if errors.Is(err, &Error{Code: NoRoom}) {
-		return errorReply(http.StatusServiceUnavailable, noRoomText)
+		return busyReply(noRoomText)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return errorReply(http.StatusGatewayTimeout,
@@ -155,22 +150,21 @@ func unreachable(err error) []byte {
 }
 
 // dialPlain opens a connection to the upstream itself.
-func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.p.cfg.Timeout)
 	defer cancel()
-	u := p.cfg.Upstream
-	port := u.Port()
+	port := u.cfg.URL.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443"}[u.cfg.URL.Scheme]
 	}
-	conn, err := p.cfg.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := u.p.cfg.Dial(ctx, "tcp", net.JoinHostPort(u.cfg.URL.Hostname(), port))
 	if err != nil {
 		return nil, &Error{Code: Unreachable, At: -1, Err: err}
 	}
-	if u.Scheme == "http" {
+	if u.cfg.URL.Scheme == "http" {
 		return conn, nil
 	}
-	secure, err := p.secure(ctx, conn)
+	secure, err := u.secure(ctx, conn)
 	if err != nil {
 		var record tls.RecordHeaderError
 		if errors.As(err, &record) {
@@ -182,13 +176,13 @@ func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
 }
 
 // secure opens TLS with the upstream on a connection, and closes that on an error.
-func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
+func (u *upstream) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	cfg := &tls.Config{}
-	if p.cfg.TLS != nil {
-		cfg = p.cfg.TLS.Clone()
+	if u.cfg.TLS != nil {
+		cfg = u.cfg.TLS.Clone()
 	}
 	if cfg.ServerName == "" {
-		cfg.ServerName = p.cfg.Upstream.Hostname()
+		cfg.ServerName = u.cfg.URL.Hostname()
 	}
 	cfg.NextProtos = []string{"http/1.1"}
 	secure := tls.Client(conn, cfg)
@@ -199,23 +193,26 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if
+// dial opens a connection to the upstream for a lane: over a lane of the next pair, if
 // there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
 // themselves.
-func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
-	l, err := p.links.Get()
+func (u *upstream) dial(ctx context.Context, tunnel bool) (net.Conn, error) {
+	if u.forwarder != nil && !tunnel {
+		return u.dialInSequence(), nil
+	}
+	l, err := u.links.Get()
 	if wrong := schemeError(err); wrong != nil && !tunnel {
 		return nil, wrong
 	}
 	if l == nil {
-		return p.dialPlain(ctx)
+		return u.dialPlain(ctx)
 	}
 	here, there := inproc.Pipe(0)
-	p.wait.Go(func() {
-		in := p.newSource(there)
+	u.p.wait.Go(func() {
+		in := u.p.newSource(there)
 		defer func() { _ = in.Conn.Close() }()
-		defer context.AfterFunc(p.ctx, func() { sock.Reset(there) })()
-		p.forward(in)
+		defer context.AfterFunc(u.p.ctx, func() { sock.Reset(there) })()
+		u.carry(in, journey{to: u, whole: true})
 	})
 	return here, nil
 }
@@ -232,16 +229,16 @@ func schemeError(err error) error {
 
 // dialOffer opens the connection of an offer, with TLS or without. A recorder sees the cleartext,
 // as with other connections.
-func (p *Proxy) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (u *upstream) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := p.cfg.dial(ctx, network, addr)
+		conn, err := u.p.cfg.Dial(ctx, network, addr)
 		if err == nil && secure {
-			conn, err = p.secure(ctx, conn)
+			conn, err = u.secure(ctx, conn)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return p.recorded(conn), nil
+		return u.p.recorded(conn), nil
 	}
 }
 

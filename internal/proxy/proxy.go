@@ -11,29 +11,27 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
-	"github.com/hhfr/hhfr/internal/oneport"
-	"github.com/hhfr/hhfr/internal/responder"
-	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/internal/typed"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
-	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
 // Config configures a [Proxy]. It is copied; what it points to is shared and stays the caller's.
@@ -53,25 +51,40 @@ type Config struct {
 	// Advertise is the host that answers name for streams; empty: that of the URL, as the peer
 	// names it.
 	Advertise string
-	// Upstream is where everything goes: an http or https URL. Offers go to its path; clients'
-	// targets stay as they are. Required.
+	// Upstream is where everything goes that no route of Listen takes: as [Upstream.URL]. Required
+	// without Routes.
 	Upstream *url.URL
-	// TLS configures connections to https upstreams; nil means the system's roots.
+	// TLS configures connections to Upstream; nil means the system's roots.
 	TLS *tls.Config
+	// Routes are further upstreams. With several routes, and after [Proxy.Reroute], what goes
+	// plainly is forwarded call by call.
+	Routes []Route
+	// ListenTo opens the listeners of Routes; nil means TCP.
+	ListenTo func(ctx context.Context, addr string) (net.Listener, error)
 	// Store and Coders are as in [session.Config]. Required.
 	Store  ctxstore.Store
 	Coders coders.Func
-	// Transports are offered to the upstream; nil means tls, with TLS, and tcp. An empty map (not
-	// nil) means that the proxy is never near, and makes no offers.
+	// Contract describes the messages of both directions; nil: none does. The partner learns of it
+	// by an offer.
+	Contract *typed.Contract
+	// Common is a context store that near and far proxies share; nil: none. What goes plainly then
+	// refers to header blocks in it, and is forwarded call by call.
+	Common *unchanging.CommonStore
+	// Archive is as in [session.Config] and [responder.Config].
+	Archive bool
+	// PlainOnly: no upstream is asked for a stream. What goes there may have references.
+	PlainOnly bool
+	// Schema describes the requests of one kind; nil: nothing does.
+	Schema *schema.Schema
+	// Transports are offered to upstreams; nil means tls, with the TLS of each, and tcp. An empty
+	// map (not nil) means that the proxy is never near, and makes no offers.
 	Transports map[string]streamer.Transport
-	// AllowHost and AllowCleartext are as in [session.Config].
+	// AllowHost, AllowCleartext, PerAddress, Mode and RememberFor are those of Upstream.
 	AllowHost      []string
 	AllowCleartext bool
-	// Mode is how sessions with the upstream are opened; empty means [negotiate.Auto].
-	Mode negotiate.Mode
-	// RememberFor is how long an upstream that did not agree gets no further offer; 0 means
-	// session.DefaultRememberFor.
-	RememberFor time.Duration
+	PerAddress     bool
+	Mode           negotiate.Mode
+	RememberFor    time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
 	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of
@@ -87,56 +100,66 @@ type Config struct {
 	WrapDialed, WrapAccepted func(net.Conn) net.Conn
 	// OnSession is called for each session, as in [session.Config]; nil: not called.
 	OnSession func(negotiate.Facts, net.Conn)
+	// Meter counts what passes; nil means one that nobody looks at.
+	Meter *meter.Meter
+	// Context, if given, answers clients' connections that begin with a request for [ContextPath].
+	Context http.Handler
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
 	// Log receives sessions and problems; nil: nothing is logged.
 	Log *slog.Logger
 
-	// dial opens connections to the upstream; nil means those of TCP.
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Dial opens connections to upstreams, other than those of Transports; nil means TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 func (c Config) withDefaults() (Config, error) {
 	switch {
-	case c.Listen == nil || c.Store == nil || c.Coders == nil || c.Upstream == nil:
-		return c, badConfig("Listen, Upstream, Store and Coders are required")
-	case (c.Upstream.Scheme != "http" && c.Upstream.Scheme != "https") || c.Upstream.Hostname() == "":
-		return c, badConfig("upstream %q is no http or https URL", c.Upstream.Redacted())
+	case c.Listen == nil || c.Store == nil || c.Coders == nil || c.Upstream == nil && len(c.Routes) == 0:
+		return c, badConfig("Listen, Upstream or Routes, Store and Coders are required")
 	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
 		c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
-	u := *c.Upstream
-	u.Fragment = ""
-	c.Upstream = &u
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Pause, c.Gather = cmp.Or(c.Pause, DefaultPause), cmp.Or(c.Gather, DefaultGather)
 	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle),
 		cmp.Or(c.Stall, DefaultStall)
-	c.RememberFor = cmp.Or(c.RememberFor, session.DefaultRememberFor)
 	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
-	c.Stream.Limits.MaxExchanges = cmp.Or(c.Stream.Limits.MaxExchanges, maxFlight)
-	c.Stream.Limits.MaxMessage = endless
-	c.Stream.Proxy = true
-	c.Mode = cmp.Or(c.Mode, negotiate.Auto)
+	c.Stream = StreamConfig(c.Stream)
 	c.Clock = cmp.Or(c.Clock, clock.Real())
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	if c.Transports == nil {
-		c.Transports = map[string]streamer.Transport{"tls": streamtls.New(c.TLS, nil), "tcp": tcp.Transport{}}
+	if c.Meter == nil {
+		c.Meter = meter.New(c.Clock.Now())
 	}
-	if c.dial == nil {
-		c.dial = new(net.Dialer).DialContext
+	if c.ListenTo == nil {
+		c.ListenTo = tcp.Transport{}.Listen
+	}
+	if c.Dial == nil {
+		c.Dial = new(net.Dialer).DialContext
 	}
 	return c, nil
 }
 
+// routing is the routes of the configuration: that to Upstream is the last one.
+func (c *Config) routing() []Route {
+	if c.Upstream == nil {
+		return c.Routes
+	}
+	return append(slices.Clone(c.Routes), Route{Upstream: &Upstream{
+		URL: c.Upstream, TLS: c.TLS, AllowHost: c.AllowHost, AllowCleartext: c.AllowCleartext, Mode: c.Mode,
+		PerAddress: c.PerAddress, RememberFor: c.RememberFor,
+	}})
+}
+
 // Proxy runs until it is closed. All methods are safe for concurrent use.
 type Proxy struct {
-	cfg       Config
-	port      *oneport.Port
-	responder *responder.Responder // nil: never far
-	offers    http.Handler
-	links     Keeper[*link]
+	cfg      Config
+	contexts *contextServer
+	restorer *unchanging.Restorer // nil: there is no common store
+	table    atomic.Pointer[routeTable]
+	// routed: routes are in use, so that calls of one connection may go to several upstreams.
+	routed atomic.Bool
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -149,33 +172,24 @@ type Proxy struct {
 	conns accept.Room
 	// long has those that hold a body beyond MaxBuffer.
 	upstreams, long places
+	refusals        places
+	draining        atomic.Bool // no further call is to begin
+
+	rerouting sync.Mutex
+	closed    bool
 }
 
 // Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of
-// [responder.New].
+// [responder.New], those of Config.ListenTo.
 func Start(cfg Config) (*Proxy, error) {
-	listeners := []net.Listener{cfg.Listen, cfg.Streams}
 	p, err := newProxy(cfg)
 	if err != nil {
-		for _, l := range listeners {
+		for _, l := range []net.Listener{cfg.Listen, cfg.Streams} {
 			if l != nil {
 				_ = l.Close()
 			}
 		}
 		return nil, err
-	}
-	if len(p.cfg.Transports) > 0 {
-		p.links.Begin()
-		p.wait.Go(func() { p.links.Run(p.ctx) })
-	}
-	p.port = oneport.New(p.cfg.Listen, oneport.Config{
-		TLS: p.cfg.ListenTLS, NoStreams: p.cfg.NearOnly, Own: p.own, Silence: p.cfg.Silence, Timeout: p.cfg.Timeout,
-		MaxSniffed: p.cfg.MaxConns, MaxPerPeer: p.cfg.MaxConns, Clock: p.cfg.Clock, Log: p.cfg.Log,
-	})
-	p.wait.Go(func() { p.accept(p.port.HTTP(), p.serveClient) })
-	p.wait.Go(func() { p.accept(p.port.Streams(), p.serveStream) })
-	if p.cfg.Streams != nil {
-		p.wait.Go(func() { p.accept(p.cfg.Streams, p.serveStream) })
 	}
 	return p, nil
 }
@@ -185,37 +199,29 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Streams != nil {
-		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
-	}
-	p := &Proxy{cfg: cfg, failed: make(chan error, 3), upstreams: make(places, cfg.MaxConns),
-		long: make(places, maxLong)}
+	p := &Proxy{cfg: cfg, failed: make(chan error, maxFailures), upstreams: make(places, cfg.MaxConns),
+		long: make(places, maxLong), refusals: make(places, maxRefusals),
+		contexts: newContexts(cfg.Context, cfg.Listen.Addr(), cfg.Log)}
+	p.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
-	p.links = Keeper[*link]{
-		Open: p.negotiate, Quiet: p.cfg.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
-		Told: (&teller{log: cfg.Log, upstream: cfg.Upstream.Host}).tell,
-	}
-	p.links.Init(errNever)
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	if cfg.NearOnly {
-		return p, nil
+	main, err := p.newFront("", cfg.Listen, cfg.Streams)
+	if err == nil {
+		p.table.Store(&routeTable{fronts: map[string]*front{"": main}})
+		p.routed.Store(len(cfg.routing()) > 1 || cfg.Common != nil)
+		err = p.reroute(p.ctx, cfg.routing())
+		main.begin() // clients may be there already: they find the routes
 	}
-	transport, addr := p.streamAddr()
-	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
-		return nil, &Error{Code: BadConfig, At: -1, Err: err}
-	}
-	p.responder, err = responder.New(responder.Config{
-		Store: cfg.Store, Coders: cfg.Coders,
-		Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
-		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
-		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns,
-		Clock: cfg.Clock, Log: cfg.Log,
-	})
-	if err != nil {
+		p.stop()
+		if main != nil {
+			_ = p.Close()
+		}
 		return nil, err
 	}
-	p.offers = p.responder.Handler(http.NotFoundHandler())
+	if p.contexts != nil {
+		p.wait.Go(p.contexts.run)
+	}
 	return p, nil
 }
 
@@ -223,55 +229,43 @@ func newProxy(cfg Config) (*Proxy, error) {
 func (p *Proxy) Failed() <-chan error { return p.failed }
 
 // Addrs are the addresses that listeners are bound to: "http", and for streams "tcp", or "tls" with
-// ListenTLS.
+// ListenTLS; and those of routes, by [Route.Listen].
 func (p *Proxy) Addrs() map[string]net.Addr {
 	addrs := map[string]net.Addr{"http": p.cfg.Listen.Addr()}
-	if p.responder != nil {
-		transport, addr := p.streamAddr()
-		addrs[transport] = addr
+	for name, f := range p.table.Load().fronts {
+		if name != "" {
+			addrs[name] = f.listen.Addr()
+		} else if f.responder != nil {
+			transport, addr := f.streamAddr()
+			addrs[transport] = addr
+		}
 	}
 	return addrs
 }
 
-// streamAddr is the address at which streams are accepted, and their transport.
-func (p *Proxy) streamAddr() (transport string, addr net.Addr) {
-	transport, addr = "tcp", p.cfg.Listen.Addr()
-	if p.cfg.ListenTLS != nil {
-		transport = "tls"
-	}
-	if p.cfg.Streams != nil {
-		addr = p.cfg.Streams.Addr()
-	}
-	return transport, addr
-}
-
-// own reports whether a connection that begins like a stream is one of a session that was
-// negotiated here, or that more bytes are needed to know. All else is the client's, which may speak
-// hhfr with the upstream.
-func (p *Proxy) own(ctx context.Context, start []byte) (own, more bool) {
-	hello, ok := frame.Opening(start)
-	if !ok {
-		return false, frame.Incomplete(start)
-	}
-	return p.responder.Knows(ctx, hello.Session, hello.Token), false
-}
-
 // closeListeners stops accepting.
 func (p *Proxy) closeListeners() {
-	_ = p.port.Close()
-	if p.cfg.Streams != nil {
-		_ = p.cfg.Streams.Close()
+	for _, f := range p.table.Load().fronts {
+		f.end()
 	}
 }
 
-// Linked waits for the offer in progress, if any. Then it returns nil if calls go over a stream,
-// otherwise why they do not. No call waits for that.
-func (p *Proxy) Linked(ctx context.Context) error { return p.links.Await(ctx) }
+// Linked waits for the offers in progress, if any. Then it returns nil if calls to all upstreams go
+// over streams, otherwise why they do not. No call waits for that.
+func (p *Proxy) Linked(ctx context.Context) error {
+	for _, u := range p.table.Load().upstreams {
+		if err := u.links.Await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// Drain accepts no further connection and waits until no call is in progress on a stream, or ctx is
-// done. Open connections continue until [Proxy.Close]. Drain does not wait for what is forwarded
-// plainly: it has no calls to this package.
+// Drain accepts no further connection, refuses further calls, and waits until none is in progress,
+// or ctx is done. Connections continue until [Proxy.Close]. Drain does not wait for what is
+// forwarded plainly without routes: it has no calls to this package.
 func (p *Proxy) Drain(ctx context.Context) {
+	p.draining.Store(true)
 	p.closeListeners()
 	for p.calls.Load() > 0 && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
 	}
@@ -281,37 +275,27 @@ func (p *Proxy) Drain(ctx context.Context) {
 // started. It is idempotent.
 func (p *Proxy) Close() error {
 	p.close.Do(func() {
+		p.rerouting.Lock()
+		p.closed = true
+		p.rerouting.Unlock()
+		p.draining.Store(true)
 		p.stop()
-		p.closeListeners()
-		p.links.Close()
-		if p.responder != nil {
-			_ = p.responder.Close()
+		t := p.table.Load()
+		for _, f := range t.fronts {
+			f.end()
+		}
+		p.contexts.close()
+		for _, u := range t.upstreams {
+			u.links.Close()
+			u.plain.close()
+			u.endSequences()
+		}
+		for _, f := range t.fronts {
+			f.use.retire()
 		}
 		p.wait.Wait()
 	})
 	return nil
-}
-
-// accept serves the connections of a listener, up to their maximum number.
-func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
-				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
-			}
-			return
-		}
-		leave, ok := p.conns.Enter(conn.RemoteAddr())
-		if !ok {
-			_ = conn.Close()
-			continue
-		}
-		p.wait.Go(func() {
-			defer leave()
-			serve(conn)
-		})
-	}
 }
 
 // places is a semaphore.
@@ -332,6 +316,6 @@ func (p places) leave() { <-p }
 func (p *Proxy) newSource(conn net.Conn) *sock.Source { return sock.NewSource(conn, p.cfg.Clock) }
 
 // patient writes to an endpoint that may be slow, but not stand still.
-func (p *Proxy) patient(conn net.Conn) sock.StallWriter {
-	return sock.StallWriter{Conn: conn, Stall: p.cfg.Stall, Clock: p.cfg.Clock, Log: p.cfg.Log}
+func (p *Proxy) patient(conn net.Conn) *sock.StallWriter {
+	return sock.NewStallWriter(conn, p.cfg.Stall, p.cfg.Clock, p.cfg.Log)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,8 @@ import (
 )
 
 // storm is one random run: clients that call through a pair in many ways while the far end is
-// closed, cut off, restarted and replaced by a plain server. A failure names its seed; the order of
+// closed, cut off, restarted and replaced by a plain server, and the link stands still. The server
+// hangs in some calls, and closes at any byte of others. A failure names its seed; the order of
 // events depends on the machine.
 type storm struct {
 	t    *testing.T
@@ -32,14 +34,22 @@ type storm struct {
 
 	next             atomic.Int64
 	through, failed  atomic.Int64
+	hanging          atomic.Int64 // calls in which the server hangs
 	stop             atomic.Bool
 	mu               sync.Mutex
 	seen             map[string]int  // whole requests that the server got
 	answered, unsent map[string]bool // by what clients received
 	links            []*net.TCPConn  // connections of the near end to the far one
+	thin             *stillLink
 }
 
-var numberOf = regexp.MustCompile(`<n>(\d+)</n>`)
+var (
+	numberOf = regexp.MustCompile(`<n>(\d+)</n>`)
+	cutAt    = regexp.MustCompile(`<cut>(\d+)</cut>`)
+)
+
+// hangs is in requests that the server does not answer.
+const hangs = "<hang/>"
 
 // reply reads the reply to one request, head and entity.
 func (r *requests) reply() (http1.Head, []byte, error) {
@@ -97,6 +107,18 @@ func (s *storm) serve(c net.Conn) {
 		s.mu.Lock()
 		s.seen[string(n[1])]++
 		s.mu.Unlock()
+		if strings.Contains(string(entity), hangs) {
+			s.hanging.Add(1)
+			_, _ = io.Copy(io.Discard, c)
+			s.hanging.Add(-1)
+			return
+		}
+		if at := cutAt.FindSubmatch(entity); at != nil {
+			whole := append([]byte("HTTP/1.1 103 Early\r\n\r\n"), echoReply(&h, entity)...)
+			n, _ := strconv.Atoi(string(at[1]))
+			_, _ = c.Write(whole[:n%len(whole)])
+			return
+		}
 		var out []byte
 		switch len(entity) % 8 {
 		case 0:
@@ -122,6 +144,12 @@ func (s *storm) body(rnd *rand.Rand) (number, body string) {
 	filler := strings.Repeat("x", rnd.IntN(50))
 	if rnd.IntN(3) == 0 {
 		filler += strings.Repeat(fmt.Sprintf("<v>%x</v>", rnd.Uint64()), 1<<rnd.IntN(13))
+	}
+	switch rnd.IntN(16) {
+	case 0:
+		filler += hangs
+	case 1, 2:
+		filler += fmt.Sprintf("<cut>%d</cut>", rnd.Uint32())
 	}
 	return number, "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a xmlns=\"urn:x\"><n>" +
 		number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
@@ -184,15 +212,23 @@ func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
 	defer func() { <-sent }()
 	r := &requests{conn: conn}
 	for i, number := range numbers {
+		if strings.Contains(bodies[i], hangs) { // its client gives up
+			assert.NoError(s.t, conn.SetReadDeadline(time.Now().Add(time.Duration(rnd.IntN(50))*time.Millisecond)))
+		}
 		h, entity, err := r.reply()
 		if err != nil {
-			assert.NotErrorIs(s.t, err, os.ErrDeadlineExceeded, "seed %d: no end of call %s", s.seed, number)
+			if !strings.Contains(bodies[i], hangs) {
+				assert.NotErrorIs(s.t, err, os.ErrDeadlineExceeded, "seed %d: no end of call %s", s.seed, number)
+			}
+			assert.True(s.t, strings.HasPrefix(bodies[i], string(entity)), "seed %d: call %s got %.200q", s.seed,
+				number, entity)
 			s.failed.Add(int64(len(numbers) - i))
 			_ = conn.Close()
 			return false
 		}
 		switch h.Status() {
 		case http.StatusOK:
+			assert.NotContains(s.t, bodies[i], hangs)
 			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d bytes, got %d of %q",
 				s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
 			s.note(s.answered, number)
@@ -253,6 +289,7 @@ func (s *storm) more(calls int64) {
 // run makes clients call through that many failures.
 func (s *storm) run(failures int) {
 	rnd := rand.New(rand.NewPCG(s.seed, 0))
+	s.thin = newStillLink()
 	s.seen, s.answered, s.unsent = map[string]int{}, map[string]bool{}, map[string]bool{}
 	o := startOrigin(s.t, "127.0.0.1:0", s.serve)
 	random := func(c *proxy.Config) {
@@ -265,11 +302,12 @@ func (s *storm) run(failures int) {
 	far := startProxy(s.t, addr, o.url(), random)
 	near := startProxy(s.t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		random(c)
+		c.PerAddress = s.seed%2 == 0
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.links = append(s.links, conn.(*net.TCPConn))
-			return conn
+			return s.thin.wrap(conn)
 		}
 	})
 	var clients sync.WaitGroup
@@ -280,9 +318,13 @@ func (s *storm) run(failures int) {
 	for range failures {
 		near.linked(s.t)
 		s.more(int64(1 + rnd.IntN(40)))
-		switch rnd.IntN(3) {
+		switch rnd.IntN(4) {
 		case 0:
 			s.cut()
+		case 3:
+			s.thin.stop()
+			time.Sleep(time.Duration(rnd.IntN(200)) * time.Millisecond) // nothing can be waited for
+			s.thin.goOn()
 		case 1:
 			require.NoError(s.t, far.Close())
 			far = startProxy(s.t, addr, o.url(), random)
@@ -297,6 +339,8 @@ func (s *storm) run(failures int) {
 	s.more(10)
 	s.stop.Store(true)
 	clients.Wait()
+	assert.Eventually(s.t, func() bool { return s.hanging.Load() == 0 }, patience, time.Millisecond,
+		"seed %d: calls that were given up", s.seed)
 	require.NoError(s.t, near.Close())
 	require.NoError(s.t, far.Close())
 	o.close()

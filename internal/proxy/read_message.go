@@ -24,8 +24,9 @@ const (
 	stateOdd               // not valid HTTP
 )
 
-// readHead waits for a whole HTTP head and leaves it in the source; its length is n. idle > 0
-// bounds the wait for its first byte, pause the wait for each further one.
+// readHead waits for a whole HTTP head and leaves it in the source; its length is n. The head is
+// valid until the next wait. idle > 0 bounds the wait for its first byte, pause the wait for each
+// further one.
 func readHead(
 	ctx context.Context, in *sock.Source, idle, pause time.Duration, reply bool,
 ) (h http1.Head, n int, st waitResult, err error) {
@@ -41,7 +42,6 @@ func readHead(
 		h, n, bad = http1.ParseHead(data, maxHeadOctets)
 		switch {
 		case bad == nil && h.IsReply() == reply:
-			h, _, _ = http1.ParseHead(bytes.Clone(data[:n]), maxHeadOctets)
 			return h, n, stateWhole, nil
 		case bad == nil, !errors.Is(bad, http1.ErrIncomplete):
 			return h, 0, stateOdd, bad
@@ -59,7 +59,7 @@ type gathered struct {
 	body   *http1.Body
 	octets int // raw bytes seen
 	chunks bool
-	entity []byte // of them
+	start  []byte // of the entity in them, up to maxStart
 	raw    []byte // all of them; valid as long as what the source returned
 	parts  []http1.FramingPart
 }
@@ -73,7 +73,7 @@ func (p *Proxy) gather(
 ) (g gathered, st waitResult, release func()) {
 	release = func() {}
 	g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, -1)
-	if (st == statePaused || st == stateFull) && !isXML(h, g.entity) {
+	if (st == statePaused || st == stateFull) && !isXML(h, g.start) {
 		return g, st, release
 	}
 	if st == statePaused {
@@ -82,6 +82,7 @@ func (p *Proxy) gather(
 	if st != stateFull || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
 		return g, st, release
 	}
+	in.Reserve(maxHeadOctets + maxWhole + sock.MaxSpace)
 	g, st = gather(ctx, in, skip, f, maxWhole, p.cfg.Gather)
 	return g, st, sync.OnceFunc(p.long.leave)
 }
@@ -119,7 +120,7 @@ func gather(
 	}
 	g.raw = in.Peek()[skip : skip+g.octets]
 	if !g.chunks {
-		g.entity = g.raw
+		g.start = g.raw
 		return g, stateWhole
 	}
 	var all bool
@@ -137,14 +138,41 @@ func (g *gathered) feed(data []byte) error {
 			return err
 		}
 		if g.chunks {
-			g.entity = append(g.entity, entity...)
+			g.start = append(g.start, entity[:min(len(entity), maxStart-len(g.start))]...)
 		}
 	}
 	return nil
 }
 
-// line is the framing of a body that was gathered whole.
-func (g *gathered) line() string { return http1.ChunkingLine(g.raw, g.entity, g.parts) }
+// line is the framing of a chunked body that was gathered whole.
+func (g *gathered) line() string {
+	_, size := g.body.Sizes()
+	return http1.ChunkingLine(size, g.parts)
+}
+
+// entity is that of a body that was gathered whole, in pieces of what the source returned.
+func (g *gathered) entity() [][]byte {
+	if !g.chunks {
+		return [][]byte{g.raw}
+	}
+	return http1.EntityOf(g.raw, g.parts)
+}
+
+// joined is all of an entity; one in one piece is not copied.
+func joined(entity [][]byte) []byte {
+	if len(entity) == 1 {
+		return entity[0]
+	}
+	return bytes.Join(entity, nil)
+}
+
+// sizeOf is the number of bytes of an entity.
+func sizeOf(entity [][]byte) (n int) {
+	for _, piece := range entity {
+		n += len(piece)
+	}
+	return n
+}
 
 // pass tracks a body whose bytes are passed on unchanged and returns how many of data belong to it.
 func pass(b *http1.Body, data []byte) (n int, err error) {
@@ -162,13 +190,15 @@ var (
 	errOdd = errors.New("no HTTP any more")
 	// errUntaken is what it returns when the receiver accepts no more.
 	errUntaken = errors.New("not taken")
+	// errLongChunk is the error of a message whose last chunk is longer than one may be.
+	errLongChunk = errors.New("a chunk is too long")
 )
 
 // stream sends incoming bytes as the body of a message, until b is complete; nil: until the
 // connection ends. What is no XML is sent at once, since somebody may wait for it. XML may wait a
 // moment for its rest, since it travels best in one part. The error is nil when b is complete,
 // errOdd, errUntaken, or that of the connection.
-func stream(ctx context.Context, in *sock.Source, w *streamer.Writer, b *http1.Body, xml bool) error {
+func stream(ctx context.Context, in *sock.Source, w bodyWriter, b *http1.Body, xml bool) error {
 	for b == nil || !b.Done() {
 		data, err := in.Wait(ctx, 0, 0)
 		if len(data) == 0 {
@@ -208,22 +238,30 @@ func endWriter(w *streamer.Writer, err error) {
 
 var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
 
-// copyBody writes the body of a message as it arrives, and passes it to b, if that is not nil. The
-// error is that of the message, or errUntaken.
-func copyBody(to io.Writer, from io.Reader, b *http1.Body) error {
-	if from == nil {
-		return nil
-	}
-	buf := copying.Get().(*[]byte)
-	defer copying.Put(buf)
+// copyMessage writes head, and the body of m as it arrives, which it passes to b, if that is not
+// nil. What is there goes in one write, since each write is a packet. The error is that of the
+// message, or errUntaken.
+func copyMessage(to io.Writer, head []byte, m *streamer.Message, b *http1.Body) error {
+	space := copying.Get().(*[]byte)
+	defer copying.Put(space)
+	all := append((*space)[:0], head...)
 	for {
-		n, err := from.Read(*buf)
-		if b != nil {
-			_, _ = pass(b, (*buf)[:n])
+		read := m.ReadReady
+		if len(all) == 0 {
+			read = m.Body.Read
 		}
-		if _, bad := to.Write((*buf)[:n]); bad != nil {
+		n, err := read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		if b != nil {
+			_, _ = pass(b, all[len(all)-n:])
+		}
+		if n > 0 && err == nil && len(all) < cap(all) {
+			continue // there may be more
+		}
+		if _, bad := to.Write(all); bad != nil {
 			return errors.Join(errUntaken, bad)
 		}
+		all = (*space)[:0]
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -231,4 +269,42 @@ func copyBody(to io.Writer, from io.Reader, b *http1.Body) error {
 			return err
 		}
 	}
+}
+
+// copyFramed writes a message whose chunked body is framed anew, as it was received. The error is
+// that of copyMessage, or errLongChunk.
+func copyFramed(to io.Writer, c *controlMessage, m *streamer.Message, limit int) error {
+	w := &framedWriter{to: to, framing: c.framing.Rechunk(), out: bytes.Clone(c.head.Octets), limit: limit}
+	err := copyMessage(w, nil, m, nil)
+	switch {
+	case w.framing.Held() > limit:
+		return errLongChunk
+	case err != nil:
+		return err
+	}
+	if _, err := to.Write(w.framing.End(w.out)); err != nil {
+		return errors.Join(errUntaken, err)
+	}
+	return nil
+}
+
+// framedWriter frames the entity that is written to it.
+type framedWriter struct {
+	to      io.Writer
+	framing *http1.Rechunker
+	out     []byte // what is to be written, some of which waits for the end
+	limit   int    // of what the framing holds
+}
+
+func (w *framedWriter) Write(p []byte) (int, error) {
+	w.out = w.framing.Append(w.out, p)
+	if w.framing.Held() > w.limit {
+		return 0, errLongChunk
+	}
+	if len(w.out) < sock.MaxSpace {
+		return len(p), nil
+	}
+	_, err := w.to.Write(w.out)
+	w.out = w.out[:0]
+	return len(p), err
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 

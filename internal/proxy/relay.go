@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -12,14 +13,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// upstream is one connection to the upstream.
-type upstream struct {
+// serverConn is one connection to the upstream.
+type serverConn struct {
 	in   *sock.Source
+	out  *sock.StallWriter
 	ctx  context.Context // ends with it
 	end  context.CancelFunc
 	done chan struct{} // closed when its relay has ended
 
-	p    *Proxy
+	to   *upstream
 	once sync.Once // releases its slot
 
 	sending atomic.Int32 // requests that are being written
@@ -28,33 +30,40 @@ type upstream struct {
 	calls []*served          // that have no whole reply yet
 	wake  context.CancelFunc // wakes the relay when there is one again
 	over  bool               // no further one is accepted
+	last  bool               // its last reply said that it is the last one; used by the relay alone
 }
 
-// openUpstream opens a connection to the upstream for a peer's stream, one of at most MaxConns.
-// Errors: NoRoom, Unreachable.
-func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error) {
+// open opens a connection for a peer's stream, one of at most MaxConns to all upstreams. Its caller
+// uses u, which it leaves when it is closed. Errors: NoRoom, Unreachable; then u is left.
+func (u *upstream) open(ctx context.Context, tunnel bool) (*serverConn, error) {
+	p := u.p
 	if !p.upstreams.enter() {
+		u.use.leave()
 		return nil, &Error{Code: NoRoom, At: -1}
 	}
-	conn, err := p.dialUpstream(ctx, tunnel)
+	conn, err := u.dial(ctx, tunnel)
 	if err != nil {
 		p.upstreams.leave()
+		u.use.leave()
 		return nil, err
 	}
-	up := &upstream{in: p.newSource(conn), p: p, done: make(chan struct{})}
+	up := &serverConn{in: p.newSource(conn), out: p.patient(conn), to: u, done: make(chan struct{})}
 	up.ctx, up.end = context.WithCancel(p.ctx)
 	return up, nil
 }
 
 // close closes the connection.
-func (up *upstream) close() {
+func (up *serverConn) close() {
 	up.end()
 	_ = up.in.Conn.Close()
-	up.once.Do(up.p.upstreams.leave)
+	up.once.Do(func() {
+		up.to.p.upstreams.leave()
+		up.to.use.leave()
+	})
 }
 
 // enqueue makes a call wait for its reply; it is false when the connection is over.
-func (up *upstream) enqueue(s *served) bool {
+func (up *serverConn) enqueue(s *served) bool {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	if up.over {
@@ -67,8 +76,36 @@ func (up *upstream) enqueue(s *served) bool {
 	return true
 }
 
+// finish waits until the calls in progress have their replies.
+func (up *serverConn) finish(ctx context.Context) {
+	up.mu.Lock()
+	var done chan struct{}
+	if n := len(up.calls); n > 0 && !up.calls[n-1].replied {
+		last := up.calls[n-1]
+		if last.done == nil {
+			last.done = make(chan struct{})
+		}
+		done = last.done
+	}
+	up.mu.Unlock()
+	if done == nil {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// isOver reports whether it accepts no further call.
+func (up *serverConn) isOver() bool {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return up.over
+}
+
 // front is the call that waits longest, nil if there is none.
-func (up *upstream) front() *served {
+func (up *serverConn) front() *served {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	if len(up.calls) == 0 {
@@ -78,7 +115,7 @@ func (up *upstream) front() *served {
 }
 
 // answer removes the call that waited longest: its reply is about to be whole.
-func (up *upstream) answer() {
+func (up *serverConn) answer() {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	up.calls = up.calls[1:]
@@ -86,14 +123,15 @@ func (up *upstream) answer() {
 
 // isBusy reports whether a request is not complete, or has no reply: a client that leaves now broke
 // off.
-func (up *upstream) isBusy() bool {
+func (up *serverConn) isBusy() bool {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	return len(up.calls) > 0 || up.sending.Load() > 0
 }
 
 // relay returns the replies of an upstream connection, and reports how it ended.
-func (l *lane) relay(up *upstream) {
+func (l *lane) relay(up *serverConn) {
+	defer up.in.Watch(up.ctx)()
 	var err error
 	for err == nil {
 		if _, err = up.in.Wait(up.ctx, 0, 0); err != nil {
@@ -109,7 +147,7 @@ func (l *lane) relay(up *upstream) {
 }
 
 // awaitCall waits, when the server sends and no call is in progress, for a call, or the end.
-func (up *upstream) awaitCall() error {
+func (up *serverConn) awaitCall() error {
 	wait, wake := context.WithCancel(up.ctx)
 	defer wake()
 	up.mu.Lock()
@@ -131,7 +169,7 @@ func (up *upstream) awaitCall() error {
 
 // reply relays the final reply to a call, or an interim one. Its error says that nothing more
 // comes.
-func (l *lane) reply(up *upstream, s *served) error {
+func (l *lane) reply(up *serverConn, s *served) error {
 	in, cfg := up.in, &l.f.p.cfg
 	if s.method == "" {
 		return l.stream(up, s, line(tunnel), nil, false)
@@ -142,48 +180,65 @@ func (l *lane) reply(up *upstream, s *served) error {
 		return err
 	case st != stateWhole:
 		return l.stream(up, s, line(tunnel), nil, false)
+	}
+	s.arrived = s.seen.clock.Now()
+	up.to.reach.worked()
+	switch {
 	case h.Status()/100 == 1 && h.Status() != 101:
 		in.Take(n)
+		s.seen.Reply(n)
 		return s.x.Interim(s.ctx, &streamer.Message{Head: withHead(h.Octets, "\n")})
 	}
 	f, err := http1.ReplyFraming(&h, s.method)
 	if err != nil {
 		return l.stream(up, s, line(tunnel), nil, false)
 	}
+	up.last = isLast(&h)
 	there := in.Peek()[n:]
 	switch {
 	case f.Kind == http1.NoBody, f.Kind == http1.Length && f.Length <= int64(len(there)):
-		return l.whole(up, s, n, withHead(h.Octets, "\n"), there[:f.Length], int(f.Length))
-	case f.Kind == http1.Chunked:
+		return l.whole(up, s, n, withHead(h.Octets, "\n"), [][]byte{there[:f.Length]}, int(f.Length))
+	}
+	h = h.Clone()
+	if f.Kind == http1.Chunked {
 		g, st, release := l.f.p.gather(up.ctx, in, n, &h, f)
 		defer release()
 		if st == stateWhole {
-			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity, g.octets)
+			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity(), g.octets)
 		}
 		if st == stateOdd {
 			return l.stream(up, s, line(tunnel), nil, false)
 		}
 		in.Take(n)
+		s.seen.Reply(n)
 		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), false)
-	case f.Kind == http1.Tunnel:
-		in.Take(n)
-		return l.stream(up, s, withHead(h.Octets, restLine), nil, false)
 	}
 	in.Take(n)
+	s.seen.Reply(n)
+	if f.Kind == http1.Tunnel {
+		return l.stream(up, s, withHead(h.Octets, restLine), nil, false)
+	}
 	return l.stream(up, s, withHead(h.Octets, "\n"), http1.NewBody(f), isXML(&h, nil))
 }
 
 // whole replies with a body that is complete.
-func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets int) error {
+func (l *lane) whole(up *serverConn, s *served, n int, head []byte, entity [][]byte, octets int) error {
 	up.answer()
-	defer close(s.done)
-	err := s.x.Reply(s.ctx, streamer.NewMessage(head, entity))
+	defer s.answered(up)
+	m := &streamer.Message{Head: head, Body: (*net.Buffers)(&entity)}
+	if sizeOf(entity) <= inlineBody {
+		m = streamer.NewMessage(head, joined(entity))
+	}
+	s.seen.Reply(n + octets)
+	err := s.x.Reply(s.ctx, m)
+	s.whole = err == nil
+	s.seen.Added(s.seen.clock.Since(s.arrived))
 	up.in.Take(n + octets)
 	return err
 }
 
 // stream replies with a body as it arrives, until b is complete; nil: until the connection ends.
-func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml bool) error {
+func (l *lane) stream(up *serverConn, s *served, head []byte, b *http1.Body, xml bool) error {
 	w, err := s.x.Respond(s.ctx, head, -1)
 	if err != nil {
 		return err
@@ -191,27 +246,29 @@ func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml b
 	if !xml && len(up.in.Peek()) == 0 {
 		_ = w.Flush()
 	}
-	err = stream(up.ctx, up.in, w, b, xml)
+	out := bodyMeter{Writer: w, reply: s}
+	err = stream(up.ctx, up.in, out, b, xml)
 	if errors.Is(err, errOdd) {
-		err = stream(up.ctx, up.in, w, nil, false)
+		err = stream(up.ctx, up.in, out, nil, false)
 	}
+	s.whole = err == nil || b != nil && b.Done()
 	if err != nil {
 		l.lose() // before the near end can know
 	}
 	up.answer()
-	defer close(s.done)
+	defer s.answered(up)
 	endWriter(w, err)
 	return err
 }
 
 // over reports to the near end how an upstream connection ended: in place of the replies to the
 // calls in progress, or by a message of its own, if there is none.
-func (l *lane) over(up *upstream, err error) {
+func (l *lane) over(up *serverConn, err error) {
 	l.mu.Lock()
 	up.mu.Lock()
 	up.over = true
-	calls, lost, seen := up.calls, l.lost, l.calls
-	l.lost = lost || len(calls) > 0
+	calls, lost, seen := up.calls, l.lost || l.up != up, l.calls
+	l.lost = l.lost || len(calls) > 0
 	up.mu.Unlock()
 	l.mu.Unlock()
 	k := ended
@@ -225,18 +282,14 @@ func (l *lane) over(up *upstream, err error) {
 			_ = s.x.Reply(s.ctx, streamer.NewMessage(line(k), there))
 			there = nil
 		}
-		close(s.done)
+		s.answered(up)
 	}
-	if len(calls) > 0 || lost || up.ctx.Err() != nil {
+	if len(calls) > 0 || lost || up.ctx.Err() != nil || up.last && k == ended && len(there) == 0 {
 		return
 	}
 	stream := l.f.opened(up.ctx)
 	if stream == nil {
 		return
 	}
-	// Not with up.ctx: the near end must have received it before the lane can be another client's.
-	m, err := stream.Lane(l.number).Call(l.f.p.ctx, streamer.NewMessage(endLine(k, seen), there))
-	if err == nil {
-		closeBody(m.Body)
-	}
+	_ = stream.Lane(l.number).Send(up.ctx, streamer.NewMessage(endLine(k, seen, l.f.clientsBefore(l.number)), there))
 }

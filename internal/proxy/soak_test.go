@@ -3,6 +3,8 @@
 package proxy_test
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -24,6 +26,33 @@ func TestSoakCallsThroughFailures(t *testing.T) {
 	}
 	goleak.VerifyNone(t)
 	t.Logf("%d runs, %d calls through", runs, calls)
+}
+
+// TestSoakCallsWhileRoutesChange: a million calls of 200 kinds by 1,000 clients that come and go,
+// and ten changes of routes among them; what is held after the last fifth of them is what was held
+// after the first. HHFR_CALLS is another number of calls.
+func TestSoakCallsWhileRoutesChange(t *testing.T) {
+	calls := 1_000_000
+	if n, err := strconv.Atoi(os.Getenv("HHFR_CALLS")); err == nil {
+		calls = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	(&crowd{t: t, seed: seed, calls: calls, kinds: 200, clients: 1000, laps: 5, reroutes: 10}).run()
+}
+
+// TestSoakLinkStandsStill: a link that carries nothing for 10 s, twice, delays the calls, and
+// loses none.
+func TestSoakLinkStandsStill(t *testing.T) {
+	thin := newStillLink()
+	seed := uint64(time.Now().UnixNano())
+	c := &crowd{t: t, seed: seed, calls: 20_000, kinds: 200, clients: 200, laps: 2, reroutes: 4}
+	c.wrap = thin.wrap
+	c.cut = func() {
+		thin.stop()
+		time.Sleep(10 * time.Second)
+		thin.goOn()
+	}
+	c.run()
 }
 
 // TestSoakEchoes: echoes of 100 MB of text, which the server returns while it reads, with a length

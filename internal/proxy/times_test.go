@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // hosts are the listeners of an in-memory network, whose time can be that of a test.
@@ -158,7 +158,7 @@ func arriveInTime(t *testing.T, rtt, late time.Duration, media, framing string) 
 		store, h := memory.New(memory.Config{}), n.listen()
 		cfg := proxy.Config{Listen: h, Streams: n.listen(), Upstream: upstream, Store: store, Transports: transports,
 			Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
-		cfg.Dial(n.dial)
+		cfg.Dial = n.dial
 		p, err := proxy.Start(cfg)
 		require.NoError(t, err)
 		return p, h

@@ -13,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -21,23 +22,23 @@ import (
 var errUpgraded = errors.New("upgraded")
 
 // asks reports whether a request asks for a stream.
-func (p *Proxy) asks(h *http1.Head) bool {
+func asks(h *http1.Head) bool {
 	_, ok := h.Get(negotiate.Field)
 	return ok
 }
 
 // invitation answers an OPTIONS request whose connection cannot be upgraded with the address of
 // streams; nil if it is none.
-func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []byte {
+func (f *front) invitation(in *sock.Source, h *http1.Head, n int, last bool) []byte {
 	if string(h.Method()) != http.MethodOptions {
 		return nil
 	}
-	req, err := p.request(in.Conn, in.Peek()[:n])
+	req, err := f.p.request(in.Conn, in.Peek()[:n])
 	if err != nil || req.ContentLength != 0 || responder.Upgradable(req) {
 		return nil
 	}
 	w := &answerWriter{header: http.Header{}, status: http.StatusNotFound}
-	p.offers.ServeHTTP(w, req)
+	f.offers.ServeHTTP(w, req)
 	if w.header.Get(negotiate.Field) == "" {
 		return nil
 	}
@@ -49,7 +50,8 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []b
 // that asks speaks hhfr itself. It is false, with nothing consumed, for a request that does not
 // ask, is too long to be held, or may have no session: such a request is forwarded. taken is called
 // when the connection becomes a stream.
-func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
+func (f *front) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
+	p := f.p
 	method := string(h.Method())
 	if method != http.MethodOptions && method != http.MethodPost {
 		return false
@@ -58,22 +60,22 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	if err != nil || !responder.Upgradable(req) {
 		return false
 	}
-	f, err := http1.RequestFraming(h)
+	framing, err := http1.RequestFraming(h)
 	if _, expects := h.Get("Expect"); err != nil || expects {
 		return false
 	}
-	g, st := gather(p.ctx, in, n, f, p.cfg.MaxBuffer, p.cfg.Pause)
+	g, st := gather(p.ctx, in, n, framing, p.cfg.MaxBuffer, p.cfg.Pause)
 	if st != stateWhole {
 		return false
 	}
-	far := newFar(p)
+	far := newFar(f)
 	defer far.end()
 	u := &responder.Upgrade{Request: req}
 	if method == http.MethodPost {
-		u.Message, u.Serve = streamer.NewMessage(bytes.Clone(in.Peek()[:n]), bytes.Clone(g.entity)), far.serve
+		u.Message, u.Serve = streamer.NewMessage(bytes.Clone(in.Peek()[:n]), bytes.Join(g.entity(), nil)), far.serve
 	}
 	took := false
-	err = p.responder.ServeUpgraded(p.ctx, func() (net.Conn, error) {
+	err = f.responder.ServeUpgraded(p.ctx, func() (net.Conn, error) {
 		took = true
 		taken()
 		return p.upgradable(in, n+g.octets)
@@ -105,5 +107,5 @@ func (p *Proxy) request(conn net.Conn, octets []byte) (*http.Request, error) {
 	}
 	r.RemoteAddr = conn.RemoteAddr().String()
 	r.TLS = netconn.TLS(conn)
-	return r.WithContext(negotiate.WithLocalAddr(p.ctx, conn.LocalAddr())), nil
+	return r.WithContext(upgrade.WithLocalAddr(p.ctx, conn.LocalAddr())), nil
 }

@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/session"
@@ -37,41 +40,108 @@ var (
 
 // quiet is how long no offer is made in any case: the upstream has answered one, and wants no
 // stream.
-func (c *Config) quiet(err error) time.Duration {
+func (u *upstream) quiet(err error) time.Duration {
 	var answered *noSession
 	switch {
 	case errors.As(err, &answered) && (answered.agreed.Remembered || answered.agreed.NoRoom()):
-		return min(c.RememberFor, busyPause) // how much of the remembered time is left is unknown
+		return min(u.cfg.RememberFor, busyPause) // how much of the remembered time is left is unknown
 	case answered != nil, errors.Is(err, errNoPartner):
-		return c.RememberFor
+		return u.cfg.RememberFor
 	case schemeError(err) != nil:
-		return min(otherScheme, c.RememberFor)
+		return min(otherScheme, u.cfg.RememberFor)
 	}
 	return 0
+}
+
+// reach logs whether the upstream can be connected to, when that has changed.
+type reach struct {
+	log      *slog.Logger
+	upstream string
+	fails    atomic.Bool
+
+	mu   sync.Mutex
+	told string // the kind of failure that was logged last; empty: none since it worked
+}
+
+// failed logs why nothing can be forwarded, with the remedy if one is known.
+func (r *reach) failed(err error) {
+	trouble := session.TroubleOf(err)
+	kind := trouble.String()
+	var own *Error
+	if errors.As(err, &own) {
+		kind += own.Code.String()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	level := slog.LevelWarn
+	if kind == r.told {
+		level = slog.LevelDebug
+	}
+	r.told = kind
+	r.fails.Store(true)
+	args := []any{"upstream", r.upstream, "err", err}
+	if hint := hints[trouble]; hint != "" {
+		args = append(args, "hint", hint)
+	}
+	r.log.Log(context.Background(), level, "upstream", args...)
+}
+
+// worked notes that the upstream has sent something.
+func (r *reach) worked() {
+	if !r.fails.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails.Swap(false) {
+		r.told = ""
+		r.log.Warn("the upstream answers again", "upstream", r.upstream)
+	}
 }
 
 // teller logs how calls go, when that has changed.
 type teller struct {
 	log      *slog.Logger
 	upstream string
-	told     path
-	partner  bool // there was a session before
+	nearOnly bool
+
+	mu      sync.Mutex
+	told    path
+	partner bool // there was a session before
+	waits   bool // it was logged that the attempt takes long
 }
 
+// waiting logs that an attempt takes long, while calls go without a stream: once until it ends.
+func (t *teller) waiting(since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waits || t.told == pathLost {
+		return
+	}
+	t.waits = true
+	t.log.Warn("plain HTTP: no stream yet; the attempt takes long", "upstream", t.upstream, "since",
+		since.Round(100*time.Millisecond))
+}
+
+// tell logs the result of an attempt.
 func (t *teller) tell(l *link, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waited := t.waits
+	t.waits = false
 	before := t.told
 	var answered *noSession
 	blocked := errors.As(err, &answered) && answered.agreed.NoStream != ""
 	switch {
 	case l != nil:
-		if t.told = pathStream; before == pathLost {
+		if t.told = pathStream; before == pathLost || waited {
 			t.log.Warn("a stream again: calls go over it", "upstream", t.upstream)
 		}
 		t.partner = true
 	case before == pathLost:
 	case schemeError(err) != nil:
 		if t.told = pathWrong; before != pathWrong {
-			t.log.Warn("upstream", "peer", t.upstream, "err", err)
+			t.log.Warn("upstream", "upstream", t.upstream, "err", err)
 		}
 	case blocked:
 		t.told = pathLost
@@ -83,10 +153,15 @@ func (t *teller) tell(l *link, err error) {
 			"upstream", t.upstream, "why", err)
 	case session.TroubleOf(err) != 0:
 		if t.told = pathWrong; before != pathWrong {
-			t.log.Warn("upstream", "peer", t.upstream, "err", err, "hint", hints[session.TroubleOf(err)])
+			t.log.Warn("upstream", "upstream", t.upstream, "err", err, "hint", hints[session.TroubleOf(err)])
 		}
 	case before != pathPlain:
 		t.told = pathPlain
-		t.log.Info("plain HTTP to the upstream, which has no partner for streams", "upstream", t.upstream, "why", err)
+		level := slog.LevelInfo // most far proxies have a server for their upstream
+		if t.nearOnly {
+			level = slog.LevelWarn
+		}
+		t.log.Log(context.Background(), level, "plain HTTP to the upstream, which has no partner for streams",
+			"upstream", t.upstream, "why", err)
 	}
 }

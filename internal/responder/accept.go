@@ -7,16 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -45,10 +41,7 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 		if !ok {
 			continue
 		}
-		go func() {
-			defer end()
-			r.serveStream(ctx, conn)
-		}()
+		go r.serveConn(ctx, conn, r.own, end)
 	}
 }
 
@@ -90,14 +83,10 @@ func turnAway(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// serveStream runs one connection to its end.
-func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
-	r.serveConn(ctx, conn, r.own)
-}
-
 // own makes the handler of the configuration serve the exchanges of a stream.
 func (r *Responder) own(facts negotiate.Facts) Opened {
-	o := Opened{Handler: r.dispatch(&facts)}
+	served := newServed(&facts)
+	o := Opened{Handler: r.dispatch(served), served: served}
 	if r.cfg.OnStream != nil {
 		o.Stream = func(s *streamer.Stream) { r.cfg.OnStream(facts, s) }
 	}
@@ -107,11 +96,16 @@ func (r *Responder) own(facts negotiate.Facts) Opened {
 // servedStream is one accepted stream.
 type servedStream struct {
 	r       *Responder
+	client  remoteClient
 	open    func(negotiate.Facts) Opened
-	joined  *joined
+	session negotiate.SessionID
+	rejoins bool       // the session, which is joined, can be joined again
+	known   [][32]byte // shapes that its peer had when it was joined
+	joined  bool
 	coder   streamer.Coder
 	opened  Opened
-	headers unchanging.Blocks // unchanging headers of the session, once it is joined
+	served  servedSession     // of opened, for the contexts of handlers
+	headers unchanging.Lifter // unchanging headers of the session, once it is joined
 	entry   *sequenceEntry    // the stream's place in the session's sequence; nil: it has none
 	left    func()            // leaves the sequence
 }
@@ -126,105 +120,137 @@ func (v *servedStream) config() streamer.Config {
 			v.entry.seq.Acks(octets)
 		}
 	}
+	cfg.Kept = func(parts []streamer.KeptPart) {
+		if v.entry != nil {
+			v.entry.seq.Kept(parts)
+		}
+	}
 	return cfg
 }
 
 // take prepares the stream for a session that is joined.
 func (v *servedStream) take(ctx context.Context, j *joined, representation uint64) (err error) {
 	r := v.r
-	v.joined, v.headers.Texts = j, j.facts.Headers
+	v.joined, v.session, v.rejoins, v.headers.Texts = true, j.facts.Session, j.token != nil, j.facts.Headers
+	v.known = j.facts.PeerShapes
+	contract := r.contract(j.facts.Path, j.facts.RequestDescription+j.facts.ReplyDescription != "")
 	v.coder, err = r.cfg.Coders(ctx, coders.Spec{
 		Representation: representation,
 		Limits:         r.cfg.Stream.Limits,
 		PeerKnows:      j.facts.PeerShapes,
 		Schema:         r.replySchema(ctx, &j.facts),
+		Contract:       contract,
+		Shared:         isDescribed(contract, &j.facts),
 	})
 	return err
 }
 
-// admit opens the session for a connection.
-func (v *servedStream) admit(ctx context.Context, conn net.Conn) (a streamer.Admission, err error) {
-	r, facts := v.r, &v.joined.facts
+// admit opens the session that was taken for a connection.
+func (v *servedStream) admit(ctx context.Context, j *joined, conn net.Conn) (a streamer.Admission, err error) {
+	r, facts := v.r, &j.facts
 	if r.cfg.OnSession != nil {
 		r.cfg.OnSession(*facts, conn)
 	}
 	v.opened = v.open(*facts)
-	handler := v.opened.Handler
+	if of := v.opened.served; of != nil {
+		v.served.facts, v.served.path = of.facts, of.path
+	}
+	handler, quick := v.opened.Handler, v.opened.Quick
+	if facts.Common != nil {
+		handler, quick = r.takingFragments(facts, &v.headers, handler), nil
+	}
 	if facts.Sequence != "" {
 		v.entry, v.left, err = r.enter(ctx, facts)
 		if err != nil {
 			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 			return a, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 		}
-		handler = v.entry.seq.Handler(handler, r.cfg.Log)
+		handler, quick = v.entry.seq.Handler(handler, r.cfg.Log), nil
 	}
 	return streamer.Admission{
 		Coder:    v.coder,
 		Handler:  handler,
-		Token:    v.joined.token,
-		Lifetime: v.joined.lifetime,
-		Promised: v.joined.promised,
+		Quick:    quick,
+		Token:    j.token,
+		Lifetime: j.lifetime,
+		Promised: j.promised,
+
+		Description: j.description,
 	}, nil
 }
 
-// live runs a stream to its end.
-func (v *servedStream) live(running context.Context, conn net.Conn, stream *streamer.Stream, err error) {
+// live has a stream live until it ends, or ctx, or the responder is closed, and then calls end. No
+// goroutine waits for that: there may be many streams, most of them idle.
+func (v *servedStream) live(ctx context.Context, conn net.Conn, stream *streamer.Stream, end func()) {
 	r := v.r
-	if err != nil {
-		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
-		return
-	}
-	session := v.joined.facts.Session
-	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", session.String())
+	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", v.session.String())
 	if v.entry != nil {
 		v.entry.attach(stream)
 	}
 	if v.opened.Stream != nil {
 		v.opened.Stream(stream)
 	}
-	select {
-	case <-stream.Done():
-	case <-running.Done():
+	undo := r.stopWith(ctx, func() { _ = stream.Close() })
+	stream.OnEnd(func() {
+		defer end()
+		undo()
+		if err := stream.Close(); err != nil {
+			r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", v.session.String(), "err", err)
+		}
+	})
+}
+
+// stopWith has stop called when ctx is done, or when the responder is closed, until undo is called.
+func (r *Responder) stopWith(ctx context.Context, stop func()) (undo func()) {
+	undoClose, ok := r.onClose(stop)
+	if !ok {
+		go stop()
+		return func() {}
 	}
-	if err := stream.Close(); err != nil {
-		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", session.String(), "err", err)
+	if ctx.Done() == nil {
+		return undoClose
+	}
+	undoDone := context.AfterFunc(ctx, stop)
+	return func() {
+		undoDone()
+		undoClose()
 	}
 }
 
 // end leaves the session, which may be joined again.
 func (v *servedStream) end() {
-	if v.joined != nil {
+	if v.joined {
 		ctx, cancel := context.WithTimeout(context.Background(), negotiate.DefaultTimeout)
 		defer cancel()
-		if v.coder != nil && v.joined.token != nil {
-			v.r.keepKnown(ctx, v.joined.facts.Session, v.coder)
+		if v.coder != nil && v.rejoins && coders.Learned(v.known, v.coder) {
+			v.r.keepKnown(ctx, v.session, v.coder)
 		}
-		v.r.retire(ctx, &v.joined.facts)
+		v.r.retire(ctx, v.session, v.headers.Texts)
 	}
 	v.left()
 }
 
-// running returns the context of a stream. hello ends with the server or the listener; the stream
-// itself closes in order.
-func (r *Responder) running(ctx context.Context, from client) (running context.Context, cancel func()) {
-	running, stop := context.WithCancel(from.context(ctx))
-	undo := context.AfterFunc(r.ctx, stop)
-	return running, func() {
+// opening returns the context in which the stream is opened, whose values are those of its
+// handlers' contexts. It ends with ctx and with the responder.
+func (v *servedStream) opening(ctx context.Context) (opening context.Context, cancel func()) {
+	opening, stop := context.WithCancel(streamContext{ctx, v})
+	undo := context.AfterFunc(v.r.ctx, stop)
+	return opening, func() {
 		undo()
 		stop()
 	}
 }
 
-// serveConn runs a stream over a connection that was opened for it, to its end.
-func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened) {
+// serveConn opens a stream over a connection that was opened for it, and has it served; end is
+// called when it has ended.
+func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened, end func()) {
 	from, accepted := requestOf(conn), conn
 	if r.cfg.WrapConn != nil {
 		conn = r.cfg.WrapConn(conn)
 	}
-	running, cancel := r.running(ctx, clientOf(from))
+	v := &servedStream{r: r, client: clientOf(from), open: open, left: func() {}}
+	opening, cancel := v.opening(ctx)
 	defer cancel()
-	v := &servedStream{r: r, open: open, left: func() {}}
-	defer v.end()
 	cfg := v.config()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
 		j, err := r.enterSession(ctx, h, from)
@@ -234,29 +260,52 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(nego
 		if err != nil {
 			return streamer.Admission{}, err
 		}
-		return v.admit(ctx, conn)
+		return v.admit(ctx, j, conn)
 	}
-	stream, err := streamer.Over(running, netconn.Wrap(conn, accepted), cfg)
-	v.live(running, conn, stream, err)
+	over := func() {
+		v.end()
+		end()
+	}
+	stream, err := streamer.Over(opening, netconn.Wrap(conn, accepted), cfg)
+	if err != nil {
+		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
+		over()
+		return
+	}
+	v.live(ctx, conn, stream, over)
 }
 
-// client is the peer of a stream's connection, as net/http describes it for a request.
-type client struct {
+// remoteClient is the peer of a stream's connection, as net/http describes it for a request.
+type remoteClient struct {
 	remote string
 	local  any
 	tls    *tls.ConnectionState
 }
 
-func clientOf(req *http.Request) client {
-	return client{req.RemoteAddr, req.Context().Value(http.LocalAddrContextKey), req.TLS}
+func clientOf(req *http.Request) remoteClient {
+	return remoteClient{req.RemoteAddr, req.Context().Value(http.LocalAddrContextKey), req.TLS}
 }
 
 // clientKey is the key of the client in the context of a handler.
 type clientKey struct{}
 
-// context returns ctx with the client.
-func (c client) context(ctx context.Context) context.Context {
-	return context.WithValue(context.WithValue(ctx, http.LocalAddrContextKey, c.local), clientKey{}, c)
+// streamContext has the values of the contexts of a stream's handlers.
+type streamContext struct {
+	context.Context
+	v *servedStream
+}
+
+// Value implements [context.Context].
+func (c streamContext) Value(key any) any {
+	switch key {
+	case http.LocalAddrContextKey:
+		return c.v.client.local
+	case clientKey{}:
+		return &c.v.client
+	case servedKey{}:
+		return &c.v.served
+	}
+	return c.Context.Value(key)
 }
 
 // requestOf returns what is known of a stream's connection, in the form of a request that came over
@@ -265,116 +314,4 @@ func requestOf(conn net.Conn) *http.Request {
 	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{},
 		RemoteAddr: conn.RemoteAddr().String(), TLS: netconn.TLS(conn)}
 	return req.WithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, conn.LocalAddr()))
-}
-
-// forget deletes the contexts of sessions that were dropped: they can no longer be joined.
-func (r *Responder) forget(ctx context.Context, gone []dropped) {
-	for _, d := range gone {
-		if d.revision == 0 {
-			continue
-		}
-		err := r.cfg.Store.Delete(ctx, d.id.URI(), ctxstore.If(d.revision))
-		gone, joined := &ctxstore.Error{Code: ctxstore.NotFound}, &ctxstore.Error{Code: ctxstore.Conflict}
-		if err != nil && !errors.Is(err, gone) && !errors.Is(err, joined) {
-			r.cfg.Log.Warn("context of an unjoined session not deleted", "session", d.id.String(), "err", err)
-		}
-	}
-}
-
-// endedSession is a session whose context is still in the store, with the space that the context
-// takes, in contexts without headers.
-type endedSession struct {
-	id     negotiate.SessionID
-	weight int
-}
-
-// retire records that a session's stream has ended. Its context stays until it expires, for a peer
-// that joins the session again and for decoding a recording; the number of such contexts is
-// bounded.
-func (r *Responder) retire(ctx context.Context, facts *negotiate.Facts) {
-	const plain = 1 << 10 // bytes of a context without headers, roughly
-	weight := 1
-	for _, block := range facts.Headers {
-		weight += 1 + len(block)/plain
-	}
-	if !r.registry.remove(facts.Session) {
-		return
-	}
-	r.mu.Lock()
-	r.ended = append(r.ended, endedSession{facts.Session, weight})
-	r.endedWeight += weight
-	var oldest []negotiate.SessionID
-	for ; len(r.ended) > 1 && r.endedWeight > keptContexts*r.cfg.MaxSessions; r.ended = r.ended[1:] {
-		oldest = append(oldest, r.ended[0].id)
-		r.endedWeight -= r.ended[0].weight
-	}
-	r.mu.Unlock()
-	if len(oldest) == 0 {
-		return
-	}
-	for _, id := range oldest {
-		err := r.cfg.Store.Delete(ctx, id.URI(), nil)
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			r.cfg.Log.Warn("context of an ended session not deleted", "session", id.String(), "err", err)
-		}
-	}
-}
-
-// unretire records that an ended session is joined again.
-func (r *Responder) unretire(id negotiate.SessionID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if i := slices.IndexFunc(r.ended, func(e endedSession) bool { return e.id == id }); i >= 0 {
-		r.endedWeight -= r.ended[i].weight
-		r.ended = slices.Delete(r.ended, i, i+1)
-	}
-}
-
-// dispatch hands exchanges to Serve with their path.
-func (r *Responder) dispatch(facts *negotiate.Facts) streamer.ExchangeHandler {
-	return func(ctx context.Context, x *streamer.Exchange) {
-		ctx = context.WithValue(ctx, factsKey{}, facts)
-		r.cfg.Serve(ctx, pathFor(facts, x.Message().Head), x)
-	}
-}
-
-// factsKey is the key of the session's facts in the context of a handler.
-type factsKey struct{}
-
-// FactsOf returns the facts of the session that a handler serves, from the context it got; nil if
-// the context belongs to no session. They must not be changed.
-func FactsOf(ctx context.Context) *negotiate.Facts {
-	facts, _ := ctx.Value(factsKey{}).(*negotiate.Facts)
-	return facts
-}
-
-// replySchema returns the schema that describes the replies of a session; nil if none does, or a
-// shape does.
-func (r *Responder) replySchema(ctx context.Context, facts *negotiate.Facts) *schema.Schema {
-	if r.cfg.ReplySchema != nil {
-		if own := r.cfg.ReplySchema(unescaped(facts.Path)); own != nil {
-			return own
-		}
-	}
-	if !strings.HasPrefix(facts.ReplyDescription, schema.URIPrefix) {
-		return nil
-	}
-	entry, err := r.cfg.Store.Get(ctx, facts.ReplyDescription)
-	if err != nil {
-		r.cfg.Log.Warn("schema of replies not found", "schema", facts.ReplyDescription, "err", err)
-		return nil
-	}
-	s, err := schema.Parse(entry.Value)
-	if err != nil {
-		r.cfg.Log.Warn("schema of replies not read", "schema", facts.ReplyDescription, "err", err)
-		return nil
-	}
-	return s
-}
-
-func unescaped(path string) string {
-	if p, err := url.PathUnescape(path); err == nil {
-		return p
-	}
-	return path
 }

@@ -27,7 +27,7 @@ func (r *Responder) admit(req *http.Request) error {
 // server's TLS has verified may have a session.
 func AdmitCertificate(req *http.Request) error {
 	if req.TLS == nil || len(req.TLS.VerifiedChains) == 0 {
-		return errors.New("sessions are for clients with a certificate")
+		return errors.New("only clients with a certificate are admitted")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func AdmitBearer(tokens []string) func(*http.Request) error {
 			known |= subtle.ConstantTimeCompare(hash[:], hashes[i][:])
 		}
 		if !strings.EqualFold(scheme, "Bearer") || known != 1 {
-			return errors.New("sessions are for clients with a bearer token that is known here")
+			return errors.New("only clients with a bearer token that is known here are admitted")
 		}
 		return nil
 	}

@@ -25,8 +25,12 @@ func (r *Responder) Handler(services http.Handler) http.Handler {
 			services.ServeHTTP(w, req)
 			return
 		}
-		start, isOffer, err := peek(req.Body)
+		start, isOffer, err := peek(req.Body, req.ContentLength)
 		if !isOffer {
+			var ok bool
+			if start, err, ok = r.restore(w, req, start, err); !ok {
+				return
+			}
 			// The service reads what was read here again, and the error with it.
 			req.Body = &httpmsg.Peeked{Reader: resumed(start, err, req.Body), Closer: req.Body}
 			r.serveAsking(w, req, services)
@@ -36,12 +40,17 @@ func (r *Responder) Handler(services http.Handler) http.Handler {
 	})
 }
 
-// peek reads until it is clear whether a body is an offer.
-func peek(body io.Reader) (start []byte, isOffer bool, err error) {
-	start = make([]byte, 0, maxPeek)
-	for len(start) < maxPeek && err == nil {
+// peek reads until it is clear whether a body is an offer. length is that of the body, below 0 if
+// it is not known.
+func peek(body io.Reader, length int64) (start []byte, isOffer bool, err error) {
+	most := maxPeek
+	if length >= 0 && length < maxPeek {
+		most = int(length) + 1 // its end is found, too
+	}
+	start = make([]byte, 0, most)
+	for len(start) < most && err == nil {
 		var n int
-		n, err = body.Read(start[len(start):maxPeek])
+		n, err = body.Read(start[len(start):most])
 		start = start[:len(start)+n]
 		if !couldBeXML(start) {
 			return start, false, err

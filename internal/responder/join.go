@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -22,6 +24,8 @@ type joined struct {
 	token    []byte        // the next token
 	lifetime time.Duration // the lifetime of that token
 	promised streamer.PeerLimits
+	// description is the name of the one that was agreed on now; nil: there is none.
+	description []byte
 }
 
 // refusedSession is the refusal for any fault in a session or token. It does not say which was
@@ -51,7 +55,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j 
 	var entered *negotiate.Facts // the session, once it has a slot
 	defer func() {
 		if err != nil && entered != nil {
-			r.retire(ctx, entered)
+			r.retire(ctx, entered.Session, entered.Headers)
 		}
 	}()
 	// An older stream of the session may write the context at its end. That is no reason to refuse
@@ -67,7 +71,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j 
 			}
 			entered = &c.Facts
 		}
-		if j, err = r.spend(ctx, c, revision); !errors.Is(err, errChanged) {
+		if j, err = r.spend(ctx, c, revision, h.Description); !errors.Is(err, errChanged) {
 			return j, err
 		}
 	}
@@ -99,7 +103,7 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 			return nil, 0, refusedSession()
 		}
-		r.cfg.Log.Warn("session not looked up", "session", id.String(), "err", err)
+		r.storeFailed(ctx, "session not looked up", id, err)
 		return nil, 0, storeFailed()
 	}
 	c, err := negotiate.ParseContext(entry.Value)
@@ -116,7 +120,8 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 			Text:      "another representation was agreed on",
 		}
 	}
-	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
+	// With a common store there may be blocks later.
+	if taken := h.Stages&streamer.Headers != 0; taken != (len(c.Headers) > 0) && (!taken || c.Common == nil) {
 		return nil, 0, &streamer.Refusal{
 			CloseCode: streamer.CloseUnsupported,
 			Text:      "something else was agreed on unchanging headers",
@@ -125,9 +130,13 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 	return c, entry.Revision, nil
 }
 
-// spend uses up the token of a session, which admits nobody any more.
-func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision uint64) (*joined, error) {
+// spend uses up the token of a session, which admits nobody any more. description names the one
+// that the initiator has.
+func (r *Responder) spend(
+	ctx context.Context, c *negotiate.Context, revision uint64, description []byte,
+) (*joined, error) {
 	j := &joined{}
+	r.agreeOn(description, c, j)
 	if c.Limits != nil {
 		j.promised = *c.Limits
 	}
@@ -159,15 +168,30 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	if err != nil {
 		return err
 	}
-	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document, ctxstore.PutOptions{IfRevision: revision, TTL: c.Lifetime})
+	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document,
+		ctxstore.PutOptions{IfRevision: revision, TTL: r.archived(c.Lifetime)})
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		return errChanged
 	case err != nil:
-		r.cfg.Log.Warn("session not stored", "session", c.Session.String(), "err", err)
+		r.storeFailed(ctx, "session not stored", c.Session, err)
 		return storeFailed()
 	}
+	if err := r.keepScope(ctx, &c.Facts, c.Lifetime); err != nil {
+		r.storeFailed(ctx, "session not stored", c.Session, err)
+		return storeFailed()
+	}
+	r.storeFails.Store(false)
 	return nil
+}
+
+// storeFailed logs that the store failed: once, until it works again.
+func (r *Responder) storeFailed(ctx context.Context, what string, id negotiate.SessionID, err error) {
+	level := slog.LevelWarn
+	if r.storeFails.Swap(true) {
+		level = slog.LevelDebug
+	}
+	r.cfg.Log.Log(ctx, level, what, "session", id.String(), "err", err)
 }
 
 // firstContact makes a session for the service at the target of a hello.
@@ -180,11 +204,11 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 		negotiate.CheckText(h.Target) != nil {
 		return nil, refusedSession()
 	}
-	if number, _ := negotiate.RepresentationNumber(negotiate.RepresentationURI("binary")); h.Representation != number ||
-		h.Stages&streamer.Headers != 0 {
+	representation := r.representation(h.Representation)
+	if representation == "" || h.Stages&streamer.Headers != 0 {
 		return nil, &streamer.Refusal{
 			CloseCode: streamer.CloseUnsupported,
-			Text:      "a first contact is in binary, without unchanging headers",
+			Text:      "a first contact is in a representation that is spoken here, without unchanging headers",
 		}
 	}
 	req := from.Clone(ctx)
@@ -193,7 +217,7 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	if r.admit(req) != nil || r.cfg.Addresses[transport] == "" || r.cfg.Serves != nil && !r.cfg.Serves(u.Path) {
 		return nil, refusedSession()
 	}
-	j, err := r.begin(ctx, req, negotiate.SessionID(h.Session), transport)
+	j, err := r.begin(ctx, req, firstTerms{negotiate.SessionID(h.Session), transport, representation, h.Description})
 	switch {
 	case errors.Is(err, errChanged): // another peer's session has this name
 		return nil, refusedSession()
@@ -209,11 +233,44 @@ var (
 	errNoConn = errors.New("too many connections")
 )
 
-// begin makes a session for a request that is no offer. It has the defaults of this version, as
+// agreeOn agrees on the description that an initiator names, if this end has it and nothing else
+// was agreed on.
+func (r *Responder) agreeOn(name []byte, c *negotiate.Context, j *joined) {
+	described := r.named(name, c.Path)
+	if described == nil {
+		return
+	}
+	if c.RequestDescription == "" && c.ReplyDescription == "" {
+		c.RequestDescription, c.ReplyDescription = described.URI(), described.URI()
+	}
+	if isDescribed(described, &c.Facts) {
+		j.description = name
+	}
+}
+
+// representation returns the URI of the representation of a number in hello; empty if it is not
+// spoken here.
+func (r *Responder) representation(number uint64) string {
+	for _, name := range r.cfg.Representations {
+		uri := negotiate.RepresentationURI(name)
+		if n, _ := negotiate.RepresentationNumber(uri); n == number {
+			return uri
+		}
+	}
+	return ""
+}
+
+// firstTerms are what a session is begun with that no offer was made for.
+type firstTerms struct {
+	id                        negotiate.SessionID
+	transport, representation string
+	description               []byte // the name of the one that the initiator has; nil: none
+}
+
+// begin makes a session for a request that is no offer. It has the defaults of this version where
 // nothing else was agreed on.
-func (r *Responder) begin(
-	ctx context.Context, req *http.Request, id negotiate.SessionID, transport string,
-) (*joined, error) {
+func (r *Responder) begin(ctx context.Context, req *http.Request, t firstTerms) (*joined, error) {
+	id := t.id
 	gone, ok := r.registry.join(id, peerOf(req))
 	r.forget(ctx, gone)
 	if !ok {
@@ -222,8 +279,8 @@ func (r *Responder) begin(
 	c := &negotiate.Context{Lifetime: min(negotiate.DefaultLifetime, r.cfg.MaxLifetime), Facts: negotiate.Facts{
 		Session:        id,
 		Scheme:         negotiate.Scheme,
-		Representation: negotiate.RepresentationURI("binary"),
-		Transport:      negotiate.TransportURI(transport),
+		Representation: t.representation,
+		Transport:      negotiate.TransportURI(t.transport),
 		Assurance:      negotiate.AtMostOnce,
 		Security:       negotiate.TransportSecurity,
 		Origin:         requestOrigin(req),
@@ -231,6 +288,7 @@ func (r *Responder) begin(
 		Address:        r.addressFor(req),
 	}}
 	j := &joined{}
+	r.agreeOn(t.description, c, j)
 	if err := r.renew(ctx, c, j, ctxstore.If(0)); err != nil {
 		r.registry.remove(id)
 		return nil, err
@@ -245,7 +303,7 @@ func (r *Responder) addressFor(req *http.Request) string {
 	if a := r.cfg.Addresses[transport]; a != "" {
 		return a
 	}
-	return negotiate.OwnPort(req)
+	return upgrade.OwnPort(req)
 }
 
 // keepKnown stores what the coder of an ending stream knows of the peer, for the next stream of the

@@ -1,17 +1,15 @@
 package responder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -36,7 +34,7 @@ type Handler struct {
 // fields about one connection, and without Date.
 func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 	h := &Handler{services: services}
-	cfg.Serve = h.serveExchange
+	cfg.serve = h.serveExchange
 	if cfg.Sequenced == nil {
 		cfg.Sequenced = SequencedHandler(services, nil, cfg.Log)
 	}
@@ -52,16 +50,19 @@ func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.plain.ServeHTTP(w, r) }
 
 // serveExchange serves an exchange of a stream as a request.
-func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Exchange) {
-	facts := FactsOf(ctx)
-	req, err := exchangeRequest(ctx, x.Message(), facts)
+func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *streamer.Exchange) {
+	req, err := s.requests().Request(ctx, x.Lane(), x.Message())
 	if err != nil {
 		h.cfg.Log.Info("message without a request head", "err", err)
 		return // the stream tells the peer that the exchange failed
 	}
+	from, _ := ctx.Value(clientKey{}).(*remoteClient)
+	if from != nil {
+		req.RemoteAddr, req.TLS = from.remote, from.tls
+	}
 	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
-	ended := false
-	defer func() { h.endReply(w, req.URL.Path, ended, recover()) }()
+	path, ended := req.URL.Path, false
+	defer func() { h.endReply(w, path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)
 	ended = true
 }
@@ -77,60 +78,6 @@ func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicke
 	}
 }
 
-// exchangeRequest turns a message into a request.
-func exchangeRequest(ctx context.Context, m *streamer.Message, facts *negotiate.Facts) (*http.Request, error) {
-	octets := m.Head
-	if octets == nil {
-		octets = negotiate.DefaultRequestHead(facts.Path)
-	}
-	head, n, err := http1.ParseHead(octets, 0)
-	if err != nil || head.IsReply() {
-		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Remote: true, Err: err}
-	}
-	body := m.Body
-	if body == nil {
-		body = http.NoBody
-	}
-	if err := http1.CheckFields(&head); err != nil {
-		return nil, negotiate.AsMalformed(err)
-	}
-	target, err := http1.OriginForm(&head, func(scheme, authority string) bool {
-		u, err := url.Parse(scheme + "://" + authority)
-		return err == nil && u.User == nil && negotiate.Origin(u) == facts.Origin
-	})
-	if err != nil {
-		return nil, negotiate.AsMalformed(err)
-	}
-	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target, body)
-	if err != nil {
-		return nil, negotiate.AsMalformed(err)
-	}
-	from, _ := ctx.Value(clientKey{}).(client)
-	req.RemoteAddr, req.TLS = from.remote, from.tls
-	req.RequestURI, req.ContentLength = target, -1
-	if m.Body == nil {
-		req.ContentLength = 0
-	}
-	for _, f := range head.Fields() {
-		if !httpmsg.IsFraming(f) {
-			req.Header.Add(string(f.Name), string(f.Unfolded()))
-		}
-	}
-	// The host is that of the negotiated URL whatever the target is: a session never leads to
-	// another host.
-	req.Host, req.URL.Scheme, req.URL.Host, req.URL.User = hostOf(facts.Origin), "", "", nil
-	return req, nil
-}
-
-// hostOf returns host and port of an origin.
-func hostOf(origin string) string {
-	req, err := http.NewRequest(http.MethodPost, origin, nil)
-	if err != nil {
-		return ""
-	}
-	return req.URL.Host
-}
-
 // exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long
 // one, or one that is flushed, as it comes.
 type exchangeWriter struct {
@@ -142,6 +89,10 @@ type exchangeWriter struct {
 	begun  bool
 	reply  *streamer.Writer
 	err    error
+
+	// The reply that is sent as a whole.
+	whole streamer.Message
+	body  bytes.Reader
 }
 
 // Header returns the fields to be sent.
@@ -196,6 +147,10 @@ func (w *exchangeWriter) ReadFrom(body io.Reader) (int64, error) {
 	return io.CopyBuffer(to, body, *buffer)
 }
 
+// Count adds what the frames of the exchange take on the wire to a counter
+// ([streamer.Exchange.Count]).
+func (w *exchangeWriter) Count(to *streamer.WireBytes) { w.x.Count(to) }
+
 // Flush sends what is buffered; see [http.Flusher].
 func (w *exchangeWriter) Flush() { _ = w.FlushError() }
 
@@ -234,14 +189,22 @@ func (w *exchangeWriter) begin() error {
 		return w.err
 	}
 	w.begun = true
-	length := int64(-1)
-	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil {
-		length = n
-	}
-	if w.reply, w.err = w.x.Respond(w.ctx, w.final(), length); w.err == nil && len(w.start) > 0 {
+	if w.reply, w.err = w.x.Respond(w.ctx, w.final(), w.length()); w.err == nil && len(w.start) > 0 {
 		_, w.err = w.reply.Write(w.start)
 	}
 	return w.err
+}
+
+// length is the body's in bytes, as the server has announced it; -1 if it has not.
+func (w *exchangeWriter) length() int64 {
+	announced := w.header.Get("Content-Length")
+	if announced == "" {
+		return -1
+	}
+	if n, err := strconv.ParseInt(announced, 10, 64); err == nil {
+		return n
+	}
+	return -1
 }
 
 // finish ends the reply; one that its server did not end is cut short, and the peer is told.
@@ -258,8 +221,10 @@ func (w *exchangeWriter) finish(ended bool) error {
 		return nil // the stream tells the peer that the exchange failed
 	}
 	w.WriteHeader(http.StatusOK)
-	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && n > len(w.start) {
+	if w.length() > int64(len(w.start)) {
 		return nil // shorter than its Content-Length
 	}
-	return w.x.Reply(w.ctx, streamer.NewMessage(w.final(), w.start))
+	w.body.Reset(w.start)
+	w.whole = streamer.Message{Head: w.final(), Body: &w.body}
+	return w.x.Reply(w.ctx, &w.whole)
 }

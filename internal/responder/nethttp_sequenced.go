@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -71,38 +72,53 @@ func (s *sequencedServices) Handle(ctx context.Context, _ string, request *strea
 func (s *sequencedServices) serve(
 	ctx context.Context, request *streamer.Message,
 ) (reply *streamer.Message, err error) {
-	req, err := exchangeRequest(ctx, request, FactsOf(ctx))
+	req, err := servedBy(ctx).requests().Request(ctx, 0, request)
 	if err != nil {
 		s.log.Info("message without a request head", "err", err)
 		return emptyReply(http.StatusBadRequest), nil
 	}
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			err = p
-		default:
-			err = fmt.Errorf("%v", p)
-		}
-		if err != nil && !errors.Is(err, http.ErrAbortHandler) {
-			s.log.Error("service panicked", "path", req.URL.Path, "panic", err)
-		}
+	w := newWholeWriter()
+	go func() {
+		var failed error
+		defer func() { w.end(failed) }()
+		defer func() {
+			switch p := recover().(type) {
+			case nil:
+			case error:
+				failed = p
+			default:
+				failed = fmt.Errorf("%v", p)
+			}
+			if failed != nil && !errors.Is(failed, http.ErrAbortHandler) {
+				s.log.Error("service panicked", "path", req.URL.Path, "panic", failed)
+			}
+		}()
+		s.services.ServeHTTP(w, req)
 	}()
-	w := &wholeWriter{header: http.Header{}}
-	s.services.ServeHTTP(w, req)
-	return w.message(), nil
+	return w.message()
 }
 
 func emptyReply(status int) *streamer.Message {
 	return streamer.NewMessage(httpmsg.ReplyHead(status, nil), nil)
 }
 
-// wholeWriter is the ResponseWriter of a reply that is sent as a whole.
+// wholeWriter is the ResponseWriter of a reply that is sent as a whole. A reply that is not short
+// is read as it is written.
 type wholeWriter struct {
-	header  http.Header
-	status  int
-	body    bytes.Buffer
-	tooLong bool
+	header http.Header
+	head   []byte // once it is ready
+	status int
+	body   bytes.Buffer  // until it is ready
+	ready  chan struct{} // closed when the head and the beginning of the body are there
+	failed error         // why there is no reply
+	rest   *io.PipeWriter
+	reader *io.PipeReader
+}
+
+func newWholeWriter() *wholeWriter {
+	w := &wholeWriter{header: http.Header{}, ready: make(chan struct{})}
+	w.reader, w.rest = io.Pipe()
+	return w
 }
 
 // Header returns the fields to be sent.
@@ -115,24 +131,56 @@ func (w *wholeWriter) WriteHeader(status int) {
 	}
 }
 
-// Write writes the body, up to what a sequence takes.
+// Write writes the body.
 func (w *wholeWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	if w.tooLong = w.tooLong || w.body.Len()+len(p) > sequence.MaxMessage; w.tooLong {
-		return 0, fmt.Errorf("a reply of more than the %d bytes that a sequence takes", sequence.MaxMessage)
+	if w.isReady() {
+		return w.rest.Write(p)
 	}
-	return w.body.Write(p)
+	w.body.Write(p)
+	if w.body.Len() > sequence.MaxMessage {
+		w.be(nil)
+	}
+	return len(p), nil
 }
 
-// message is the reply. One that is too long is told by its status.
-func (w *wholeWriter) message() *streamer.Message {
-	if w.tooLong {
-		return emptyReply(http.StatusInternalServerError)
+func (w *wholeWriter) isReady() bool {
+	select {
+	case <-w.ready:
+		return true
+	default:
+		return false
 	}
+}
+
+// be says that the beginning of the reply is there, or that there will be none.
+func (w *wholeWriter) be(failed error) {
 	w.WriteHeader(http.StatusOK)
 	if _, ok := w.header["Content-Type"]; !ok && w.body.Len() > 0 {
 		w.header.Set("Content-Type", http.DetectContentType(w.body.Bytes()))
 	}
 	w.header.Del("Date")
-	return streamer.NewMessage(httpmsg.ReplyHead(w.status, w.header), w.body.Bytes())
+	w.head, w.failed = httpmsg.ReplyHead(w.status, w.header), failed
+	close(w.ready)
+}
+
+// end is the end of the service.
+func (w *wholeWriter) end(failed error) {
+	if !w.isReady() {
+		w.be(failed)
+	}
+	_ = w.rest.CloseWithError(failed) // io.EOF without an error
+}
+
+// message is the reply.
+func (w *wholeWriter) message() (*streamer.Message, error) {
+	<-w.ready
+	if w.failed != nil {
+		return nil, w.failed
+	}
+	body := struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(w.body.Bytes()), w.reader), w.reader}
+	return &streamer.Message{Head: w.head, Body: body}, nil
 }

@@ -14,10 +14,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/typed"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -43,7 +46,7 @@ type Config struct {
 	Admit func(*http.Request) error
 	// Representations accepted, by name; nil means all.
 	Representations []string
-	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of the request
+	// Serve serves an exchange of a stream; several are served at once. path is that of the request
 	// target in its head, or of the negotiated URL, unescaped as in url.URL.Path. Required.
 	Serve func(ctx context.Context, path string, x *streamer.Exchange)
 	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is
@@ -57,9 +60,20 @@ type Config struct {
 	// blocks with each message either way. An error is sent to the initiator. nil: all blocks that
 	// are well-formed and contain no secret are agreed to.
 	UnchangingHeaders func(path string, blocks []string) error
+	// Common is the context store that initiators may use for header blocks as well; nil: none is
+	// agreed to. Services get the blocks with each message.
+	Common *unchanging.CommonStore
+	// Archive: what decodes recordings of sessions that were joined stays in Store after they have
+	// expired, for good, with the fragments that messages referred to.
+	Archive bool
 	// ReplySchema, if given, returns the schema of the replies of the service at path; nil if there
 	// is none.
 	ReplySchema func(path string) *schema.Schema
+	// Contract, if given, returns the description of the messages of the service at path, by a WSDL
+	// or XML Schema; nil if there is none. Peers that have it, too, name it by its fingerprint;
+	// named: one has named a description, which may be this one. Otherwise it is about how shapes
+	// of replies are learned.
+	Contract func(path string, named bool) *typed.Contract
 	// MaxLifetime is the longest lifetime granted; 0 means [MaxLifetime].
 	MaxLifetime time.Duration
 	// JoinWithin is how long after its answer a session may be joined; 0 means [DefaultJoinWithin].
@@ -89,10 +103,12 @@ type Config struct {
 	Clock clock.Clock
 	// Log receives refused offers and failed streams; nil: they are not logged.
 	Log *slog.Logger
+
+	serve func(ctx context.Context, s *servedSession, x *streamer.Exchange) // that of a Handler, instead of Serve
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Serve == nil {
+	if c.Serve == nil && c.serve == nil {
 		return c, negotiate.BadConfigf("Serve is required")
 	}
 	if c.Clock == nil {
@@ -135,6 +151,7 @@ type Responder struct {
 	wait sync.WaitGroup
 
 	registry *registry
+	restorer *unchanging.Restorer // nil: there is no common store
 	conns    accept.Room
 
 	mu      sync.Mutex
@@ -145,6 +162,8 @@ type Responder struct {
 	endedWeight int // weight of them all
 
 	sequences sequences
+
+	storeFails atomic.Bool // the log says so
 }
 
 // New checks the configuration. The caller must call Close in the end. Errors: BadConfig.
@@ -154,6 +173,7 @@ func New(cfg Config) (*Responder, error) {
 		return nil, err
 	}
 	r := &Responder{cfg: cfg, registry: newRegistry(&cfg), closers: map[any]func(){}}
+	r.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	r.conns.Max, r.conns.PerPeer, r.conns.Log = cfg.MaxSessions, cfg.MaxPerPeer, cfg.Log
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
@@ -174,6 +194,7 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 		Ignored:     o.Ignored,
 	}
 	rand.Read(a.Token[:])
+	r.agreeCommon(o, a)
 	if err := r.choose(o, a); err != nil {
 		return nil, err
 	}
@@ -201,10 +222,17 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 		Expires:        r.cfg.Clock.Now().Add(a.Lifetime),
 		PeerShapes:     o.Shapes,
 	}
-	if err := r.takeHeaders(path, o.Headers); err != nil {
+	if a.ContextStore != "" {
+		facts.Common = o.Common
+	}
+	headers, err := r.offeredHeaders(ctx, o, a)
+	if err == nil {
+		err = r.takeHeaders(path, headers)
+	}
+	if err != nil {
 		a.Refused = append(a.Refused, negotiate.Declined{Item: "UnchangingHeader", Why: err.Error()})
-	} else if len(o.Headers) > 0 {
-		a.HeadersKept, facts.Headers = len(o.Headers), o.Headers
+	} else if len(headers) > 0 {
+		a.HeadersKept, facts.Headers = len(headers), headers
 	}
 	if err := r.describe(ctx, o, a, &facts); err != nil {
 		return nil, err
@@ -223,6 +251,9 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 		r.forget(ctx, []dropped{{a.Session, revision}})
 		return nil, negotiate.Busy
 	}
+	if a.Transport == negotiate.HTTPTransport {
+		r.retire(ctx, a.Session, facts.Headers) // nobody joins it
+	}
 	return a, nil
 }
 
@@ -240,7 +271,9 @@ func (r *Responder) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 			return slices.ContainsFunc(r.cfg.Representations,
 				func(name string) bool { return negotiate.RepresentationURI(name) == uri })
 		}, &a.Representation},
-		{"Transport", o.Transports, func(uri string) bool { return r.address(uri) != "" }, &a.Transport},
+		{"Transport", o.Transports, func(uri string) bool {
+			return r.address(uri) != "" || uri == negotiate.HTTPTransport && a.ContextStore != ""
+		}, &a.Transport},
 		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce),
 			func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
 		{"Security", negotiate.OrOnly(o.Securities, negotiate.TransportSecurity),
@@ -261,6 +294,12 @@ func (r *Responder) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 		return refused
 	}
 	a.Address = r.address(a.Transport)
+	if a.Transport == negotiate.HTTPTransport {
+		a.Address, a.Representation = "-", negotiate.RepresentationURI("xml")
+		if !slices.Contains(o.Representations, a.Representation) {
+			return negotiate.RefusedItems{{Item: "Representation", Why: "plain SOAP is xml"}}
+		}
+	}
 	return nil
 }
 
@@ -294,28 +333,23 @@ func cmpDefault(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// common returns the fingerprints whose shapes the store has.
+// common returns the fingerprints whose shapes the store has, in the order of the offer.
 func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte, error) {
-	if len(offered) == 0 {
-		return nil, nil
-	}
-	wanted := make(map[[32]byte]bool, len(offered))
-	for _, fp := range offered {
-		wanted[fp] = true
-	}
 	var have [][32]byte
-	// One listing instead of a look-up each: those would read the shapes themselves.
-	for info, err := range r.cfg.Store.List(ctx, ctxstore.ShapePrefix) {
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			r.cfg.Log.Warn("shape not looked at", "err", err)
+	seen := make(map[[32]byte]bool, len(offered))
+	for _, fp := range offered {
+		if seen[fp] {
 			continue
 		}
-		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok && wanted[fp] {
+		seen[fp] = true
+		here, err := ctxstore.Has(ctx, r.cfg.Store, ctxstore.ShapeURI(fp))
+		switch {
+		case here:
 			have = append(have, fp)
-			delete(wanted, fp)
+		case err != nil && ctx.Err() != nil:
+			return nil, err
+		case err != nil:
+			r.cfg.Log.Warn("shape not looked up", "err", err)
 		}
 	}
 	return have, nil
@@ -331,6 +365,12 @@ func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiat
 		return 0, err
 	}
 	o := ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: min(r.cfg.JoinWithin, a.Lifetime)}
+	if facts.Common != nil {
+		o.TTL = r.archived(a.Lifetime) // plain SOAP refers to it also if the session is not joined
+	}
+	if err := r.keepScope(ctx, &facts, a.Lifetime); err != nil {
+		return 0, err
+	}
 	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)
 }
 

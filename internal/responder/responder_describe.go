@@ -1,15 +1,17 @@
 package responder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
-	"github.com/hhfr/hhfr/pkg/shape"
 )
 
 // describe takes the descriptions of an offer, as far as they are understood, and adds our own
@@ -33,7 +35,7 @@ func (r *Responder) describe(
 				a.Reply = &negotiate.Description{Fingerprint: uri}
 			}
 		}
-		err = coders.KeepSchema(ctx, r.cfg.Store, own, a.Lifetime)
+		err = coders.KeepSchema(ctx, r.cfg.Store, own, r.archived(a.Lifetime))
 	}
 	facts.RequestDescription, facts.ReplyDescription = a.Request.Name(), a.Reply.Name()
 	return err
@@ -57,7 +59,7 @@ func (r *Responder) takeDescription(
 		if err != nil {
 			return refuse(err.Error())
 		}
-		if err := coders.KeepSchema(ctx, r.cfg.Store, s, a.Lifetime); err != nil {
+		if err := coders.KeepSchema(ctx, r.cfg.Store, s, r.archived(a.Lifetime)); err != nil {
 			return nil, err
 		}
 		return &negotiate.Description{Fingerprint: s.URI()}, nil
@@ -73,6 +75,9 @@ func (r *Responder) takeDescription(
 		both(fp, a, facts)
 		return &negotiate.Description{Fingerprint: s.Fingerprint().URI()}, nil
 	}
+	if c := r.contract(facts.Path, true); c != nil && c.URI() == d.Fingerprint {
+		return d, nil
+	}
 	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 		return refuse("not known here")
 	} else if err != nil {
@@ -82,6 +87,32 @@ func (r *Responder) takeDescription(
 		both(fp, a, facts)
 	}
 	return &negotiate.Description{Fingerprint: d.Fingerprint}, nil
+}
+
+// contract returns the description of the service at a path as in facts; nil if there is none.
+func (r *Responder) contract(path string, named bool) *typed.Contract {
+	if r.cfg.Contract == nil {
+		return nil
+	}
+	return r.cfg.Contract(unescaped(path), named)
+}
+
+// isDescribed reports whether a session agreed on a description of the service.
+func isDescribed(c *typed.Contract, facts *negotiate.Facts) bool {
+	return c != nil && (facts.RequestDescription != "" || facts.ReplyDescription != "") &&
+		(facts.RequestDescription == c.URI() || facts.ReplyDescription == c.URI())
+}
+
+// named returns the description of the service at a path if it is the one that a hello or a request
+// names; nil if not.
+func (r *Responder) named(hint []byte, path string) *typed.Contract {
+	if len(hint) == 0 {
+		return nil
+	}
+	if c := r.contract(path, true); c != nil && bytes.Equal(c.Hint(), hint) {
+		return c
+	}
+	return nil
 }
 
 // both records that both ends have a shape.

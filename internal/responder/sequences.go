@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -125,7 +124,9 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *seque
 			Store:     r.cfg.Store,
 			URI:       facts.Sequence,
 			Life:      sequenceLife,
-			Handler:   sequencedHandler{r, facts},
+			Collect:   true,
+			Broken:    sequence.Stored{Head: emptyReply(http.StatusInternalServerError).Head},
+			Handler:   sequencedHandler{r, newServed(facts)},
 			Clock:     r.cfg.Clock,
 			Log:       r.cfg.Log,
 		})
@@ -169,57 +170,40 @@ func (r *Responder) leave(uri string, o *opened) {
 
 // sequencedHandler handles the messages of a sequence.
 type sequencedHandler struct {
-	r     *Responder
-	facts *negotiate.Facts
+	r *Responder
+	*servedSession
 }
 
 // Transactional implements [sequence.MessageHandler].
-func (h sequencedHandler) Transactional(m sequence.Message) bool {
-	return h.r.cfg.Sequenced.Transactional(pathFor(h.facts, m.Head))
+func (h sequencedHandler) Transactional(m sequence.Stored) bool {
+	return h.r.cfg.Sequenced.Transactional(h.pathFor(m.Head))
 }
 
 // Transact implements [sequence.MessageHandler].
-func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
-	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx,
-		streamer.NewMessage(m.Head, m.Body))
+func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Stored) (sequence.Stored, error) {
+	reply, err := h.r.cfg.Sequenced.Transact(h.in(ctx), h.pathFor(m.Head), tx, m.Message(ctx))
 	if err != nil {
-		return sequence.Message{}, err
+		return sequence.Stored{}, err
 	}
 	return whole(reply), nil
 }
 
 // Handle implements [sequence.MessageHandler].
-func (h sequencedHandler) Handle(ctx context.Context, m sequence.Message) sequence.Message {
-	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head),
-		streamer.NewMessage(m.Head, m.Body)))
+func (h sequencedHandler) Handle(ctx context.Context, m sequence.Stored) sequence.Stored {
+	return whole(h.r.cfg.Sequenced.Handle(h.in(ctx), h.pathFor(m.Head), m.Message(ctx)))
 }
 
-func (h sequencedHandler) context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, factsKey{}, h.facts)
-}
-
-// whole reads a reply. A reply that a sequence does not take, or that breaks off, becomes a status:
-// the message is committed all the same.
-func whole(reply *streamer.Message) sequence.Message {
+// whole is a reply as a sequence takes it, which reads it to its end.
+func whole(reply *streamer.Message) sequence.Stored {
 	if reply == nil {
-		return sequence.Message{}
+		return sequence.Stored{}
 	}
-	body, err := reply.ReadAll(sequence.MaxMessage - int64(min(len(reply.Head), sequence.MaxMessage)))
-	_ = httpmsg.CloseReader(reply.Body)
-	if err == nil {
-		return sequence.Message{Head: reply.Head, Body: body}
-	}
-	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError,
-		http.StatusText(http.StatusInternalServerError))
-	if err != nil {
-		return sequence.Message{}
-	}
-	return sequence.Message{Head: http1.AppendEnd(head)}
+	return sequence.Stored{Head: reply.Head, Rest: reply.Body}
 }
 
 // pathFor returns the path that a message of a session goes to: that of the request target in its
 // head, or the negotiated one.
-func pathFor(facts *negotiate.Facts, head []byte) string {
+func (s *servedSession) pathFor(head []byte) string {
 	if head != nil {
 		// A malformed head goes where the session was negotiated; the service there sees it as it
 		// is.
@@ -229,5 +213,5 @@ func pathFor(facts *negotiate.Facts, head []byte) string {
 			}
 		}
 	}
-	return unescaped(facts.Path)
+	return s.path
 }

@@ -12,9 +12,13 @@ import (
 type Opened struct {
 	// Handler serves the exchanges of this stream, with heads as they came. Required.
 	Handler streamer.ExchangeHandler
+	// Quick, if given, is asked before; not about messages of a sequence.
+	Quick streamer.QuickHandler
 	// Stream, if given, is called with the stream once it is open, maybe after the first exchange.
 	// It must not block.
 	Stream func(*streamer.Stream)
+
+	served *servedSession // what Handler serves, for its context; nil: nothing
 }
 
 // ServeConn runs one stream over a connection that the caller accepted, to its end. It is
@@ -27,7 +31,11 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(nego
 	if !ok {
 		return false
 	}
-	defer end()
-	r.serveConn(ctx, conn, open)
+	over := make(chan struct{})
+	r.serveConn(ctx, conn, open, func() {
+		end()
+		close(over)
+	})
+	<-over
 	return true
 }

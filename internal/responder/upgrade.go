@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -21,19 +22,19 @@ import (
 // replies before that, the reply goes as plain HTTP. Where the connection cannot be upgraded, the
 // answer names the address where a stream can be opened.
 func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, services http.Handler) {
-	stages, upgrade, ok := negotiate.Asks(req)
+	wish, upgrade, ok := upgrade.Asks(req)
 	if !ok || r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path) {
 		services.ServeHTTP(w, req)
 		return
 	}
 	if !upgrade {
-		r.invite(w, req)
+		r.invite(w, req, wish.Description)
 		services.ServeHTTP(w, req)
 		return
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
-	u := &upgrading{r: r, w: w, header: w.Header(), stages: stages, ctx: ctx, cancel: cancel, over: make(chan struct{})}
+	u := &upgrading{r: r, w: w, header: w.Header(), wish: wish, ctx: ctx, cancel: cancel, over: make(chan struct{})}
 	defer close(u.over)
 	asking := req.WithContext(ctx)
 	u.req = asking
@@ -50,7 +51,7 @@ func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, servic
 // by an upgrade, or, if the connection cannot be upgraded, by status 204 with the field. It returns
 // false where there can be no session.
 func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool {
-	stages, upgrade, ok := negotiate.Asks(req)
+	wish, upgrade, ok := upgrade.Asks(req)
 	if !ok || r.cfg.Serves != nil && req.URL.Path != "*" && !r.cfg.Serves(req.URL.Path) {
 		return false
 	}
@@ -60,19 +61,18 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 			return false
 		}
 		took := false
-		run, err := r.upgrade(context.Background(), &Upgrade{Request: req, stages: stages}, func() (net.Conn, error) {
+		err := r.upgrade(context.Background(), &Upgrade{Request: req, wish: wish}, func() (net.Conn, error) {
 			conn, err := hijacked(w)
 			took = err == nil
 			return conn, err
-		}, r.own)
+		}, r.own, func() {})
 		if err != nil {
 			r.cfg.Log.Info("connection not upgraded", "peer", req.RemoteAddr, "err", err)
 			return took
 		}
-		go run()
 		return true
 	}
-	r.invite(w, req)
+	r.invite(w, req, wish.Description)
 	if w.Header().Get(negotiate.Field) == "" {
 		return false
 	}
@@ -89,7 +89,10 @@ func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
 	if req.ContentLength < 0 || req.ContentLength > shortBody {
 		return req.Body, false
 	}
-	data, err := io.ReadAll(req.Body)
+	var all bytes.Buffer
+	all.Grow(int(req.ContentLength) + bytes.MinRead)
+	_, err := all.ReadFrom(req.Body)
+	data := all.Bytes()
 	if err != nil || int64(len(data)) != req.ContentLength {
 		return &httpmsg.Peeked{
 			Reader: io.MultiReader(bytes.NewReader(data), httpmsg.Failing(err)),
@@ -99,13 +102,14 @@ func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
 	return &httpmsg.Peeked{Reader: bytes.NewReader(data), Closer: req.Body}, true
 }
 
-// invite names in the field of an answer where a stream can be opened, if one can.
-func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
+// invite names in the field of an answer where a stream can be opened, if one can. description
+// names the one that the initiator has.
+func (r *Responder) invite(w http.ResponseWriter, req *http.Request, description []byte) {
 	transport := negotiate.OwnTransport(req.TLS != nil)
 	if r.cfg.Addresses[transport] == "" || r.admit(req) != nil {
 		return
 	}
-	i, err := r.invitation(req, transport)
+	i, err := r.invitation(req, transport, description)
 	if err != nil {
 		r.cfg.Log.Info("no stream offered", "peer", req.RemoteAddr, "err", err)
 		return
@@ -116,17 +120,21 @@ func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
 }
 
 // invitation makes a session that waits to be joined.
-func (r *Responder) invitation(req *http.Request, transport string) (*negotiate.Invitation, error) {
+func (r *Responder) invitation(req *http.Request, transport string, description []byte) (*upgrade.Invitation, error) {
 	o := &negotiate.Offer{
 		Schemes:         []string{negotiate.Scheme},
 		Representations: []string{negotiate.RepresentationURI("binary")},
 		Transports:      []string{negotiate.TransportURI(transport)},
 	}
+	if c := r.named(description, req.URL.EscapedPath()); c != nil {
+		o.Request = &negotiate.Description{Fingerprint: c.URI()}
+		o.Reply = o.Request
+	}
 	a, err := r.answer(req.Context(), req, o)
 	if err != nil {
 		return nil, err
 	}
-	return &negotiate.Invitation{
+	return &upgrade.Invitation{
 		Transport: transport,
 		Address:   a.Address,
 		Session:   a.Session,
@@ -141,7 +149,7 @@ type upgrading struct {
 	w      http.ResponseWriter
 	header http.Header // the header of w, which only the service may ask for
 	req    *http.Request
-	stages uint64
+	wish   upgrade.Wish
 	ctx    context.Context
 	cancel context.CancelFunc
 	over   chan struct{} // closed when the service has returned
@@ -193,7 +201,7 @@ func (u *upgrading) to() http.ResponseWriter {
 		return u.x
 	}
 	if !u.plain && !u.vain { // in the service's goroutine, to which the fields belong
-		u.header.Set(negotiate.Field, negotiate.FieldScheme) // another request may be upgraded
+		u.header.Set(negotiate.Field, upgrade.Version) // another request may be upgraded
 	}
 	u.plain = true
 	u.decided = true
@@ -269,14 +277,13 @@ func (u *upgrading) upgrade() {
 		<-u.over
 	}
 	// The service has its request already.
-	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, stages: u.stages}
-	run, err := u.r.upgrade(context.Background(), asked, hijack, u.r.own)
+	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, wish: u.wish}
+	err := u.r.upgrade(context.Background(), asked, hijack, u.r.own, func() {})
 	if err != nil {
 		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
 		u.vain = !errors.Is(err, errNoRoom) && !errors.Is(err, errNoConn)
 		return
 	}
-	go run()
 	x := <-exchange
 	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.header}
 	context.AfterFunc(x.Context(), u.cancel)
@@ -303,12 +310,12 @@ type Upgrade struct {
 	// Serve it is no exchange.
 	Message *streamer.Message
 	Serve   streamer.ExchangeHandler
-	stages  uint64
+	wish    upgrade.Wish
 }
 
 // Upgradable reports whether a request asks for a stream over its connection.
 func Upgradable(req *http.Request) bool {
-	_, upgrade, ok := negotiate.Asks(req)
+	_, upgrade, ok := upgrade.Asks(req)
 	return ok && upgrade
 }
 
@@ -318,33 +325,33 @@ func Upgradable(req *http.Request) bool {
 func (r *Responder) ServeUpgraded(
 	ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened,
 ) error {
-	u.stages, _, _ = negotiate.Asks(u.Request)
-	run, err := r.upgrade(ctx, u, take, open)
-	if err != nil {
+	u.wish, _, _ = upgrade.Asks(u.Request)
+	over := make(chan struct{})
+	if err := r.upgrade(ctx, u, take, open, func() { close(over) }); err != nil {
 		return err
 	}
-	run()
+	<-over
 	return nil
 }
 
-// upgrade begins a session from a request, and returns the function that runs its stream, over the
-// connection that hijack returns. An error leaves the connection as it is, unless hijack was
-// called.
+// upgrade begins a session from a request, and has its stream served over the connection that
+// hijack returns; over is called when that has ended. An error leaves the connection as it is,
+// unless hijack was called, and over is not called.
 func (r *Responder) upgrade(
-	ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened,
-) (run func(), err error) {
+	ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened, over func(),
+) (err error) {
 	if err := r.admit(u.Request); err != nil {
-		return nil, err
+		return err
 	}
 	leave, ok := r.count(remote(u.Request.RemoteAddr))
 	if !ok {
-		return nil, errNoConn
+		return errNoConn
 	}
-	running, cancel := r.running(ctx, clientOf(u.Request))
-	v := &servedStream{r: r, open: open, left: func() {}}
+	v := &servedStream{r: r, client: clientOf(u.Request), open: open, left: func() {}}
+	opening, cancel := v.opening(ctx)
+	defer cancel()
 	end := func() {
 		v.end()
-		cancel()
 		leave()
 	}
 	defer func() {
@@ -352,40 +359,42 @@ func (r *Responder) upgrade(
 			end()
 		}
 	}()
-	j, err := r.begin(running, u.Request, negotiate.NewSessionID(), "upgrade")
+	j, err := r.begin(opening, u.Request, firstTerms{
+		negotiate.NewSessionID(), "upgrade", negotiate.RepresentationURI("binary"), u.wish.Description})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := v.take(running, j, 1); err != nil {
-		return nil, err
+	if err := v.take(opening, j, 1); err != nil {
+		return err
 	}
 	conn, err := hijack()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a, err := v.admit(running, conn)
+	a, err := v.admit(opening, j, conn)
 	if err != nil {
 		_ = conn.Close()
-		return nil, err
+		return err
 	}
 	cfg := v.config()
 	cfg.Session = j.facts.Session
 	cfg.Outgoing, cfg.Incoming = nil, nil
-	stream, err := streamer.AcceptUpgraded(running, conn, cfg, negotiate.SwitchingProtocols(r.elsewhere(u.Request)), a,
-		u.stages, u.Message, u.Serve)
+	head := upgrade.SwitchingProtocols(r.elsewhere(u.Request))
+	stream, err := streamer.AcceptUpgraded(streamContext{ctx, v}, conn, cfg, head, a, u.wish.Stages, u.Message, u.Serve)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func() {
-		defer end()
-		v.live(running, conn, stream, nil)
-	}, nil
+	v.live(ctx, conn, stream, func() {
+		end()
+		over()
+	})
+	return nil
 }
 
 // elsewhere returns the address where streams are opened later; empty if that is where a request
 // came in.
 func (r *Responder) elsewhere(req *http.Request) string {
-	if a := r.addressFor(req); a != negotiate.OwnPort(req) {
+	if a := r.addressFor(req); a != upgrade.OwnPort(req) {
 		return a
 	}
 	return ""

@@ -1,0 +1,147 @@
+package meter
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Snapshot is what a meter has counted at one time. It is also the JSON of a status.
+type Snapshot struct {
+	Version    int               `json:"version"` // 1
+	Began      time.Time         `json:"began"`
+	Now        time.Time         `json:"now"`
+	Upstreams  []*UpstreamCounts `json:"upstreams"`
+	Operations []*CallCounts     `json:"operations"` // the busiest first; those of none and all others last
+}
+
+// CallCounts are those of calls over streams. Bytes are those of HTTP at this end (requests and
+// replies), and those of frames on the link (sent and received).
+type CallCounts struct {
+	Role          string  `json:"role"`                // near, far or serve
+	Operation     string  `json:"operation,omitempty"` // of an operation
+	Calls         int64   `json:"calls"`               // that have ended
+	Failed        int64   `json:"failed"`              // of them, without a whole reply
+	RequestBytes  int64   `json:"request_bytes"`
+	ReplyBytes    int64   `json:"reply_bytes"`
+	SentBytes     int64   `json:"sent_bytes"`
+	ReceivedBytes int64   `json:"received_bytes"`
+	Seconds       float64 `json:"seconds"`       // sum over the calls, from the request to the end of the reply
+	AddedSeconds  float64 `json:"added_seconds"` // of them, those spent in this process
+	Ratio         float64 `json:"ratio"`         // bytes on the link by bytes of HTTP; 0: nothing was carried
+}
+
+// UpstreamCounts are those of an upstream.
+type UpstreamCounts struct {
+	Upstream string `json:"upstream"`
+	CallCounts
+	InProgress     int64            `json:"in_progress"`
+	Plain          []PlainCounts    `json:"plain,omitempty"`
+	Streams        int              `json:"streams"` // open now
+	Opened         int64            `json:"streams_opened"`
+	Failures       map[string]int64 `json:"stream_failures,omitempty"` // attempts to open one, by reason
+	Reason         string           `json:"reason,omitempty"`          // why the last attempt failed
+	Why            string           `json:"why,omitempty"`             // more about it, for people
+	Changed        time.Time        `json:"changed,omitzero"`          // when Reason did
+	Gone           bool             `json:"gone,omitempty"`            // nothing leads to it any more
+	ShapesSent     int64            `json:"shapes_sent"`
+	ShapesReceived int64            `json:"shapes_received"`
+	CreditWaits    int64            `json:"credit_waits"`
+	Resent         int64            `json:"resent_packets"`
+	RoundTrip      float64          `json:"round_trip_seconds"` // the longest of its streams; 0: not known
+}
+
+// PlainCounts are those of what went without a stream.
+type PlainCounts struct {
+	Reason       string `json:"reason"`
+	Count        int64  `json:"count"`
+	RequestBytes int64  `json:"request_bytes"`
+	ReplyBytes   int64  `json:"reply_bytes"`
+}
+
+// Snapshot returns what was counted.
+func (m *Meter) Snapshot(now time.Time) *Snapshot {
+	s := &Snapshot{Version: 1, Began: m.began, Now: now, Upstreams: []*UpstreamCounts{}, Operations: []*CallCounts{}}
+	for _, r := range []*Role{m.Near, m.Far, m.Serve} {
+		s.Upstreams = append(s.Upstreams, r.upstreamCounts()...)
+		s.Operations = append(s.Operations, r.operationCounts()...)
+	}
+	return s
+}
+
+func (r *Role) upstreamCounts() (list []*UpstreamCounts) {
+	r.mu.Lock()
+	all := slices.Collect(maps.Values(r.upstreams))
+	r.mu.Unlock()
+	for _, u := range all {
+		if c := u.counts(); c.used() {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *UpstreamCounts) int { return cmp.Compare(a.Upstream, b.Upstream) })
+	return list
+}
+
+// used reports whether anything was counted.
+func (c *UpstreamCounts) used() bool {
+	return c.Calls > 0 || c.InProgress > 0 || c.Opened > 0 || len(c.Failures) > 0 || len(c.Plain) > 0
+}
+
+func (u *Upstream) counts() *UpstreamCounts {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sweepLocked()
+	c := &UpstreamCounts{Upstream: u.name, CallCounts: *u.load.counts(u.role, ""), InProgress: u.inProgress.Load(),
+		Streams: len(u.live), Opened: u.opened, Failures: maps.Clone(u.failed), Gone: u.gone}
+	if !u.gone {
+		c.Reason, c.Why, c.Changed = u.reason, u.why, u.changed
+	}
+	all := u.past
+	for _, l := range u.live {
+		all.add(l.stream.Stats(), l.path)
+		c.RoundTrip = max(c.RoundTrip, l.path.RoundTrip.Seconds())
+	}
+	c.SentBytes, c.ReceivedBytes = all.sent, all.received
+	c.ShapesSent, c.ShapesReceived = all.shapesSent, all.shapesReceived
+	c.CreditWaits, c.Resent = all.creditWaits, all.resent
+	c.Ratio = ratio(&c.CallCounts)
+	for _, reason := range slices.Sorted(maps.Keys(u.plain)) {
+		p := u.plain[reason]
+		c.Plain = append(c.Plain, PlainCounts{reason, p.count.Load(), p.request.Load(), p.reply.Load()})
+	}
+	return c
+}
+
+func (r *Role) operationCounts() (list []*CallCounts) {
+	for name, l := range *r.operations.own.Load() {
+		list = append(list, l.counts(r, name))
+	}
+	slices.SortFunc(list, func(a, b *CallCounts) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Operation, b.Operation))
+	})
+	for _, c := range []*CallCounts{r.operations.none.counts(r, NoOperation), r.operations.other.counts(r, Other)} {
+		if c.Calls > 0 || c.RequestBytes > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (l *load) counts(r *Role, operation string) *CallCounts {
+	c := &CallCounts{
+		Role: r.name, Operation: operation, Calls: l.calls.Load(), Failed: l.failed.Load(),
+		RequestBytes: l.request.Load(), ReplyBytes: l.reply.Load(),
+		SentBytes: l.wire.Sent.Load(), ReceivedBytes: l.wire.Received.Load(),
+		Seconds: time.Duration(l.took.Load()).Seconds(), AddedSeconds: time.Duration(l.added.Load()).Seconds(),
+	}
+	c.Ratio = ratio(c)
+	return c
+}
+
+func ratio(c *CallCounts) float64 {
+	if c.RequestBytes+c.ReplyBytes == 0 {
+		return 0
+	}
+	return float64(c.SentBytes+c.ReceivedBytes) / float64(c.RequestBytes+c.ReplyBytes)
+}

@@ -1,0 +1,134 @@
+// Package monitor shows what a process carries to those who run it, over HTTP at an address of its
+// own: a page, JSON, Prometheus text, whether it is healthy, and to programs of the same machine
+// profiles. It counts nothing itself (package meter does).
+package monitor
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/monitor/prometheus"
+)
+
+const (
+	// headTimeout and idleTimeout bound how long a client may hold a connection without a request.
+	headTimeout = 10 * time.Second
+	idleTimeout = 2 * time.Minute
+	// maxHead is the longest head of a request, in bytes.
+	maxHead = 16 << 10
+)
+
+// page is for browsers, and fetches what it shows.
+//
+//go:embed assets/status.html
+var page string
+
+// Monitor is a listener that answers until it is closed.
+type Monitor struct {
+	server   *http.Server
+	take     func() *meter.Snapshot
+	exporter *prometheus.Exporter
+	ending   atomic.Bool
+	done     chan struct{}
+}
+
+// Start answers requests that come to l, which it closes, with what take returns.
+func Start(l net.Listener, take func() *meter.Snapshot, logger *slog.Logger) *Monitor {
+	m := &Monitor{take: take, exporter: prometheus.New(take), done: make(chan struct{})}
+	m.server = &http.Server{
+		Handler: m, ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+	go func() {
+		defer close(m.done)
+		if err := m.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("no metrics any more", "address", l.Addr(), "err", err)
+		}
+	}()
+	return m
+}
+
+// Ending has /healthz answer 503: no more work is to be given to this process.
+func (m *Monitor) Ending() { m.ending.Store(true) }
+
+// Close ends it and all that it answers.
+func (m *Monitor) Close() error {
+	err := m.server.Close()
+	<-m.done
+	return err
+}
+
+// ServeHTTP answers one request. Without a multiplexer: that of net/http is large, and nothing else
+// of the program uses it.
+func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		return
+	}
+	name, isProfile := strings.CutPrefix(r.URL.Path, "/debug/pprof/")
+	switch {
+	case isProfile:
+		profiles(w, r, name)
+	case r.URL.Path == "/", r.URL.Path == "/status":
+		m.status(w, r)
+	case r.URL.Path == "/metrics":
+		m.metrics(w)
+	case r.URL.Path == "/healthz":
+		m.healthz(w)
+	default:
+		http.Error(w, "here are /status, /metrics, /healthz and /debug/pprof/", http.StatusNotFound)
+	}
+}
+
+// status is a page for browsers, and JSON for all who ask for that, or do not say.
+func (m *Monitor) status(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Accept")
+	if r.URL.Query().Get("format") != "json" && accepts(r, "text/html") {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		// The page loads nothing, and nobody shows it in a frame.
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+
+			"script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'")
+		_, _ = io.WriteString(w, page) // a client that went away
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(m.take()) // a client that went away
+}
+
+// accepts reports whether a request names a media type.
+func accepts(r *http.Request, media string) bool {
+	for _, field := range r.Header.Values("Accept") {
+		for one := range strings.SplitSeq(field, ",") {
+			if name, _, err := mime.ParseMediaType(one); err == nil && name == media {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *Monitor) metrics(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	m.exporter.Write(w)
+}
+
+func (m *Monitor) healthz(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if m.ending.Load() {
+		http.Error(w, "ending", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}

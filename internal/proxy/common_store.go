@@ -1,0 +1,197 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/unchanging"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// maxReferring is the longest plain request in which references are made or put back, in bytes.
+const maxReferring = 256 << 10
+
+// plainSession is the session by which requests that go plainly to an upstream have references.
+type plainSession struct {
+	mu      sync.Mutex
+	session *session.Session // nil: there is none
+	asked   time.Time
+}
+
+// referrer returns what makes references for an upstream that has agreed to them; nil: it has not,
+// or is asked just now, beside the calls.
+func (u *upstream) referrer() *unchanging.Referrer {
+	cfg := &u.p.cfg
+	if cfg.Common == nil || u.cfg.FarOnly || len(u.transports) == 0 {
+		return nil
+	}
+	now := cfg.Clock.Now()
+	u.plain.mu.Lock()
+	defer u.plain.mu.Unlock()
+	if s := u.plain.session; s != nil {
+		if facts := s.Agreed().Facts; facts != nil && now.Before(facts.Expires) {
+			return s.Referrer()
+		}
+	}
+	if u.ctx.Err() == nil && (u.plain.asked.IsZero() || now.Sub(u.plain.asked) > u.cfg.RememberFor) {
+		u.plain.asked = now
+		u.p.wait.Go(u.askForReferences)
+	}
+	return nil
+}
+
+// askForReferences offers a session of plain SOAP.
+func (u *upstream) askForReferences() {
+	p := u.p
+	transport := &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
+		DialTLSContext: u.dialOffer(true),
+	}
+	s, err := session.Dial(u.ctx, u.cfg.URL.String(), session.Config{
+		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{},
+		Store: p.cfg.Store, Coders: p.cfg.Coders, Common: p.cfg.Common, Archive: p.cfg.Archive, RememberFor: -1,
+		Timeout: p.cfg.Timeout, Clock: p.cfg.Clock, Log: p.cfg.Log,
+	})
+	if err != nil {
+		p.cfg.Log.Debug("no references", "upstream", u.cfg.Name, "err", err)
+		return
+	}
+	u.plain.mu.Lock()
+	defer u.plain.mu.Unlock()
+	if s.Agreed().Facts == nil || u.ctx.Err() != nil {
+		p.cfg.Log.Debug("no references", "upstream", u.cfg.Name, "err", s.Agreed().Why)
+		_ = s.Close()
+		return
+	}
+	p.cfg.Log.Info("references in plain SOAP", "upstream", u.cfg.Name)
+	if before := u.plain.session; before != nil {
+		_ = before.Close()
+	}
+	u.plain.session = s
+}
+
+// close ends the session.
+func (s *plainSession) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil {
+		_ = s.session.Close()
+		s.session = nil
+	}
+}
+
+// referred forwards a request whose references are put back, or that gets some. done: it did, and
+// goesOn says whether there may be a next one.
+func (r *plainRelay) referred(h *http1.Head, n int, f http1.Framing) (done, goesOn bool) {
+	p := r.u.p
+	if p.restorer == nil || !mayRefer(h, f) {
+		return false, false
+	}
+	head := h.Clone()
+	g, st := gather(r.ctx, r.in, n, f, maxReferring, p.cfg.Pause)
+	if st != stateWhole {
+		return false, false
+	}
+	body := bytes.Clone(g.raw)
+	whole, fragments, err := p.restorer.Restore(r.ctx, body)
+	var lost *unchanging.Unrestored
+	if errors.As(err, &lost) {
+		r.in.Take(n + len(body))
+		_, err := r.in.Conn.Write(unrestored(lost))
+		return true, err == nil
+	}
+	if fragments == 0 {
+		whole = body
+	}
+	by, references := whole, []string(nil)
+	if ref := r.u.referrer(); ref != nil {
+		if shorter, made := ref.Refer(whole); made != nil {
+			by, references = shorter, made
+		}
+	}
+	if fragments == 0 && references == nil {
+		return false, false
+	}
+	r.in.Take(n + len(body))
+	c, ok := r.exchange(&head, by, references)
+	if ok && c.refused {
+		c, ok = r.exchange(&head, whole, nil)
+	}
+	return true, ok && (!c.becomes || r.tunnel())
+}
+
+// exchange sends a request with another body, and waits for its reply; false: there is no next one.
+func (r *plainRelay) exchange(h *http1.Head, body []byte, references []string) (c *plainCall, ok bool) {
+	c = r.begin(string(h.Method()))
+	c.references = references
+	if err := r.send(append(withLength(h.Octets, len(body)), body...)); err != nil {
+		r.back.Wait() // there may be a reply nevertheless
+		return c, false
+	}
+	return c, r.wait(c)
+}
+
+// mayRefer reports whether a request may have references.
+func mayRefer(h *http1.Head, f http1.Framing) bool {
+	_, coded := h.Get("Content-Encoding")
+	_, expects := h.Get("Expect")
+	kind, _ := h.Get("Content-Type")
+	return string(h.Method()) == http.MethodPost && f.Kind == http1.Length && f.Length <= maxReferring && !coded &&
+		!expects && soap.ParseContentType(string(kind)).Version() != soap.None
+}
+
+// refuses takes a reply that says that the references of a call could not be put back.
+func (r *plainRelay) refuses(h *http1.Head, n int, f http1.Framing, c *plainCall) bool {
+	if c.references == nil || h.Status()/100 != 5 || f.Kind != http1.Length || f.Length > unchanging.MaxFault ||
+		isLast(h) {
+		return false
+	}
+	g, st := gather(r.ctx, r.up, n, f, unchanging.MaxFault, r.u.p.cfg.Pause)
+	if st != stateWhole {
+		return false
+	}
+	why, forever := unchanging.RefusedBy(g.raw, c.references)
+	if why == nil {
+		return false
+	}
+	if ref := r.u.referrer(); ref != nil {
+		ref.Refused(c.references, forever, why)
+	}
+	r.up.Take(n + g.octets)
+	c.refused = true
+	r.finish(c)
+	return true
+}
+
+// withLength returns a head whose Content-Length is another.
+func withLength(head []byte, length int) []byte {
+	var out []byte
+	for line := range bytes.Lines(head) {
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if ok && bytes.EqualFold(name, []byte("Content-Length")) {
+			digits := bytes.TrimSpace(value)
+			line = bytes.Replace(line, digits, strconv.AppendInt(nil, int64(length), 10), 1)
+		}
+		out = append(out, line...)
+	}
+	return out
+}
+
+// unrestored is the reply to a request that cannot be made whole.
+func unrestored(lost *unchanging.Unrestored) []byte {
+	fault, err := soap.BuildFault(lost.Version, lost.Fault())
+	kind, bad := soap.ContentType(lost.Version, "")
+	if err != nil || bad != nil {
+		return errorReply(http.StatusInternalServerError, "hhfr: "+lost.Error())
+	}
+	head := "HTTP/1.1 500 Internal Server Error\r\nContent-Type: " + kind + "\r\nContent-Length: " +
+		strconv.Itoa(len(fault)) + "\r\n\r\n"
+	return append([]byte(head), fault...)
+}

@@ -1,0 +1,176 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/internal/typed"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// front is a listener, with what comes in by it: clients, offers, and streams of near proxies.
+type front struct {
+	p         *Proxy
+	name      string // as routes call it; empty: Config.Listen
+	listen    net.Listener
+	streams   net.Listener // at another address; nil: none
+	port      *oneport.Port
+	responder *responder.Responder // nil: never far
+	offers    http.Handler
+	use       useCount
+}
+
+// newFront makes one of a listener, which accepts nothing before begin.
+func (p *Proxy) newFront(name string, l, streams net.Listener) (*front, error) {
+	f := &front{p: p, name: name, listen: l, streams: streams}
+	if streams != nil {
+		f.streams = accept.Steady(streams, p.cfg.Clock, p.cfg.Log)
+	}
+	f.use.release = func() {
+		if f.responder != nil {
+			_ = f.responder.Close()
+		}
+	}
+	if p.cfg.NearOnly {
+		return f, nil
+	}
+	transport, addr := f.streamAddr()
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return nil, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	cfg := &p.cfg
+	f.responder, err = responder.New(responder.Config{
+		Store: cfg.Store, Coders: cfg.Coders, Contract: func(string, bool) *typed.Contract { return cfg.Contract },
+		Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
+		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
+		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns,
+		Common: cfg.Common, Archive: cfg.Archive, Clock: cfg.Clock, Log: cfg.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.offers = f.responder.Handler(http.NotFoundHandler())
+	return f, nil
+}
+
+// begin accepts connections from now on.
+func (f *front) begin() {
+	cfg := &f.p.cfg
+	f.port = oneport.New(f.listen, oneport.Config{
+		TLS: cfg.ListenTLS, NoStreams: cfg.NearOnly, Own: f.own, Silence: cfg.Silence, Timeout: cfg.Timeout,
+		MaxSniffed: cfg.MaxConns, MaxPerPeer: cfg.MaxConns, Clock: cfg.Clock, Log: cfg.Log,
+	})
+	f.p.wait.Go(func() { f.accept(f.port.HTTP(), f.serveClient, f.p.refuseClient) })
+	f.p.wait.Go(func() { f.accept(f.port.Streams(), f.serveStream, closeConn) })
+	if f.streams != nil {
+		f.p.wait.Go(func() { f.accept(f.streams, f.serveStream, closeConn) })
+	}
+}
+
+// end accepts nothing more.
+func (f *front) end() {
+	_ = f.port.Close()
+	if f.streams != nil {
+		_ = f.streams.Close()
+	}
+}
+
+// streamAddr is the address at which streams are accepted, and their transport.
+func (f *front) streamAddr() (transport string, addr net.Addr) {
+	transport, addr = "tcp", f.listen.Addr()
+	if f.p.cfg.ListenTLS != nil {
+		transport = "tls"
+	}
+	if f.streams != nil {
+		addr = f.streams.Addr()
+	}
+	return transport, addr
+}
+
+// own reports whether a connection that begins like a stream is one of a session that was
+// negotiated here, or that more bytes are needed to know. All else is the client's, which may speak
+// hhfr with the upstream.
+func (f *front) own(ctx context.Context, start []byte) (own, more bool) {
+	hello, ok := frame.Opening(start)
+	if !ok {
+		return false, frame.Incomplete(start)
+	}
+	return f.responder.Knows(ctx, hello.Session, hello.Token), false
+}
+
+// accept serves the connections of a listener, up to their maximum number.
+func (f *front) accept(l net.Listener, serve, refuse func(net.Conn)) {
+	p := f.p
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
+			}
+			return
+		}
+		leave, ok := p.conns.Enter(conn.RemoteAddr())
+		if !ok {
+			refuse(conn)
+			continue
+		}
+		if !f.use.enter() {
+			leave()
+			_ = conn.Close()
+			return
+		}
+		p.wait.Go(func() {
+			defer f.use.leave()
+			defer leave()
+			serve(conn)
+		})
+	}
+}
+
+// routes are those of this listener now; nil: it was closed.
+func (f *front) routes() *routes { return f.p.table.Load().routes[f.name] }
+
+// journey is where the next request of a client goes.
+type journey struct {
+	to *upstream // left by who goes there
+	// stays reports whether a further request goes there, too; nil: all do.
+	stays func(*http1.Head) bool
+	// whole: all bytes of the connection go there, if they go plainly.
+	whole bool
+}
+
+// choose waits for the next request of a client; without an upstream there is no request, or no
+// route takes it.
+func (f *front) choose(in *sock.Source) (j journey) {
+	for f.p.ctx.Err() == nil {
+		r := f.routes()
+		if r == nil {
+			return j
+		}
+		to := r.all
+		if to == nil {
+			h, _, st, _ := readHead(f.p.ctx, in, f.p.cfg.Idle, f.p.cfg.Pause, false)
+			if to = r.rest; st == stateWhole {
+				to = f.routes().take(&h)
+			}
+		}
+		if to == nil {
+			return j
+		}
+		if to.use.enter() {
+			stays := func(h *http1.Head) bool { return !f.p.isDraining() && f.routes().take(h) == to }
+			return journey{to, stays, !f.p.routed.Load()}
+		}
+	}
+	return j
+}

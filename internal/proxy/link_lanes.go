@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// enter takes a lane without a client, for one that is known by its address, or by its connection
+// alone: the zero address. false: there is none.
+func (l *link) enter(client netip.Addr) (vacancy, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if client.IsValid() {
+		if v, ok := l.vacant.own(client); ok {
+			return v, true
+		}
+	}
+	free, left, kept := &l.vacant.free, &l.vacant.left, &l.vacant.kept
+	switch {
+	case !client.IsValid() && len(*left) > 0:
+		return pop(left), true
+	case len(*free) > 0:
+		return pop(free), true
+	case len(*kept) < maxKept && l.highest < uint64(l.p.cfg.MaxConns):
+		l.highest++ // lane 0 is for messages of endpoints that speak hhfr themselves
+		return vacancy{number: l.highest, told: true}, true
+	case len(*kept) > 0:
+		v := (*kept)[0]
+		*kept = slices.Delete(*kept, 0, 1)
+		return v, true
+	case len(*left) > 0:
+		return pop(left), true
+	}
+	return vacancy{}, false
+}
+
+// leave gives a lane back.
+func (l *link) leave(v vacancy) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case v.told && v.owner.IsValid():
+		l.vacant.kept = append(l.vacant.kept, v)
+		return
+	case v.told:
+		l.vacant.free = append(l.vacant.free, v)
+		return
+	}
+	l.vacant.left = append(l.vacant.left, v)
+	switch {
+	case l.tell == nil:
+		l.tell = l.p.cfg.Clock.AfterFunc(EndDelay, func() { l.tellEnds(l.p.ctx) })
+	case len(l.vacant.left) == 1:
+		l.tell.Reset(EndDelay)
+	}
+}
+
+// tellEnds tells the far end which connections are gone. It is called with the next call of another
+// client, since what is sent together goes in one packet, or after EndDelay.
+func (l *link) tellEnds(ctx context.Context) {
+	l.mu.Lock()
+	left := l.vacant.left
+	l.vacant.left = nil
+	l.mu.Unlock()
+	for _, v := range left {
+		if l.end(ctx, v.number, endOf(v.owner)) != nil {
+			return // the stream is over
+		}
+		v.told = true
+		l.leave(v)
+	}
+}
+
+// end tells the far end that the connection of a lane is gone (hangUp), or its client (leave).
+func (l *link) end(ctx context.Context, number uint64, how messageKind) error {
+	lane := l.stream.Lane(number)
+	if err := lane.Send(ctx, &streamer.Message{Head: line(how)}); err != nil {
+		return err
+	}
+	if how == leave {
+		lane.Restart()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clients[number]++
+	return nil
+}
+
+// clientsBefore is how many connections a lane had before the present one.
+func (l *link) clientsBefore(number uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clients[number]
+}

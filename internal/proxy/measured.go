@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Why something went to the upstream without a stream, beside the reasons of reasonOf.
+const (
+	plainSilent = "silent"  // the client waits for the server to speak first
+	plainLane   = "no_lane" // the stream has no lane to spare
+	plainLost   = "lost"    // the stream ended before anything of the call was sent
+	// toward an upstream that wants WS-ReliableMessaging:
+	plainInSequence = "in_sequence" // in a sequence of this proxy
+	plainOwn        = "own"         // as it is, in a sequence of its client or in none
+)
+
+// reasonOf is why there is no stream, in a word for counters.
+func reasonOf(err error) string {
+	var answered *noSession
+	switch {
+	case errors.Is(err, errNever):
+		return "no_offer"
+	case errors.Is(err, ErrTrying):
+		return "not_yet"
+	case errors.Is(err, errNoPartner):
+		return "no_proxy"
+	case schemeError(err) != nil:
+		return "wrong_scheme"
+	case session.TroubleOf(err) != 0:
+		return "certificate"
+	case errors.As(err, &answered) && answered.agreed.NoStream != "":
+		return "blocked"
+	case errors.As(err, &answered) && answered.agreed.NoRoom():
+		return "no_room"
+	case answered != nil && len(answered.agreed.Refused) > 0:
+		return "refused"
+	case answered != nil:
+		return "no_partner"
+	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
+		return "unreachable"
+	}
+	return "failed"
+}
+
+// meterName is the name of an upstream for counters: its URL without what may be secret.
+func meterName(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// told notes the result of an attempt to open a stream.
+func (u *upstream) told(l *link, err error) {
+	u.teller.tell(l, err)
+	if l != nil {
+		u.near.Opened(l.stream, u.p.cfg.Clock.Now())
+	} else {
+		u.near.Failed(reasonOf(err), err.Error(), u.p.cfg.Clock.Now())
+	}
+}
+
+// farMeter is where what streams bring for an upstream counts; nil: no route leads anywhere.
+func (p *Proxy) farMeter(u *upstream) *meter.Upstream {
+	if u == nil {
+		return p.cfg.Meter.Far.Upstream(meter.Other)
+	}
+	return u.far
+}
+
+// measured is what a call shows the meter.
+type measured struct {
+	meter.Call
+	clock clock.Clock
+	named bool
+	since time.Time // when the message that is passed on now was here; zero: it has been passed on
+}
+
+func (s *measured) begin(up *meter.Upstream, c clock.Clock) {
+	s.clock, s.since = c, c.Now()
+	up.Begin(&s.Call, s.since)
+}
+
+// look finds the operation in the head, if it is given, and the beginning of the body of a request.
+func (s *measured) look(h *http1.Head, body []byte) {
+	if s.named {
+		return
+	}
+	name := soap.OperationName(body)
+	if len(name) == 0 && h != nil {
+		name = actionOf(h)
+	}
+	if s.named = len(name) > 0; s.named {
+		s.Name(name)
+	}
+}
+
+// bound has the frames of the call count for its operation, once that is known. Earlier ones wait
+// until then, whether they are on the wire yet or not, so that both ends count the same.
+func (s *measured) bound(x interface{ Count(to *streamer.WireBytes) }) {
+	if s.named {
+		x.Count(s.Wire())
+	}
+}
+
+// passed counts the time until now, at which the message that was here is passed on.
+func (s *measured) passed() {
+	if !s.since.IsZero() {
+		s.Added(s.clock.Since(s.since))
+		s.since = time.Time{}
+	}
+}
+
+// actionOf is the last part of the action of a request, which most services name their operations
+// by; empty if it shows none.
+func actionOf(h *http1.Head) []byte {
+	action, ok := h.Get("SOAPAction")
+	if !ok {
+		media, _ := h.Get("Content-Type")
+		_, action, _ = bytes.Cut(media, []byte("action="))
+		action, _, _ = bytes.Cut(action, []byte{';'})
+	}
+	action = bytes.TrimRight(bytes.Trim(action, "\" \t"), "/")
+	return action[bytes.LastIndexAny(action, "/#:")+1:]
+}
+
+// relayedReply passes on what a server sends to a client without a stream, and counts it.
+type relayedReply struct {
+	to    io.Writer
+	count *meter.Plain
+	reach *reach
+}
+
+// Write implements [io.Writer].
+func (w relayedReply) Write(b []byte) (int, error) {
+	w.reach.worked()
+	n, err := w.to.Write(b)
+	w.count.Reply(n)
+	return n, err
+}
+
+// replyMeter passes on the reply to a call, and counts it.
+type replyMeter struct {
+	to io.Writer
+	*measured
+}
+
+// Write implements [io.Writer].
+func (w *replyMeter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.Reply(n)
+	w.passed()
+	return n, err
+}
+
+// requestMeter passes on a request from a stream, and counts it.
+type requestMeter struct {
+	to   io.Writer
+	head *http1.Head // nil: it is written, or not known apart
+	x    *streamer.Exchange
+	*measured
+}
+
+// Write implements [io.Writer]. The head comes first.
+func (w *requestMeter) Write(b []byte) (int, error) {
+	if !w.named {
+		body := b
+		if w.head != nil {
+			body = b[min(len(b), len(w.head.Octets)):]
+		}
+		w.look(w.head, body)
+		w.head = nil
+		w.bound(w.x)
+	}
+	n, err := w.to.Write(b)
+	w.Request(n)
+	w.passed()
+	return n, err
+}
+
+// bodyWriter writes the body of a message to a stream.
+type bodyWriter interface {
+	io.Writer
+	Flush() error
+}
+
+// bodyMeter writes the body of a request, or of a reply, to a stream and counts it.
+type bodyMeter struct {
+	*streamer.Writer
+	request *pendingCall // nil: it is a reply
+	reply   *served
+}
+
+// Write implements [io.Writer].
+func (w bodyMeter) Write(b []byte) (int, error) {
+	if w.request == nil {
+		w.reply.seen.Reply(len(b))
+		return w.Writer.Write(b)
+	}
+	x := w.request
+	if !x.seen.named {
+		x.seen.look(nil, b)
+		x.seen.bound(x.pending)
+	}
+	x.seen.Request(len(b))
+	return w.Writer.Write(b)
+}

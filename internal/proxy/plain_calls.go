@@ -1,0 +1,312 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/sock"
+)
+
+// plainRelay forwards the requests of a client as they are, one after another, so that the next one
+// may go elsewhere. One goroutine forwards requests, another the replies.
+type plainRelay struct {
+	u      *upstream
+	in, up *sock.Source
+	count  *meter.Plain
+	ctx    context.Context
+	cancel context.CancelFunc
+	back   sync.WaitGroup
+
+	mu   sync.Mutex
+	call *plainCall // in progress; nil: none
+}
+
+// plainCall is a request whose reply is not whole.
+type plainCall struct {
+	method  string
+	done    context.Context // ends with the reply
+	finish  context.CancelFunc
+	becomes bool // the reply makes the connection a tunnel; valid once done has ended
+	// references are those that the request has; refused, valid as becomes is: the reply says that
+	// they could not be put back.
+	references []string
+	refused    bool
+}
+
+// plainly sends to the upstream, as plain HTTP, first, which was read from the client already, and
+// what the client sends from now on. It reports whether its next request goes elsewhere. why is the
+// reason, for the meter.
+func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j journey) (moves bool) {
+	if j.whole {
+		var raw []byte
+		for _, x := range first {
+			raw = append(raw, x.raw...)
+		}
+		_ = u.plainOrStream(in, raw, why, nil)
+		return false
+	}
+	conn, err := u.dialPlain(u.p.ctx)
+	if err != nil {
+		u.reach.failed(err)
+		u.p.refuse(in, nil, err)
+		return false
+	}
+	conn = u.p.recorded(conn)
+	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), count: u.near.Plain(why)}
+	r.ctx, r.cancel = context.WithCancel(u.p.ctx)
+	defer context.AfterFunc(u.p.ctx, func() { sock.Reset(conn) })()
+	r.back.Go(r.replies)
+	moves = r.requests(first, j)
+	if moves {
+		r.cancel()
+	}
+	r.back.Wait()
+	r.cancel()
+	if r.call != nil { // it was begun when the server was gone
+		r.finish(r.call)
+	}
+	_ = conn.Close()
+	if !moves && u.p.ctx.Err() != nil {
+		sock.Reset(in.Conn)
+	}
+	return moves
+}
+
+// requests forwards requests until the connection ends, or the next one goes elsewhere.
+func (r *plainRelay) requests(first []*pendingCall, j journey) (moves bool) {
+	for _, x := range first {
+		if x.raw == nil {
+			continue // it is in the source still
+		}
+		c := r.begin(x.method)
+		if err := r.send(x.raw); err != nil || !r.wait(c) {
+			return false
+		}
+	}
+	for {
+		h, n, st, err := readHead(r.ctx, r.in, r.u.p.cfg.Idle, r.u.p.cfg.Pause, false)
+		switch {
+		case r.ctx.Err() != nil:
+			return false
+		case st == stateWhole && !j.stays(&h):
+			return true
+		case st == stateWhole:
+			if !r.request(&h, n) {
+				return false
+			}
+		case st == statePaused && len(r.in.Peek()) == 0:
+			_ = sock.CloseWrite(r.up.Conn) // the reaction of the server ends the connection
+			r.u.p.cfg.Clock.AfterFunc(halfOpen, r.cancel)
+			return false
+		case st == stateEnded && len(r.in.Peek()) == 0 && !errors.Is(err, io.EOF):
+			sock.Reset(r.up.Conn)
+			return false
+		default:
+			r.tunnel()
+			return false
+		}
+	}
+}
+
+// request forwards a request, and waits for its reply; false: there is no next one.
+func (r *plainRelay) request(h *http1.Head, n int) bool {
+	f, err := http1.RequestFraming(h)
+	if err != nil {
+		r.tunnel()
+		return false
+	}
+	if done, goesOn := r.referred(h, n, f); done {
+		return goesOn
+	}
+	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
+	c := r.begin(string(h.Method()))
+	if err := r.send(h.Octets); err != nil {
+		r.back.Wait() // there may be a reply nevertheless
+		return false
+	}
+	r.in.Take(n)
+	if expects {
+		if data, _ := r.in.Wait(c.done, 0, 0); len(data) == 0 && c.done.Err() != nil {
+			_, _ = r.in.Wait(r.ctx, 0, 0)
+			r.tunnel() // a body or a request: nobody knows
+			return false
+		}
+	}
+	if err := r.body(http1.NewBody(f)); err != nil {
+		return false
+	}
+	if !r.wait(c) {
+		return false
+	}
+	return !c.becomes || r.tunnel()
+}
+
+// send sends the server what the client sent.
+func (r *plainRelay) send(b []byte) error {
+	n, err := r.up.Conn.Write(b)
+	r.count.Request(n)
+	return err
+}
+
+// body forwards the body of a request.
+func (r *plainRelay) body(b *http1.Body) error {
+	for !b.Done() {
+		data, err := r.in.Wait(r.ctx, 0, 0)
+		if len(data) == 0 {
+			sock.Reset(r.up.Conn) // a request cut short must not look whole
+			return err
+		}
+		n, bad := pass(b, data)
+		if bad != nil {
+			r.tunnel()
+			return bad
+		}
+		if err := r.send(data[:n]); err != nil {
+			return err
+		}
+		r.in.Take(n)
+	}
+	return nil
+}
+
+// tunnel forwards all further bytes of the client; false.
+func (r *plainRelay) tunnel() bool {
+	_ = copyUp(r.ctx, r.up.Conn, r.in, r.count)
+	return false
+}
+
+func (r *plainRelay) begin(method string) *plainCall {
+	c := &plainCall{method: method}
+	c.done, c.finish = context.WithCancel(r.ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call = c
+	r.u.p.calls.Add(1)
+	return c
+}
+
+// wait waits for the reply; false: the connection ends without one, or with it.
+func (r *plainRelay) wait(c *plainCall) bool {
+	<-c.done.Done()
+	return r.ctx.Err() == nil
+}
+
+// replies forwards what the server sends.
+func (r *plainRelay) replies() {
+	written := int64(0)
+	to := relayedReply{r.in.Conn, r.count, &r.u.reach}
+	for {
+		data, err := r.up.Wait(r.ctx, 0, 0)
+		if len(data) == 0 {
+			r.ends(err, written)
+			return
+		}
+		r.mu.Lock()
+		c := r.call
+		r.mu.Unlock()
+		n, err := r.reply(to, c)
+		if written += n; err != nil {
+			r.ends(err, written)
+			return
+		}
+	}
+}
+
+// reply forwards one reply, interim ones before it included; without a call all that comes. Its
+// error says that nothing more comes.
+func (r *plainRelay) reply(to io.Writer, c *plainCall) (written int64, err error) {
+	if c == nil {
+		return r.copy(to, nil)
+	}
+	h, n, st, _ := readHead(r.ctx, r.up, 0, r.u.p.cfg.Pause, true)
+	if st != stateWhole {
+		return r.copy(to, nil)
+	}
+	f, bad := http1.ReplyFraming(&h, c.method)
+	status := h.Status()
+	if bad != nil {
+		return r.copy(to, nil)
+	}
+	if c.references != nil {
+		h = h.Clone()
+		if r.refuses(&h, n, f, c) {
+			return 0, nil
+		}
+	}
+	if _, err := to.Write(h.Octets); err != nil {
+		return 0, err
+	}
+	r.up.Take(n)
+	switch {
+	case status/100 == 1 && status != 101:
+		return int64(n), nil
+	case f.Kind == http1.Tunnel:
+		c.becomes = true
+		r.finish(c)
+		return r.copy(to, nil)
+	}
+	b := http1.NewBody(f)
+	if written, err = r.copy(to, b); err == nil {
+		r.finish(c)
+	}
+	return written + int64(n), err
+}
+
+// finish ends a call.
+func (r *plainRelay) finish(c *plainCall) {
+	r.mu.Lock()
+	r.call = nil
+	r.mu.Unlock()
+	r.u.p.calls.Add(-1)
+	c.finish()
+}
+
+// copy forwards a body of the server, as it is; nil: all that comes.
+func (r *plainRelay) copy(to io.Writer, b *http1.Body) (written int64, err error) {
+	for b == nil || !b.Done() {
+		data, err := r.up.Wait(r.ctx, 0, 0)
+		if len(data) == 0 {
+			return written, err
+		}
+		n := len(data)
+		if b != nil {
+			if n, err = pass(b, data); err != nil {
+				b, n = nil, len(data)
+			}
+		}
+		if _, err := to.Write(data[:n]); err != nil {
+			return written, err
+		}
+		r.up.Take(n)
+		written += int64(n)
+	}
+	return written, nil
+}
+
+// ends ends the client's connection as the server's has ended.
+func (r *plainRelay) ends(err error, written int64) {
+	r.mu.Lock()
+	c := r.call
+	r.mu.Unlock()
+	if c != nil {
+		r.finish(c)
+	}
+	if r.ctx.Err() != nil {
+		return
+	}
+	if written == 0 && session.TroubleOf(err) != 0 {
+		r.u.reach.failed(err)
+		_, _ = r.in.Conn.Write(unreachable(err))
+		err = io.EOF
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	r.u.p.endBack(err, r.in, r.cancel)
+}

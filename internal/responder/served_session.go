@@ -1,0 +1,113 @@
+package responder
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// dispatch hands exchanges to Serve with their path, or to the Handler.
+func (r *Responder) dispatch(served *servedSession) streamer.ExchangeHandler {
+	return func(ctx context.Context, x *streamer.Exchange) {
+		if r.cfg.serve != nil {
+			r.cfg.serve(ctx, served, x)
+			return
+		}
+		r.cfg.Serve(ctx, served.pathFor(x.Message().Head), x)
+	}
+}
+
+// servedSession is the session that a handler serves.
+type servedSession struct {
+	facts *negotiate.Facts // nil: of none yet
+	path  string           // that was negotiated
+
+	mu   sync.Mutex
+	made weak.Pointer[httpmsg.Requests]
+}
+
+func newServed(facts *negotiate.Facts) *servedSession {
+	return &servedSession{facts: facts, path: unescaped(facts.Path)}
+}
+
+// requests makes requests of the session's messages. What it remembers is soon made anew: the next
+// garbage collection takes it, since most sessions are idle.
+func (s *servedSession) requests() *httpmsg.Requests {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := s.made.Value()
+	if made == nil {
+		made = httpmsg.NewRequests(s.facts)
+		s.made = weak.Make(made)
+	}
+	return made
+}
+
+// servedKey is the key of the session in the context of a handler.
+type servedKey struct{}
+
+// in returns ctx with the session.
+func (s *servedSession) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, servedKey{}, s)
+}
+
+// servedBy returns the session that a handler with this context serves; nil: none.
+func servedBy(ctx context.Context) *servedSession {
+	s, _ := ctx.Value(servedKey{}).(*servedSession)
+	if s == nil || s.facts == nil {
+		return nil
+	}
+	return s
+}
+
+// FactsOf returns the facts of the session that a handler serves, from the context it got; nil if
+// the context belongs to no session. They must not be changed.
+func FactsOf(ctx context.Context) *negotiate.Facts {
+	if s := servedBy(ctx); s != nil {
+		return s.facts
+	}
+	return nil
+}
+
+// replySchema returns the schema that describes the replies of a session; nil if none does, or a
+// shape does.
+func (r *Responder) replySchema(ctx context.Context, facts *negotiate.Facts) *schema.Schema {
+	if facts.ReplyDescription != "" {
+		if c := r.contract(facts.Path, true); c != nil && c.URI() == facts.ReplyDescription {
+			return nil // it says more
+		}
+	}
+	if r.cfg.ReplySchema != nil {
+		if own := r.cfg.ReplySchema(unescaped(facts.Path)); own != nil {
+			return own
+		}
+	}
+	if !strings.HasPrefix(facts.ReplyDescription, schema.URIPrefix) {
+		return nil
+	}
+	entry, err := r.cfg.Store.Get(ctx, facts.ReplyDescription)
+	if err != nil {
+		r.cfg.Log.Warn("schema of replies not found", "schema", facts.ReplyDescription, "err", err)
+		return nil
+	}
+	s, err := schema.Parse(entry.Value)
+	if err != nil {
+		r.cfg.Log.Warn("schema of replies not read", "schema", facts.ReplyDescription, "err", err)
+		return nil
+	}
+	return s
+}
+
+func unescaped(path string) string {
+	if p, err := url.PathUnescape(path); err == nil {
+		return p
+	}
+	return path
+}
