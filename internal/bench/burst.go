@@ -10,14 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -88,8 +88,8 @@ func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint
 	return r, nil
 }
 
-// burst is a stream over datagrams, used in one direction.
-type burst struct {
+// oneWayStream is a stream over datagrams, used in one direction.
+type oneWayStream struct {
 	ticks     clock.Clock
 	from, to  *streamer.Stream
 	sequences interface{ Stats() udp.Stats }
@@ -98,7 +98,7 @@ type burst struct {
 	arrived [][]byte
 }
 
-func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*burst, error) {
+func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*oneWayStream, error) {
 	near, far, err := link.Packets(ticks, profile)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 		return nil, err
 	}
 	defer func() { _ = l.Close() }() // connections outlive it
-	b := &burst{ticks: ticks}
+	b := &oneWayStream{ticks: ticks}
 	coder := func() *binary.Coder {
 		return binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{})
 	}
@@ -148,7 +148,7 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 }
 
 // take is the handler.
-func (b *burst) take(_ context.Context, x *streamer.Exchange) {
+func (b *oneWayStream) take(_ context.Context, x *streamer.Exchange) {
 	body, err := x.Message().ReadAll(1 << 20)
 	if err != nil {
 		return // the message counts as missing
@@ -158,14 +158,14 @@ func (b *burst) take(_ context.Context, x *streamer.Exchange) {
 	b.arrived = append(b.arrived, body)
 }
 
-func (b *burst) got() [][]byte {
+func (b *oneWayStream) got() [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.arrived
 }
 
 // send sends messages at once, and waits until all have arrived and this side knows it.
-func (b *burst) send(ctx context.Context, messages [][]byte) (took time.Duration, err error) {
+func (b *oneWayStream) send(ctx context.Context, messages [][]byte) (took time.Duration, err error) {
 	before, began := len(b.got()), b.ticks.Now()
 	for _, m := range messages {
 		if err := b.from.Lane(0).Send(ctx, streamer.NewMessage(nil, m)); err != nil {
@@ -192,7 +192,7 @@ func (b *burst) send(ctx context.Context, messages [][]byte) (took time.Duration
 	return took, nil
 }
 
-func (b *burst) close() {
+func (b *oneWayStream) close() {
 	_ = b.from.Close() // the measurement is complete
 	<-b.to.Done()
 	_ = b.to.Close()

@@ -26,7 +26,7 @@ import (
 type nearEnd struct {
 	trial   *trial
 	clock   clock.Clock
-	server  *server
+	server  *sessionServer
 	store   ctxstore.Store
 	tickets tls.ClientSessionCache
 }

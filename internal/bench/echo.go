@@ -15,8 +15,8 @@ const echoFloats = 10
 // anything of the other, except what the way implies. ticks is the clock of link and streams: in a
 // bubble of testing/synctest it is virtual, and the times contain no computing. Errors: ErrConfig
 // for an unknown way or invalid n; those of link.ParseProfile and link.Relay; that of the session.
-func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way Way, n int) (c Cell, err error) {
-	cfg := SessionConfig{Services: []string{"echo"}, Ways: []Way{way}, Counts: []int{n}, Transport: "tcp"}
+func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way SessionWay, n int) (c Cell, err error) {
+	cfg := SessionConfig{Services: []string{"echo"}, Ways: []SessionWay{way}, Counts: []int{n}, Transport: "tcp"}
 	if err := cfg.check(); err != nil {
 		return c, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // echo runs a session in virtual time.
-func echo(t *testing.T, profile string, way bench.Way, n int) (c bench.Cell) {
+func echo(t *testing.T, profile string, way bench.SessionWay, n int) (c bench.Cell) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		c, err = bench.Echo(t.Context(), clock.Real(), profile, way, n)
@@ -23,7 +23,7 @@ func echo(t *testing.T, profile string, way bench.Way, n int) (c bench.Cell) {
 }
 
 // roundTrips are those of sessions of one message and of three.
-var roundTrips = map[bench.Way][2]float64{
+var roundTrips = map[bench.SessionWay][2]float64{
 	bench.Explicit:       {5, 7}, // connection, offer, connection, hello, messages
 	bench.ExplicitQueued: {5, 5},
 	bench.FirstCall:      {2, 4}, // as plain SOAP on a kept connection
@@ -83,11 +83,11 @@ func TestEchoTakesItsBytes(t *testing.T) {
 
 // Compressed messages are smaller in both directions, and resumed connections carry no certificate.
 func TestEchoWays(t *testing.T) {
-	cells := map[bench.Way]bench.Cell{}
+	cells := map[bench.SessionWay]bench.Cell{}
 	for _, way := range bench.Ways() {
 		cells[way] = echo(t, "wifi", way, 1)
 	}
-	for zipped, plain := range map[bench.Way]bench.Way{
+	for zipped, plain := range map[bench.SessionWay]bench.SessionWay{
 		bench.SOAPNewGzip: bench.SOAPNew, bench.SOAPKeptGzip: bench.SOAPKept, bench.HTTPSNewGzip: bench.HTTPSNew,
 		bench.HTTPSKeptGzip: bench.HTTPSKept, bench.HTTPSResumedKeptGzip: bench.HTTPSResumedKept,
 	} {

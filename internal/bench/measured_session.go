@@ -20,10 +20,10 @@ import (
 // Cell is one session. Times are those of the link, in milliseconds; bytes are those on the link,
 // with 40 for the headers of each packet.
 type Cell struct {
-	Service string `json:"service"` // concat, sum or echo
-	Way     Way    `json:"way"`     // how messages travel, as in the command line
-	Size    int    `json:"size"`    // items in a message
-	N       int    `json:"n"`       // messages
+	Service string     `json:"service"` // concat, sum or echo
+	Way     SessionWay `json:"way"`     // how messages travel, as in the command line
+	Size    int        `json:"size"`    // items in a message
+	N       int        `json:"n"`       // messages
 	// of the whole session, connections and negotiation included, until the last byte of the last
 	// reply
 	Millis float64 `json:"ms"`
@@ -56,7 +56,7 @@ func (c Cell) Good() bool { return (c.Lossy || math.Abs(c.Off()) <= MaxOff) && c
 type trial struct {
 	service   string
 	size, n   int
-	way       Way
+	way       SessionWay
 	manner    manner
 	transport string
 	there     known

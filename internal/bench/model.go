@@ -22,6 +22,11 @@ type Model struct {
 	// papers
 	BreakEvenQueued float64 `json:"break_even_queued"`
 	BreakEvenKept   float64 `json:"break_even_kept"` // the same for SOAP on one
+	Oa              float64 `json:"oa_ms,omitempty"` // a context set in a context store
+	Oc              float64 `json:"oc_ms,omitempty"` // what the first message with a shape takes more
+	// messages until hhfr that does not wait is faster than SOAP on new connections, as in the
+	// papers, if Oa and Oc are to be made up for as well
+	BreakEvenAll float64 `json:"break_even_all,omitempty"`
 	// what the papers have for these, with SOAP on new connections
 	PaperT1        float64  `json:"paper_t1_ms,omitempty"`
 	PaperT2        float64  `json:"paper_t2_ms,omitempty"`      // likewise
@@ -35,7 +40,7 @@ func model(cells []Cell, paper costs) Model {
 	m := Model{Service: cells[0].Service, Size: cells[0].Size, PaperT1: paper.t1, PaperT2: paper.t2,
 		PaperSetup: paper.setup, PaperBreakEven: breakEven(paper.setup, paper.t1, paper.t2)}
 	for _, w := range []struct {
-		way  Way
+		way  SessionWay
 		cost *float64
 	}{{Explicit, &m.T1}, {ExplicitQueued, &m.T1Queued}, {SOAPNew, &m.T2New}, {SOAPKept, &m.T2Kept}} {
 		ms, ok := perMessage(cells, w.way)
@@ -59,10 +64,26 @@ func model(cells []Cell, paper costs) Model {
 	return m
 }
 
+// add completes the model with the costs beside the messages.
+func (m *Model) add(list []Overhead, link string) {
+	for _, o := range list {
+		switch {
+		case o.Link != link:
+		case o.Name == "Oa-set":
+			m.Oa = o.Millis
+		case o.Name == "Oc":
+			m.Oc = o.Millis
+		}
+	}
+	if m.Oa > 0 {
+		m.BreakEvenAll = breakEven(m.Oa+m.Setup+m.Oc, m.T1Queued, m.T2New)
+	}
+}
+
 // perMessage is the additional time of a session for each further message, in milliseconds: the
 // slope of the line through all sessions of one way that is closest to them (least squares). ok:
 // there are sessions of at least two lengths.
-func perMessage(cells []Cell, way Way) (ms float64, ok bool) {
+func perMessage(cells []Cell, way SessionWay) (ms float64, ok bool) {
 	var n, meanN, meanMillis float64
 	for _, c := range cells {
 		if c.Way == way {

@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/internal/bench"
 )
 
-func cells(way bench.Way, setup float64, millis map[int]float64) (list []bench.Cell) {
+func cells(way bench.SessionWay, setup float64, millis map[int]float64) (list []bench.Cell) {
 	for n, ms := range millis {
 		list = append(list, bench.Cell{Service: "sum", Size: 10, Way: way, N: n, Millis: ms, Setup: setup})
 	}

@@ -36,8 +36,8 @@ var papers = map[string]experiment{
 
 // time is the paper's time for a cell, 0 if it has none. Its SOAP opened a connection for each
 // message.
-func (e experiment) time(way Way, size, n int) float64 {
-	table := map[Way]map[int][]float64{Explicit: e.hhfr, ExplicitQueued: e.hhfr, SOAPNew: e.soap}[way]
+func (e experiment) time(way SessionWay, size, n int) float64 {
+	table := map[SessionWay]map[int][]float64{Explicit: e.hhfr, ExplicitQueued: e.hhfr, SOAPNew: e.soap}[way]
 	for i, c := range e.counts {
 		if row := table[size]; c == n && len(row) > i {
 			return row[i]

@@ -12,10 +12,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
@@ -37,8 +37,8 @@ func newKnown(store ctxstore.Store) known {
 	return known{store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 }
 
-// server is the server of a session.
-type server struct {
+// sessionServer is the server of a session.
+type sessionServer struct {
 	url   string // without path
 	addr  string
 	trust *x509.CertPool
@@ -46,7 +46,7 @@ type server struct {
 }
 
 // serve starts the server that the session needs, whose timers run on the link's clock.
-func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
+func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*sessionServer, error) {
 	services, err := peer.NewServices(peer.Concat(), peer.Sum(), peer.ReadWhole(peer.Echo()))
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*s
 }
 
 // secure makes the server speak TLS, with a certificate of its own.
-func (s *server) secure() (*tls.Config, error) {
+func (s *sessionServer) secure() (*tls.Config, error) {
 	cert, err := selfSigned()
 	if err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (s *server) secure() (*tls.Config, error) {
 // servePeer starts hhfr's own server, which has one address for everything except datagrams.
 func (s *trial) servePeer(
 	ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services,
-) (srv *server, err error) {
-	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
+) (srv *sessionServer, err error) {
+	srv = &sessionServer{url: "http://" + plainAddr, addr: plainAddr}
 	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
 	if s.manner.tls {
 		if cfg.TLS, err = srv.secure(); err != nil {
@@ -107,8 +107,8 @@ func (s *trial) streams() string {
 }
 
 // serveHTTP starts the server of net/http: with TLS 1.3, or HTTP/2 without.
-func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
-	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
+func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *sessionServer, err error) {
+	srv = &sessionServer{url: "http://" + plainAddr, addr: plainAddr}
 	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
 	serve := h.Serve
 	if s.manner.tls {

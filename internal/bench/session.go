@@ -22,7 +22,7 @@ type SessionConfig struct {
 	// echoes messages of floats; nil: those of the papers.
 	Services []string
 	// Ways are how messages travel; nil: [PaperWays].
-	Ways []Way
+	Ways []SessionWay
 	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each
 	// service.
 	Sizes, Counts []int
@@ -41,8 +41,8 @@ type SessionConfig struct {
 	Each func(Cell)
 }
 
-// Report is the result of [Session].
-type Report struct {
+// Results is the result of [Session].
+type Results struct {
 	Link      string `json:"link"`      // the profile
 	Transport string `json:"transport"` // of the streams
 	// how many times faster than the link the clock ran, except in reruns
@@ -52,6 +52,8 @@ type Report struct {
 	Cells      []Cell      `json:"cells"`       // the sessions
 	Models     []Model     `json:"models"`      // the papers' cost model, for each service and size
 	BreakEvens []BreakEven `json:"break_evens"` // hhfr beside plain SOAP, by the sessions themselves
+	// the papers' costs beside the messages, on this link and on a wired one
+	Overheads []Overhead `json:"overheads"`
 }
 
 const (
@@ -115,7 +117,7 @@ const (
 // report so far. The server is in the same process, at the far end of the link. Errors: ErrConfig,
 // those of link.ParseProfile, link.Relay and Carries, without a report; ErrNotTheLink; that of a
 // session.
-func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
+func Session(ctx context.Context, cfg SessionConfig) (*Results, error) {
 	if len(cfg.Services) == 0 {
 		cfg.Services = []string{"concat", "sum"}
 	}
@@ -145,11 +147,14 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Speed == 0 {
 		cfg.Speed = profile.Speed()
 	}
-	r := &Report{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{},
-		Models: []Model{}, BreakEvens: []BreakEven{}}
+	r := &Results{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{},
+		Models: []Model{}, BreakEvens: []BreakEven{}, Overheads: []Overhead{}}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	there := newKnown(store)
+	if err := r.measureOverheads(ctx, cfg); err != nil {
+		return r, err
+	}
 	began, used := time.Now(), clock.Processor()
 	for _, service := range cfg.Services {
 		if err = r.live(ctx, cfg, service, there, profile); err != nil {
@@ -166,7 +171,13 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 }
 
 // live adds the cells and models of one service.
-func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, there known, profile link.Profile) error {
+func (r *Results) live(
+	ctx context.Context,
+	cfg SessionConfig,
+	service string,
+	there known,
+	profile link.Profile,
+) error {
 	p := papers[service]
 	for _, size := range orElse(cfg.Sizes, p.sizes) {
 		first := len(r.Cells)
@@ -192,15 +203,32 @@ func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, th
 			}
 		}
 		if cells := r.Cells[first:]; len(cells) > 0 {
-			r.Models = append(r.Models, model(cells, p.costs[size]))
+			m := model(cells, p.costs[size])
+			m.add(r.Overheads, r.Link)
+			r.Models = append(r.Models, m)
 			r.BreakEvens = append(r.BreakEvens, BreakEvens(cells)...)
 		}
 	}
 	return nil
 }
 
+// measureOverheads adds the costs beside the messages, where those of the papers are compared.
+func (r *Results) measureOverheads(ctx context.Context, cfg SessionConfig) error {
+	if !slices.Contains(cfg.Ways, Explicit) {
+		return nil
+	}
+	for _, name := range []string{cfg.Link, Wired} {
+		rows, err := overheads(ctx, name)
+		if err != nil {
+			return fmt.Errorf("costs beside the messages: %w", err)
+		}
+		r.Overheads = append(r.Overheads, rows...)
+	}
+	return nil
+}
+
 // check counts the cells that are not good.
-func (r *Report) check() error {
+func (r *Results) check() error {
 	bad := 0
 	for _, c := range r.Cells {
 		if !c.Good() {

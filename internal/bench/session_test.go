@@ -74,7 +74,7 @@ func TestSessionThatLoses(t *testing.T) {
 	require.Len(t, r.Cells, 2*len(counts))
 	for _, c := range r.Cells {
 		assert.True(t, c.Lossy)
-		assert.Contains(t, []bench.Way{bench.Explicit, bench.ExplicitQueued}, c.Way)
+		assert.Contains(t, []bench.SessionWay{bench.Explicit, bench.ExplicitQueued}, c.Way)
 		assert.Positive(t, c.Sent)
 	}
 	require.Len(t, r.Models, 1)
@@ -132,7 +132,7 @@ func TestPapers(t *testing.T) {
 	}
 	for file, want := range map[string]struct {
 		service string
-		way     bench.Way
+		way     bench.SessionWay
 	}{
 		"hhfr-table2-string-hhfr-ms.csv": {"concat", bench.Explicit},
 		"hhfr-table3-string-soap-ms.csv": {"concat", bench.SOAPNew},

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // bufferedConn is one end of a connection, like a kernel's: writers do not wait for the line, and

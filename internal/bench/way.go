@@ -10,43 +10,44 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Way is how a session's messages travel: with hhfr, by the mode in which its session is opened, or
-// with plain SOAP, by connections. Queued messages do not wait for the reply to the one before.
-type Way string
+// SessionWay is how a session's messages travel: with hhfr, by the mode in which its session is
+// opened, or with plain SOAP, by connections. Queued messages do not wait for the reply to the one
+// before.
+type SessionWay string
 
 // The ways. Those of hhfr are named after the mode in which a session is opened. SOAP and HTTPS are
 // HTTP/1.1 without and with TLS 1.3; -new has a connection for each message, as in the papers,
 // -kept one for all; resumed connections resume an earlier TLS session; -gzip compresses requests,
 // and echo's replies.
 const (
-	Explicit       Way = "explicit"
-	ExplicitQueued Way = "explicit-queued"
-	FirstCall      Way = "first-call"
-	FirstCallTLS   Way = "first-call-tls"
-	Met            Way = "met"
-	MetQueued      Way = "met-queued"
-	MetTLS         Way = "met-tls"
-	MetTLSQueued   Way = "met-tls-queued"
+	Explicit       SessionWay = "explicit"
+	ExplicitQueued SessionWay = "explicit-queued"
+	FirstCall      SessionWay = "first-call"
+	FirstCallTLS   SessionWay = "first-call-tls"
+	Met            SessionWay = "met"
+	MetQueued      SessionWay = "met-queued"
+	MetTLS         SessionWay = "met-tls"
+	MetTLSQueued   SessionWay = "met-tls-queued"
 
-	SOAPNew              Way = "soap-new"
-	SOAPKept             Way = "soap-kept"
-	SOAPNewGzip          Way = "soap-new-gzip"
-	SOAPKeptGzip         Way = "soap-kept-gzip"
-	H2CQueued            Way = "h2c-queued"
-	HTTPSNew             Way = "https-new"
-	HTTPSKept            Way = "https-kept"
-	HTTPSNewGzip         Way = "https-new-gzip"
-	HTTPSKeptGzip        Way = "https-kept-gzip"
-	HTTPSResumedNew      Way = "https-resumed-new"
-	HTTPSResumedKept     Way = "https-resumed-kept"
-	HTTPSResumedNewGzip  Way = "https-resumed-new-gzip"
-	HTTPSResumedKeptGzip Way = "https-resumed-kept-gzip"
-	H2Queued             Way = "h2-queued"
-	H2ResumedQueued      Way = "h2-resumed-queued"
+	SOAPNew              SessionWay = "soap-new"
+	SOAPKept             SessionWay = "soap-kept"
+	SOAPNewGzip          SessionWay = "soap-new-gzip"
+	SOAPKeptGzip         SessionWay = "soap-kept-gzip"
+	H2CQueued            SessionWay = "h2c-queued"
+	HTTPSNew             SessionWay = "https-new"
+	HTTPSKept            SessionWay = "https-kept"
+	HTTPSNewGzip         SessionWay = "https-new-gzip"
+	HTTPSKeptGzip        SessionWay = "https-kept-gzip"
+	HTTPSResumedNew      SessionWay = "https-resumed-new"
+	HTTPSResumedKept     SessionWay = "https-resumed-kept"
+	HTTPSResumedNewGzip  SessionWay = "https-resumed-new-gzip"
+	HTTPSResumedKeptGzip SessionWay = "https-resumed-kept-gzip"
+	H2Queued             SessionWay = "h2-queued"
+	H2ResumedQueued      SessionWay = "h2-resumed-queued"
 )
 
 // PaperWays are those of the papers' experiment, and SOAP on a kept connection.
-var PaperWays = []Way{Explicit, ExplicitQueued, SOAPNew, SOAPKept}
+var PaperWays = []SessionWay{Explicit, ExplicitQueued, SOAPNew, SOAPKept}
 
 // manner is the definition of a way.
 type manner struct {
@@ -77,7 +78,7 @@ var modes = map[negotiate.Mode]struct {
 
 // ways are all of them, in the order of reports.
 var ways = []struct {
-	name Way
+	name SessionWay
 	manner
 }{
 	{Explicit, manner{mode: negotiate.Explicit, kept: true}},
@@ -106,8 +107,8 @@ var ways = []struct {
 }
 
 // Ways are all of them, in the order of reports.
-func Ways() []Way {
-	list := make([]Way, len(ways))
+func Ways() []SessionWay {
+	list := make([]SessionWay, len(ways))
 	for i, w := range ways {
 		list[i] = w.name
 	}
@@ -115,7 +116,7 @@ func Ways() []Way {
 }
 
 // manner returns the definition of the way. Errors: ErrConfig.
-func (w Way) manner() (manner, error) {
+func (w SessionWay) manner() (manner, error) {
 	for _, known := range ways {
 		if known.name == w {
 			return known.manner, nil
@@ -181,10 +182,10 @@ func (m manner) rival(o manner) bool {
 
 // BreakEven is the number of messages from which hhfr is at least as fast as plain SOAP.
 type BreakEven struct {
-	Service string `json:"service"` // as in the cells
-	Size    int    `json:"size"`    // items in a message
-	Way     Way    `json:"way"`     // the way of hhfr
-	Against Way    `json:"against"` // the way of plain SOAP
+	Service string     `json:"service"` // as in the cells
+	Size    int        `json:"size"`    // items in a message
+	Way     SessionWay `json:"way"`     // the way of hhfr
+	Against SessionWay `json:"against"` // the way of plain SOAP
 	// number of messages from which it is as fast, of the lengths measured; against gzip within 1
 	// %; 0: none
 	N     int     `json:"n"`
@@ -212,7 +213,7 @@ func BreakEvens(cells []Cell) (list []BreakEven) {
 }
 
 // ofWay are the cells of a way, by messages.
-func ofWay(cells []Cell, w Way) map[int]Cell {
+func ofWay(cells []Cell, w SessionWay) map[int]Cell {
 	list := map[int]Cell{}
 	for _, c := range cells {
 		if c.Way == w {

@@ -3,8 +3,8 @@ package demo
 import (
 	"time"
 
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/pkg/capture"
 )
 
 // SetService replaces the echo service.

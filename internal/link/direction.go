@@ -20,17 +20,15 @@ const (
 
 // linkDirection is one direction of the link: a line that sends one packet after another.
 type linkDirection struct {
-	clock   clock.Clock
-	profile Profile
-	turn    chan struct{} // owned by the writer that is next
+	clock clock.Clock
+	turn  chan struct{} // owned by the writer that is next
 
-	mu    sync.Mutex
-	free  time.Time // time at which the line has sent all that is queued
-	count Direction
+	mu   sync.Mutex
+	line Line
 }
 
 func newWay(c clock.Clock, p Profile) *linkDirection {
-	return &linkDirection{clock: c, profile: p, turn: make(chan struct{}, 1)}
+	return &linkDirection{clock: c, line: Line{profile: p}, turn: make(chan struct{}, 1)}
 }
 
 // sending is the time that the line takes for that many bytes.
@@ -45,28 +43,18 @@ func (p Profile) FullPackets(octets int64) time.Duration {
 	return p.sending((octets + mss - 1) / mss * (mss + headers))
 }
 
-// room is the time until a packet of that many bytes fits into the queue; the packet that is being
-// sent counts.
-func (w *linkDirection) room(octets int64) time.Duration {
+// room is the time until a packet of that many bytes fits into the queue.
+func (w *linkDirection) room(content int) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	backlog := max(w.free.Sub(w.clock.Now()), 0)
-	return backlog - max(w.profile.sending(int64(w.profile.Queue)-octets), 0)
+	return w.line.Room(w.clock.Now(), int64(content))
 }
 
 // send queues a packet with that many bytes of content, and returns when it arrives.
 func (w *linkDirection) send(content int) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := w.clock.Now(); w.free.Before(now) {
-		w.free = now
-	}
-	wire := int64(content + headers)
-	w.count.Octets += int64(content)
-	w.count.Wire += wire
-	w.count.Packets++
-	w.free = w.free.Add(w.profile.sending(wire))
-	return w.free.Add(w.profile.RTT / 2)
+	return w.line.Send(w.clock.Now(), int64(content))
 }
 
 // end is the time at which something that takes no bytes arrives if sent now: after all that is
@@ -75,16 +63,14 @@ func (w *linkDirection) end() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := w.clock.Now()
-	if w.free.After(at) {
-		at = w.free
+	if w.line.free.After(at) {
+		at = w.line.free
 	}
-	return at.Add(w.profile.RTT / 2)
+	return at.Add(w.line.profile.RTT / 2)
 }
 
 func (w *linkDirection) stats() Direction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d := w.count
-	d.Busy = w.profile.sending(d.Wire)
-	return d
+	return w.line.Stats()
 }

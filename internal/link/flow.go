@@ -155,7 +155,7 @@ func (f *flow) queue(until context.Context, octets []byte) error {
 	case <-until.Done():
 		return context.Cause(until)
 	}
-	for wait := f.way.room(int64(len(octets) + headers)); wait > 0; wait = f.way.room(int64(len(octets) + headers)) {
+	for wait := f.way.room(len(octets)); wait > 0; wait = f.way.room(len(octets)) {
 		if err := f.link.clock.Sleep(until, wait); err != nil {
 			return err
 		}

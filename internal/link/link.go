@@ -39,15 +39,9 @@ type Link struct {
 // Relay creates a link. c is the clock it waits on; nil means the machine's clock. Errors:
 // BadProfile, and Unsupported for a profile with impairments for datagrams only.
 func Relay(c clock.Clock, p Profile) (*Link, error) {
-	p, err := p.withDefaults()
+	p, err := p.forConnections()
 	if err != nil {
 		return nil, err
-	}
-	if p.Loss > 0 {
-		return nil, &Error{Code: Unsupported, Err: errLoss}
-	}
-	if p.Impairment != (Impairment{}) {
-		return nil, &Error{Code: Unsupported, Err: errImpaired}
 	}
 	if c == nil {
 		c = clock.Real()

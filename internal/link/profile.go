@@ -150,6 +150,20 @@ func (p Profile) withDefaults() (Profile, error) {
 	return p, nil
 }
 
+// forConnections checks a profile for a link that carries connections, and fills in what is zero.
+func (p Profile) forConnections() (Profile, error) {
+	p, err := p.withDefaults()
+	switch {
+	case err != nil:
+		return p, err
+	case p.Loss > 0:
+		return p, &Error{Code: Unsupported, Err: errLoss}
+	case p.Impairment != (Impairment{}):
+		return p, &Error{Code: Unsupported, Err: errImpaired}
+	}
+	return p, nil
+}
+
 // carried is the number of bytes that the line sends in a time, up to maxQueue.
 func (p *Profile) carried(d time.Duration) int {
 	return int(min(p.Bandwidth/8*int64(d/time.Microsecond)/1_000_000, maxQueue))

@@ -34,6 +34,10 @@ type RecordedConn struct {
 	// Guarded by rec.mu.
 	out, in  *packetSide // what this end writes, what it reads
 	comments []string
+	noted    string      // the last comment
+	opener   *packetSide // that of the end that opened the connection
+	last     *packetSide // that sent last
+	stream   bool        // see EntryFinder
 	v6       bool
 	pending  []byte // of the Write in progress
 	writing  bool   // a Write is in progress
@@ -47,6 +51,7 @@ type packetSide struct {
 	seq   uint32 // of the next byte
 	acked uint32 // last number that the other side has acknowledged
 	ended bool
+	history
 }
 
 // Conn records c, which this end opened.
@@ -59,15 +64,12 @@ func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.conns
-	r.conns++
 	local, lok := addrPort(c.LocalAddr())
 	remote, rok := addrPort(c.RemoteAddr())
 	if !lok || !rok || local == remote {
 		local, remote = madeUp(n, opened)
 	}
-	// An odd factor: no two connections begin alike, so that a reused port is not taken for the
-	// earlier connection.
-	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
+	isn := r.nextISN()
 	rc := &RecordedConn{Conn: c, rec: r, out: &packetSide{from: local, seq: isn, acked: isn},
 		in: &packetSide{from: remote, seq: ^isn, acked: ^isn}}
 	rc.v6 = !local.Addr().Is4() || !remote.Addr().Is4()
@@ -75,10 +77,27 @@ func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
 	if !opened {
 		first, second = second, first
 	}
-	rc.send(first, second, flags{syn: true}, nil)
-	rc.send(second, first, flags{syn: true, ack: true}, nil)
-	rc.send(first, second, flags{ack: true}, nil)
+	rc.opener = first
+	if r.rotation != nil {
+		r.live[rc] = struct{}{}
+	}
+	rc.open(first, second)
 	return rc
+}
+
+// nextISN counts a connection and returns its first sequence number.
+func (r *Recorder) nextISN() uint32 {
+	r.conns++
+	// An odd factor: no two connections begin alike, so that a reused port is not taken for the
+	// earlier connection. Not 0: decoders take an acknowledgement number of 0 for one repeated.
+	return r.conns * 0x9E3779B1
+}
+
+// open records how a connection is opened. The lock is held.
+func (c *RecordedConn) open(first, second *packetSide) {
+	c.send(first, second, flags{syn: true}, nil)
+	c.send(second, first, flags{syn: true, ack: true}, nil)
+	c.send(first, second, flags{ack: true}, nil)
 }
 
 // addrPort is the IP address of a, if a packet can have it.
@@ -135,7 +154,18 @@ func (c *RecordedConn) send(from, to *packetSide, f flags, payload []byte) {
 	if len(payload) > 0 || f.fin || f.rst {
 		comments, c.comments = c.comments, nil
 	}
-	c.rec.packet(c.ip(from.from.Addr(), to.from.Addr()), tcp, payload, comments)
+	if len(comments) > 0 {
+		c.noted = comments[len(comments)-1]
+	}
+	ip := c.ip(from.from.Addr(), to.from.Addr())
+	if c.opener == nil { // a definition, while the recording goes on in another file
+		c.rec.write(c.rec.now(), ip, tcp, payload, nil)
+	} else {
+		at := c.rec.packet(ip, tcp, payload, comments)
+		if c.rec.rotation != nil && c.rec.err == nil && len(payload) > 0 {
+			c.remember(from, at, payload)
+		}
+	}
 	from.seq += uint32(len(payload))
 	if f.syn || f.fin {
 		from.seq++
@@ -276,6 +306,7 @@ func (c *RecordedConn) CloseWrite() error {
 // Close closes the connection and records FIN.
 func (c *RecordedConn) Close() error {
 	c.end(c.out, c.in, false)
+	c.leave()
 	return c.Conn.Close()
 }
 
@@ -283,7 +314,15 @@ func (c *RecordedConn) Close() error {
 // RST.
 func (c *RecordedConn) Abort() error {
 	c.end(c.out, c.in, true)
+	c.leave()
 	return netconn.Abort(c.Conn)
+}
+
+// leave has nothing of the connection repeated any more.
+func (c *RecordedConn) leave() {
+	c.rec.mu.Lock()
+	defer c.rec.mu.Unlock()
+	delete(c.rec.live, c)
 }
 
 // NetConn is the connection below.

@@ -3,13 +3,13 @@
 // TLS as cleartext.
 //
 // A recording never disturbs what it records: when it cannot be written (a full disk), the
-// connections continue, and [Recorder.Err] returns the error.
+// connections continue, and [Recorder.Err] returns the error. It may go on in further files, each
+// of which can be read without the others ([Recorder.Rotate]).
 package pcapng
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -65,6 +65,10 @@ const maxComment = 1<<16 - 1
 // Write, so a process that is killed leaves a file that is valid up to its last packet. Pass only
 // one end of a connection to a recorder: both ends have the same addresses.
 type Recorder struct {
+	// OnFailure is called, with the recorder locked, when the recording cannot be written; nil: not
+	// called. It is set before anything is recorded.
+	OnFailure func(error)
+
 	now func() time.Time
 
 	mu    sync.Mutex
@@ -74,8 +78,17 @@ type Recorder struct {
 	sbuf  gopacket.SerializeBuffer
 	at    int64
 	err   error
+	lost  error // why something is missing
 	conns uint32
 	ipID  uint16
+
+	// Of a recording in several files.
+	rotation *Rotation // nil: it is in one
+	file     Medium
+	live     map[*RecordedConn]struct{}
+	began    time.Time // time of the file's first packet that is not repeated
+	failed   time.Time // when the recording, or its next file, could not be written
+	repeated int64     // length of what the file repeats, in bytes
 }
 
 // NewRecorder writes the beginning of a recording to w; now (nil: time.Now) returns the times of
@@ -85,18 +98,27 @@ func NewRecorder(w io.Writer, now func() time.Time) *Recorder {
 		now = time.Now
 	}
 	r := &Recorder{now: now, w: w, sbuf: gopacket.NewSerializeBuffer()}
-	intf := pcapgo.NgInterface{Name: "hhfr", LinkType: layers.LinkTypeRaw, TimestampResolution: 9}
-	opts := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "hhfr"}}
-	r.ng, r.err = pcapgo.NewNgWriterInterface(&r.buf, intf, opts)
-	r.flush()
+	r.begin()
 	return r
 }
 
-// Err is the first failure to write, or nil; from then on nothing is written.
+// begin writes the beginning of a file.
+func (r *Recorder) begin() {
+	intf := pcapgo.NgInterface{Name: "hhfr", LinkType: layers.LinkTypeRaw, TimestampResolution: 9}
+	opts := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "hhfr"}}
+	var err error
+	if r.ng, err = pcapgo.NewNgWriterInterface(&r.buf, intf, opts); err != nil {
+		r.fail(err)
+		return
+	}
+	r.flush()
+}
+
+// Err is the first failure to write, or nil. Without [Recorder.Rotate] nothing is written after it.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.failure()
+	return r.lost
 }
 
 // Close ends the recording and reports whether all of it was written. Connections continue
@@ -104,42 +126,79 @@ func (r *Recorder) Err() error {
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.failure()
 	if r.err == nil {
 		r.err = &Error{Code: Closed, At: r.at}
 	}
-	return err
+	r.rotation = nil
+	return r.lost
 }
 
-// failure is err, unless the recording was closed on purpose. The lock is held.
-func (r *Recorder) failure() error {
-	if errors.Is(r.err, &Error{Code: Closed}) {
-		return nil
+// fail ends the recording, for some time if it is in several files. The lock is held.
+func (r *Recorder) fail(err error) {
+	r.err = &Error{Code: WriteFailed, At: r.at, Err: err}
+	r.tell(r.err)
+	if r.rotation == nil {
+		return
 	}
-	return r.err
+	r.failed = r.now()
+	for c := range r.live {
+		c.forget(true)
+	}
+}
+
+// tell reports a failure. The lock is held.
+func (r *Recorder) tell(err error) {
+	if r.lost == nil {
+		r.lost = err
+	}
+	if r.OnFailure != nil {
+		r.OnFailure(err)
+	}
 }
 
 // flush writes what was serialized in one Write. The lock is held.
 func (r *Recorder) flush() {
-	if r.err == nil {
-		r.err = r.ng.Flush()
-	}
-	if r.err == nil {
-		var n int
-		n, r.err = r.w.Write(r.buf.Bytes())
-		r.at += int64(n)
-	}
-	r.buf.Reset()
-	if r.err != nil {
-		r.err = &Error{Code: WriteFailed, At: r.at, Err: r.err}
-	}
-}
-
-// packet writes one packet. The lock is held.
-func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []byte, comments []string) {
+	defer r.buf.Reset()
 	if r.err != nil {
 		return
 	}
+	whole, err := r.at, r.ng.Flush()
+	if err == nil {
+		var n int
+		n, err = r.w.Write(r.buf.Bytes())
+		r.at += int64(n)
+	}
+	if err != nil {
+		r.fail(err)
+		r.cut(whole)
+	}
+}
+
+// cut takes the beginning of a packet away from the end of a file. The lock is held.
+func (r *Recorder) cut(whole int64) {
+	if r.rotation != nil {
+		_ = r.file.Truncate(whole)
+	}
+}
+
+// packet writes one packet, and returns where it stands in its file. The lock is held.
+func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []byte, comments []string) (at int64) {
+	now := r.now()
+	if r.due(now) {
+		r.rotate(now)
+	}
+	if at = r.at; r.err != nil {
+		return at
+	}
+	r.write(now, ip, tcp, payload, comments)
+	if r.began.IsZero() {
+		r.began = now
+	}
+	return at
+}
+
+// write writes one packet to the current file. The lock is held.
+func (r *Recorder) write(now time.Time, ip gopacket.NetworkLayer, tcp *layers.TCP, payload []byte, comments []string) {
 	opts := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	err := tcp.SetNetworkLayerForChecksum(ip)
 	if err == nil {
@@ -147,11 +206,11 @@ func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []b
 	}
 	if err == nil {
 		b := r.sbuf.Bytes()
-		ci := gopacket.CaptureInfo{Timestamp: r.now(), CaptureLength: len(b), Length: len(b)}
+		ci := gopacket.CaptureInfo{Timestamp: now, CaptureLength: len(b), Length: len(b)}
 		err = r.ng.WritePacketWithOptions(ci, b, pcapgo.NgPacketOptions{Comments: comments})
 	}
 	if err != nil {
-		r.err = &Error{Code: WriteFailed, At: r.at, Err: err}
+		r.fail(err)
 		return
 	}
 	r.flush()

@@ -15,10 +15,10 @@ import (
 
 	"github.com/hhfr/hhfr/internal/session"
 
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/sender"
-	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -123,7 +123,7 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	if err != nil || h.IsReply() || framed(octets[n:]) {
 		return nil, false
 	}
-	drop := func(f http1.Field) bool {
+	drop := func(f http1.FieldLine) bool {
 		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
 			return true // the decoder has undone the coding, and the replies to compare with are not coded either
 		}
@@ -184,7 +184,7 @@ func (r *Recording) SetFields(fields []soap.Field) error {
 			return &Error{Code: BadTarget, At: -1, Err: err}
 		}
 	}
-	given := func(f http1.Field) bool {
+	given := func(f http1.FieldLine) bool {
 		return slices.ContainsFunc(fields, func(g soap.Field) bool { return f.Is(g.Name) })
 	}
 	for i := range r.Exchanges {
@@ -229,10 +229,13 @@ type Outcome struct {
 // Run sends the requests over a session, at most inFlight at once, and yields the outcome of each,
 // in order. It ends when all are sent, or ctx is done.
 func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Outcome] {
-	messages := func(yield func(sender.Outgoing, error) bool) {
+	messages := func(yield func(sender.MessageToSend, error) bool) {
 		for i := range r.Exchanges {
 			x := &r.Exchanges[i]
-			if !yield(sender.Outgoing{Name: fmt.Sprintf("exchange %d", x.Number), Head: x.Head, Body: x.Body}, nil) {
+			if !yield(
+				sender.MessageToSend{Name: fmt.Sprintf("exchange %d", x.Number), Head: x.Head, Body: x.Body},
+				nil,
+			) {
 				return
 			}
 		}

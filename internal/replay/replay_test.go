@@ -17,13 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/replay"
 	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -108,12 +108,12 @@ func record(t testing.TB, hhfr bool) (recording []byte, n int) {
 	var out bytes.Buffer
 	rec := pcapng.NewRecorder(&out, nil)
 	s := dial(t, start(t, turned{}).URL("/echo"), hhfr, rec)
-	messages := func(yield func(sender.Outgoing, error) bool) {
+	messages := func(yield func(sender.MessageToSend, error) bool) {
 		isXML := func(p string) bool { return strings.HasSuffix(p, ".xml") }
 		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), isXML) {
 			body := shared.Read(t, path)
 			head, err := sender.RequestHead("/echo", body, "urn:a", []string{"X-Trace: 1"})
-			if !yield(sender.Outgoing{Head: head, Body: body}, err) {
+			if !yield(sender.MessageToSend{Head: head, Body: body}, err) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 // Package workload makes the messages with which hhfr is measured: seeded, so that anyone can
 // measure again what the documents claim. The kinds are those of docs/benchmarks.md: W1 strings, W2
-// numbers, W3 records, W4 a payload, W5 headers.
+// numbers, W3 records, W4 a payload, W5 headers, W6 headers of
+// which most do not change.
 //
 // A sequence yields the same messages every time it is ranged over, and each yielded slice belongs
 // to the caller.

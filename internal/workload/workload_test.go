@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"path/filepath"
@@ -111,5 +112,30 @@ func wellFormed(t *testing.T, m []byte) {
 		} else if err != nil {
 			t.Fatalf("%v in %.200q", err, m)
 		}
+	}
+}
+
+// Conversations are HTTP with envelopes, whose values change from call to call.
+func TestConversations(t *testing.T) {
+	for _, c := range workload.Conversations() {
+		t.Run(c.Name, func(t *testing.T) {
+			var before [2][]byte
+			var changed [2]bool
+			n := 0
+			for request, reply := range c.Calls(1) {
+				for i, m := range [2][]byte{request, reply} {
+					head, body, whole := bytes.Cut(m, []byte("\r\n\r\n"))
+					require.True(t, whole)
+					assert.Contains(t, string(head), fmt.Sprintf("Content-Length: %d", len(body)))
+					wellFormed(t, body)
+					changed[i] = changed[i] || n > 0 && !bytes.Equal(before[i], m)
+				}
+				if before = [2][]byte{request, reply}; n == 30 {
+					break
+				}
+				n++
+			}
+			assert.Equal(t, [2]bool{true, true}, changed)
+		})
 	}
 }

@@ -1,0 +1,163 @@
+package capture
+
+import (
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// side receives the messages of one direction of a stream.
+type side struct {
+	in    *direction // nil: nothing of a stream was found in it yet
+	conn  *capturedConn
+	dir   int
+	given []*Decoded // whole, and given since the last check
+	past  *found     // result of the first pass
+	whole int        // messages
+}
+
+// found is what a first pass found out about a direction.
+type found struct {
+	verdicts []verdict
+	at       int // index of the next verdict
+	refusals map[frame.Key]string
+	declined bool // all messages
+}
+
+// verdict is the state of the messages up to a number, starting after that of the verdict before.
+type verdict struct {
+	to    uint64
+	state State
+}
+
+// maxRefusals bounds the stored refusals of a direction.
+const maxRefusals = 1 << 14
+
+// what returns what was found, or is to be found, about the direction.
+func (s *side) what() *found {
+	if s.past == nil {
+		s.past = s.conn.r.found(s.conn.flow.ID, s.dir)
+	}
+	return s.past
+}
+
+func (s *side) met() {
+	s.conn.begin(s.in.origin.Session)
+	if s.in.floated {
+		w := &s.conn.ways[s.dir]
+		w.tape.place(s.in.syncAt - (w.since - int64(s.in.behind())))
+	}
+}
+
+func (s *side) begun(in *incoming) {
+	d := in.Decoded
+	d.origin = s.dir
+	if d.Reply {
+		d.origin = 1 - s.dir
+	}
+	d.Src, d.Dst = s.conn.flow.Src, s.conn.flow.Dst
+	if s.dir == 1 {
+		d.Src, d.Dst = d.Dst, d.Src
+	}
+	d.Stream, d.Direction = s.conn.stream.number, s.dir
+	if d.Lane == negotiate.FragmentsLane {
+		return // a negotiation
+	}
+	d.Number = s.conn.r.numbers.of(s.conn.sequence(d.origin, d.Lane), d.Exchange)
+}
+
+func (s *side) ended(in *incoming) {
+	d, r := in.Decoded, s.conn.r
+	d.Index = in.number
+	s.whole++
+	r.putHeadersBack(d)
+	if err := d.open(); err != nil && d.Whole() {
+		d.State, d.Why = Undecodable, err.Error()
+	}
+	if in.number > 0 && r.twice {
+		s.final(d)
+	}
+	peer := s.conn.ways[1-s.dir].what()
+	if d.Declined = peer.declined; d.Why == "" {
+		d.Why = peer.refusal(frame.Key{Lane: d.Lane, Reply: d.Reply, Exchange: d.Exchange})
+	}
+	d.recognize()
+	if in.number > 0 && !r.twice {
+		s.given = append(s.given, d)
+	}
+	r.give(d)
+}
+
+// final gives a message the state that the first pass found.
+func (s *side) final(d *Decoded) {
+	f := s.what()
+	for f.at < len(f.verdicts) && f.verdicts[f.at].to < d.Index {
+		f.at++
+	}
+	if f.at < len(f.verdicts) {
+		d.settle(f.verdicts[f.at].state)
+	}
+}
+
+// settle gives a whole message the state from a check.
+func (d *Decoded) settle(s State) {
+	switch {
+	case s == Withdrawn:
+		d.State, d.Why = s, "its check is wrong"
+	case d.State == Unverified:
+		d.State = s
+	}
+}
+
+func (s *side) checked(from, to uint64, state State) {
+	r := s.conn.r
+	if r.surveying {
+		f := s.what()
+		if n := len(f.verdicts); from > 0 && (n == 0 || f.verdicts[n-1].to < from) {
+			f.verdicts = append(f.verdicts, verdict{from, Unverified})
+		}
+		f.verdicts = append(f.verdicts, verdict{to, state})
+		return
+	}
+	given := s.given
+	s.given = nil
+	if r.twice || to == from {
+		return
+	}
+	check := &Check{
+		State:     state,
+		Stream:    s.conn.stream.number,
+		Direction: s.dir,
+		From:      from + 1,
+		To:        to,
+		Session:   s.in.origin.Session,
+	}
+	for _, d := range given {
+		if d.Index > from && d.Index <= to {
+			r.summary.uncount(d)
+			d.settle(state)
+			r.summary.count(d)
+			check.Messages = append(check.Messages, d)
+		}
+	}
+	r.tell(Event{Check: check})
+}
+
+// refusal returns why the peer did not take a message; empty: no refusal is known.
+func (f *found) refusal(k frame.Key) string {
+	if f.declined {
+		return "refused: the session was not accepted"
+	}
+	return f.refusals[k]
+}
+
+func (s *side) declined() { s.what().declined = true }
+
+func (s *side) refused(k frame.Key, why string) {
+	f := s.what()
+	if f.refusals == nil {
+		f.refusals = map[frame.Key]string{}
+	}
+	if len(f.refusals) < maxRefusals {
+		f.refusals[k] = why
+	}
+}
