@@ -10,15 +10,15 @@ import (
 // times and UUIDs one after the other, and copies all other values unchanged. It has no segments
 // and no guards, and cannot restore the text of a value in another form than it expects.
 type bare struct {
-	head, row, tail []piece
+	head, row, tail []barePiece
 
 	numbers []decimal
 	uuids   []byte
 	texts   []byte
 }
 
-// piece is markup and the value after it.
-type piece struct {
+// barePiece is markup and the value after it.
+type barePiece struct {
 	markup []byte
 	value  valueKind
 }
@@ -57,7 +57,7 @@ func newBare(message []byte) *bare {
 		tail: pieces(message[last+len("</item>"):])}
 }
 
-func pieces(text []byte) (list []piece) {
+func pieces(text []byte) (list []barePiece) {
 	from := 0
 	for at := 0; at < len(text); at++ {
 		if text[at] != '>' {
@@ -67,14 +67,14 @@ func pieces(text []byte) (list []piece) {
 		if n <= 1 || text[at+n+1] != '/' {
 			continue
 		}
-		p := piece{markup: text[from : at+1], value: kindOf(text[at+1 : at+n])}
+		p := barePiece{markup: text[from : at+1], value: kindOf(text[at+1 : at+n])}
 		if p.value == uuidValue && bytes.HasPrefix(text[at+1:], []byte(urn)) {
 			p.markup = text[from : at+1+len(urn)]
 		}
 		list = append(list, p)
 		from, at = at+n, at+n
 	}
-	return append(list, piece{markup: text[from:]})
+	return append(list, barePiece{markup: text[from:]})
 }
 
 func kindOf(value []byte) valueKind {
@@ -108,7 +108,7 @@ func (b *bare) run(m []byte) error {
 	return nil
 }
 
-func (b *bare) take(m []byte, list []piece) ([]byte, bool) {
+func (b *bare) take(m []byte, list []barePiece) ([]byte, bool) {
 	for i := range list {
 		p := &list[i]
 		if !bytes.HasPrefix(m, p.markup) {

@@ -12,9 +12,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// burst is the time of a hundred messages over UDP on a bad modem, divided by the time of their
+// burstRow is the time of a hundred messages over UDP on a bad modem, divided by the time of their
 // bytes and two round trips.
-type burst struct {
+type burstRow struct {
 	Link      string  `json:"link"`
 	Runs      int     `json:"runs"`
 	Median    float64 `json:"median"`
@@ -25,13 +25,13 @@ type burst struct {
 
 // measureBurst runs several of them at once: they hardly compute, and the clock runs as fast as
 // fits the link.
-func measureBurst(ctx context.Context, runs int) (*burst, error) {
+func measureBurst(ctx context.Context, runs int) (*burstRow, error) {
 	const name, atOnce = "14k4,loss=5%", 8
 	profile, err := emulated.ParseProfile(name)
 	if err != nil {
 		return nil, err
 	}
-	b := &burst{Link: name, Runs: runs}
+	b := &burstRow{Link: name, Runs: runs}
 	var mu sync.Mutex
 	var ratios []float64
 	var failed error
@@ -59,19 +59,19 @@ func measureBurst(ctx context.Context, runs int) (*burst, error) {
 	return b, failed
 }
 
-func (r *report) writeBurst(p *printer) {
+func (r *results) writeBurst(p *tablePrinter) {
 	b := r.Burst
 	if b == nil {
 		return
 	}
 	p.printf("\n100 messages of w2-10floats over UDP on %s, exactly once and in order, to the time of their bytes "+
 		"and two round trips.\n\n", b.Link)
-	p.table(table{{"runs", "median", "95th percentile", "longest", "datagrams"},
+	p.table(cells{{"runs", "median", "95th percentile", "longest", "datagrams"},
 		{strconv.Itoa(b.Runs), ratio(b.Median), ratio(b.Tail), ratio(b.Longest), number(b.Datagrams)}})
 }
 
-func burstOf(of func(*burst) float64) func(*report) (float64, bool) {
-	return func(r *report) (float64, bool) {
+func burstOf(of func(*burstRow) float64) func(*results) (float64, bool) {
+	return func(r *results) (float64, bool) {
 		if r.Burst == nil {
 			return 0, false
 		}

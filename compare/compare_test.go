@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,10 +59,10 @@ func TestStageSets(t *testing.T) {
 				stageSets[i].name)
 		}
 	}
-	value, measured := octetsBy("w1-8strings", "all")(&report{Stages: rows})
+	value, measured := octetsBy("w1-8strings", "all")(&results{Stages: rows})
 	assert.True(t, measured)
 	assert.Positive(t, value)
-	_, measured = octetsBy(corpusName, "all")(&report{Stages: rows})
+	_, measured = octetsBy(corpusName, "all")(&results{Stages: rows})
 	assert.False(t, measured)
 }
 
@@ -120,7 +121,7 @@ func TestBeyondReach(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := newReport(few())
 	r.Bytes = []octetsRow{{Workload: "w2-10floats", HHFR: 48, Ratio: 0.7}}
-	r.Burst = &burst{Runs: 1, Median: 1.3, Tail: 2.6}
+	r.Burst = &burstRow{Runs: 1, Median: 1.3, Tail: 2.6}
 	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
 	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5,
 		Nanos: map[string]float64{split: 1000}}}
@@ -154,13 +155,13 @@ func TestReport(t *testing.T) {
 		}
 	}
 	require.NoError(t, r.write(&js, "json"))
-	var back report
+	var back results
 	require.NoError(t, json.Unmarshal(js.Bytes(), &back))
 	assert.Equal(t, *r, back)
 }
 
 // textOf is what a report prints that has more to tell than sizes and speeds.
-func textOf(t *testing.T, more func(*report)) string {
+func textOf(t *testing.T, more func(*results)) string {
 	t.Helper()
 	r := newReport(few())
 	more(r)
@@ -176,7 +177,7 @@ func TestBurst(t *testing.T) {
 	assert.Greater(t, b.Median, 0.5)
 	assert.GreaterOrEqual(t, b.Longest, b.Tail)
 	assert.GreaterOrEqual(t, b.Datagrams, 4.0)
-	assert.Contains(t, textOf(t, func(r *report) { r.Burst = b }), "over UDP on 14k4,loss=5%")
+	assert.Contains(t, textOf(t, func(r *results) { r.Burst = b }), "over UDP on 14k4,loss=5%")
 }
 
 // Time passes without waiting, and a failure is returned.
@@ -209,7 +210,7 @@ func TestEntry(t *testing.T) {
 	never, ok := breakEven(bench.ExplicitQueued)(e)
 	assert.True(t, ok)
 	assert.InDelta(t, inFlight+1, never, 0)
-	assert.Contains(t, textOf(t, func(r *report) { r.Entry = list }), "| https-resumed-kept-gzip ")
+	assert.Contains(t, textOf(t, func(r *results) { r.Entry = list }), "| https-resumed-kept-gzip ")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -232,7 +233,7 @@ func TestEntryGoals(t *testing.T) {
 	}
 	assert.Empty(t, missed())
 	assert.Len(t, r.Goals, 12)
-	set := func(link int, way bench.Way, n int, ms float64) {
+	set := func(link int, way bench.SessionWay, n int, ms float64) {
 		for i := range r.Entry[link].Cells {
 			if c := &r.Entry[link].Cells[i]; c.Way == way && c.N == n {
 				c.Millis = ms
@@ -254,10 +255,10 @@ func TestEntryGoals(t *testing.T) {
 }
 
 // entryOf creates sessions that meet all goals.
-func entryOf(links ...string) (list []entry) {
+func entryOf(links ...string) (list []entryRow) {
 	for _, l := range links {
-		e := entry{Link: l}
-		for way, ms := range map[bench.Way]float64{
+		e := entryRow{Link: l}
+		for way, ms := range map[bench.SessionWay]float64{
 			bench.FirstCall: 100, bench.FirstCallTLS: 100, bench.MetQueued: 50, bench.MetTLSQueued: 50,
 			bench.SOAPKept: 100, bench.HTTPSKept: 100, bench.H2CQueued: 100, bench.H2ResumedQueued: 100,
 		} {
@@ -265,7 +266,7 @@ func entryOf(links ...string) (list []entry) {
 				e.Cells = append(e.Cells, bench.Cell{Way: way, N: n, Millis: ms, Least: 50})
 			}
 		}
-		for _, way := range []bench.Way{bench.Met, bench.MetTLS, bench.FirstCall, bench.FirstCallTLS} {
+		for _, way := range []bench.SessionWay{bench.Met, bench.MetTLS, bench.FirstCall, bench.FirstCallTLS} {
 			e.BreakEvens = append(e.BreakEvens, bench.BreakEven{Way: way, N: 1})
 		}
 		list = append(list, e)
@@ -279,7 +280,7 @@ func TestFlow(t *testing.T) {
 	assert.Positive(t, f.HHFR)
 	assert.Positive(t, f.Plain)
 	assert.Less(t, f.HHFROctets, f.PlainOctets)
-	assert.Contains(t, textOf(t, func(r *report) { r.Flow = f }), "three flushed writes")
+	assert.Contains(t, textOf(t, func(r *results) { r.Flow = f }), "three flushed writes")
 }
 
 func TestEcho(t *testing.T) {
@@ -287,7 +288,7 @@ func TestEcho(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, e.One)
 	assert.Positive(t, e.Pair)
-	assert.Contains(t, textOf(t, func(r *report) { r.Echo = e }), "through one proxy and through a pair")
+	assert.Contains(t, textOf(t, func(r *results) { r.Echo = e }), "through one proxy and through a pair")
 }
 
 func TestEngine(t *testing.T) {
@@ -295,7 +296,17 @@ func TestEngine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, e.Nanos)
 	assert.Zero(t, e.Allocs)
-	assert.Contains(t, textOf(t, func(r *report) { r.Engine = e }), "engines of reliable sequences")
+	assert.Contains(t, textOf(t, func(r *results) { r.Engine = e }), "engines of reliable sequences")
+}
+
+func TestUnlike(t *testing.T) {
+	rows := []unlike{{Order: "by path", HHFR: 600, ZstdC19: 800, Ratio: 0.75}, {Ratio: 0.875}}
+	assert.Contains(t, textOf(t, func(r *results) { r.Unlike = rows }), "once each on one lane")
+	worst, measured := worstUnlike(&results{Unlike: rows})
+	assert.True(t, measured)
+	assert.InDelta(t, 0.875, worst, 0)
+	_, measured = worstUnlike(&results{})
+	assert.False(t, measured)
 }
 
 func TestMedian(t *testing.T) {
@@ -309,12 +320,20 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 	for _, f := range folders {
 		names = append(names, f.name)
 	}
-	for _, g := range goals {
+	for _, g := range slices.Concat(apart, packingGoals()) { // those of processes are judged by their own tests
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{},
-			Echo: &echo{}, Entry: entryOf(append(thin, fast...)...)}
+		all := &results{
+			Shapes:    &transit{},
+			Strangers: &strangers{},
+			Engine:    &engineRow{},
+			Burst:     &burstRow{},
+			Flow:      &flowRow{},
+			Echo:      &echo{},
+			Unlike:    []unlike{{Ratio: 1}},
+			Entry:     entryOf(append(thin, fast...)...),
+		}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}),
 				append(all.Speed, speedRow{Workload: name})

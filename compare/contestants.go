@@ -12,8 +12,8 @@ import (
 	"github.com/tdewolff/parse/v2"
 	tdewolff "github.com/tdewolff/parse/v2/xml"
 
-	"github.com/hhfr/hhfr/pkg/shape/learn"
-	"github.com/hhfr/hhfr/pkg/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
 // The names of contestants, as in the report.
@@ -37,12 +37,12 @@ type contest struct {
 	// messages of one turn: those that fit the second-level cache, so that all contestants find
 	// them there
 	batch       int
-	contestants []contestant
+	contestants []contender
 	room        room
 }
 
-// contestant does one kind of work on message i.
-type contestant struct {
+// contender does one kind of work on message i.
+type contender struct {
 	name    string
 	garbage bool
 	run     func(i int) error
@@ -69,7 +69,7 @@ func newContest(name string, messages [][]byte) (*contest, error) {
 }
 
 func (c *contest) add(name string, garbage bool, run func(i int) error) {
-	c.contestants = append(c.contestants, contestant{name: name, garbage: garbage, run: run})
+	c.contestants = append(c.contestants, contender{name: name, garbage: garbage, run: run})
 }
 
 const segmentOctets = 16 << 10
@@ -84,7 +84,7 @@ func (c *contest) addOurs() error {
 	var s program.Splitter
 	var j program.Joiner
 	var out []byte
-	contents := make([]content, len(c.messages))
+	contents := make([]segments, len(c.messages))
 	joinAt := func(i int) (err error) {
 		j.Reset(p)
 		out = out[:0]

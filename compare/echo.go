@@ -12,9 +12,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
@@ -116,19 +116,19 @@ func echoOnce(ctx context.Context, client *http.Client, to *url.URL, text []byte
 	return errors.Join(err, resp.Body.Close())
 }
 
-func (r *report) writeEcho(p *printer) {
+func (r *results) writeEcho(p *tablePrinter) {
 	e := r.Echo
 	if e == nil {
 		return
 	}
 	p.printf("\nA text that a server gives back while it reads, through one proxy and through a pair; ms are " +
 		"medians.\n\n")
-	p.table(table{{"bytes", "one, ms", "pair, ms"},
+	p.table(cells{{"bytes", "one, ms", "pair, ms"},
 		{number(float64(e.Octets)), micros(e.One / 1e3), micros(e.Pair / 1e3)}})
 }
 
-func echoOf(of func(*echo) float64) func(*report) (float64, bool) {
-	return func(r *report) (float64, bool) {
+func echoOf(of func(*echo) float64) func(*results) (float64, bool) {
+	return func(r *results) (float64, bool) {
 		if r.Echo == nil {
 			return 0, false
 		}

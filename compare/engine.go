@@ -8,19 +8,19 @@ import (
 	"github.com/hhfr/hhfr/internal/facing"
 )
 
-// engine is the cost of a message of 45 bytes in the engine of reliable sequences, both peers
+// engineRow is the cost of a message of 45 bytes in the engine of reliable sequences, both peers
 // together: exactly once, in order, each fiftieth datagram lost.
-type engine struct {
+type engineRow struct {
 	Messages int     `json:"messages"`
 	Nanos    float64 `json:"ns"`
 	Allocs   float64 `json:"allocs"`
 }
 
 // perSecond is the number of messages per second of a core.
-func (e *engine) perSecond() float64 { return 1e9 / e.Nanos }
+func (e *engineRow) perSecond() float64 { return 1e9 / e.Nanos }
 
 // measureEngine takes the median of rounds, in processor time.
-func measureEngine(ctx context.Context) (*engine, error) {
+func measureEngine(ctx context.Context) (*engineRow, error) {
 	const rounds, each = 21, 50_000
 	p, err := facing.New(arq.Config{Window: 4096, Datagram: 1472})
 	if err != nil {
@@ -31,7 +31,7 @@ func measureEngine(ctx context.Context) (*engine, error) {
 	if err := p.Carry(message, each); err != nil {
 		return nil, err
 	}
-	e := &engine{Messages: rounds * each}
+	e := &engineRow{Messages: rounds * each}
 	var times []float64
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -49,7 +49,7 @@ func measureEngine(ctx context.Context) (*engine, error) {
 	return e, ctx.Err()
 }
 
-func (r *report) writeEngine(p *printer) {
+func (r *results) writeEngine(p *tablePrinter) {
 	e := r.Engine
 	if e == nil {
 		return
@@ -60,8 +60,8 @@ func (r *report) writeEngine(p *printer) {
 		e.Messages, e.Nanos, e.perSecond()/1e6, e.Allocs)
 }
 
-func engineOf(of func(*engine) float64) func(*report) (float64, bool) {
-	return func(r *report) (float64, bool) {
+func engineOf(of func(*engineRow) float64) func(*results) (float64, bool) {
+	return func(r *results) (float64, bool) {
 		if r.Engine == nil {
 			return 0, false
 		}

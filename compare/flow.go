@@ -16,10 +16,10 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 )
 
-// flow is a reply that a service writes in three parts, each flushed, by an unchanged client and
+// flowRow is a reply that a service writes in three parts, each flushed, by an unchanged client and
 // server of net/http: over a stream, and plainly. Nanoseconds are medians of whole calls, bytes are
 // means of what the server's end writes and reads.
-type flow struct {
+type flowRow struct {
 	Calls       int     `json:"calls"`
 	HHFR        float64 `json:"hhfr_ns"`
 	Plain       float64 `json:"plain_ns"`
@@ -59,28 +59,28 @@ func (l octetListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return countedConn{c, l.octets}, nil
+	return writeCounter{c, l.octets}, nil
 }
 
-type countedConn struct {
+type writeCounter struct {
 	net.Conn
 	octets *atomic.Int64
 }
 
-func (c countedConn) Read(p []byte) (int, error) {
+func (c writeCounter) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.octets.Add(int64(n))
 	return n, err
 }
 
-func (c countedConn) Write(p []byte) (int, error) {
+func (c writeCounter) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.octets.Add(int64(n))
 	return n, err
 }
 
 // measureFlow calls in turns of both ways.
-func measureFlow(ctx context.Context) (f *flow, err error) {
+func measureFlow(ctx context.Context) (f *flowRow, err error) {
 	const turns, each = 21, 100
 	var ends closers
 	defer func() { err = errors.Join(err, ends.close()) }()
@@ -92,7 +92,7 @@ func measureFlow(ctx context.Context) (f *flow, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &flow{Calls: (turns - 1) * each}
+	f = &flowRow{Calls: (turns - 1) * each}
 	var times [2][]float64
 	for turn := range turns {
 		for i, w := range []*flowing{hhfr, plain} {
@@ -179,19 +179,19 @@ func (w *flowing) call(ctx context.Context) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-func (r *report) writeFlow(p *printer) {
+func (r *results) writeFlow(p *tablePrinter) {
 	f := r.Flow
 	if f == nil {
 		return
 	}
 	p.printf("\nCalls whose replies come in three flushed writes, by net/http with RoundTripper and Handler, and " +
 		"without; µs are medians, bytes both ways.\n\n")
-	p.table(table{{"calls", "µs", "plain µs", "bytes", "plain bytes"},
+	p.table(cells{{"calls", "µs", "plain µs", "bytes", "plain bytes"},
 		{strconv.Itoa(f.Calls), micros(f.HHFR), micros(f.Plain), number(f.HHFROctets), number(f.PlainOctets)}})
 }
 
-func flowOf(of func(*flow) float64) func(*report) (float64, bool) {
-	return func(r *report) (float64, bool) {
+func flowOf(of func(*flowRow) float64) func(*results) (float64, bool) {
+	return func(r *results) (float64, bool) {
 		if r.Flow == nil {
 			return 0, false
 		}

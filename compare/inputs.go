@@ -45,15 +45,7 @@ type inputs struct {
 // exist.
 func findInputs(shared string) (*inputs, error) {
 	in := &inputs{workloads: map[string][][]byte{}}
-	if shared == "" {
-		// `go -C compare run .`, or a binary run in the checkout
-		for _, dir := range []string{"../../shared", "../shared"} {
-			if _, err := os.Stat(filepath.Join(dir, "workloads")); err == nil {
-				shared = dir
-				break
-			}
-		}
-	}
+	shared = findShared(shared)
 	if shared == "" {
 		in.source = "generated messages"
 		for _, f := range folders {
@@ -75,6 +67,33 @@ func findInputs(shared string) (*inputs, error) {
 	return in, nil
 }
 
+// findShared looks for the folder beside the checkout, where none is named; "": there is none.
+func findShared(named string) string {
+	if named != "" {
+		return named
+	}
+	// `go -C compare run .`, or a binary run in the checkout
+	for _, dir := range []string{"../../shared", "../shared"} {
+		if _, err := os.Stat(filepath.Join(dir, "workloads")); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// findMessages loads those of one workload, as [findInputs] does.
+func findMessages(shared, name string) ([][]byte, error) {
+	if shared = findShared(shared); shared != "" {
+		return workload.Load(filepath.Join(shared, "workloads", name))
+	}
+	for _, f := range folders {
+		if f.name == name {
+			return take(f.generate(), f.messages), nil
+		}
+	}
+	return nil, fmt.Errorf("no workload %q", name)
+}
+
 func take(messages iter.Seq[[]byte], n int) (list [][]byte) {
 	for m := range messages {
 		if list = append(list, m); len(list) == n {
@@ -89,11 +108,13 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// corpusMessages reads all messages of the corpus, in the order of their paths.
-func corpusMessages(dir string) (messages [][]byte, err error) {
+// corpusMessages reads all messages of the corpus, or those with an extension, in the order of
+// their paths.
+func corpusMessages(dir string, only ...string) (messages [][]byte, err error) {
 	var paths []string
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if ext := filepath.Ext(path); err == nil && d.Type().IsRegular() && ext != ".wsdl" && ext != ".xsd" {
+		if ext := filepath.Ext(path); err == nil && d.Type().IsRegular() && ext != ".wsdl" && ext != ".xsd" &&
+			(len(only) == 0 || slices.Contains(only, ext)) {
 			paths = append(paths, path)
 		}
 		return err

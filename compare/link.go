@@ -6,17 +6,17 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// link is a real stream within the process, over which messages go one way on lane 0. Its peers
-// share nothing, so shapes travel in full.
-type link struct {
+// oneWayLink is a real stream within the process, over which messages go one way on lane 0. Its
+// peers share nothing, so shapes travel in full.
+type oneWayLink struct {
 	from, to *streamer.Stream
 	coder    *binary.Coder
 	stores   [2]ctxstore.Store
@@ -24,8 +24,8 @@ type link struct {
 }
 
 // without are stages that it leaves out.
-func openLink(ctx context.Context, without uint64) (*link, error) {
-	l := &link{back: make(chan []byte)}
+func openLink(ctx context.Context, without uint64) (*oneWayLink, error) {
+	l := &oneWayLink{back: make(chan []byte)}
 	var ends [2]*binary.Coder
 	for i := range ends {
 		l.stores[i] = memory.New(memory.Config{})
@@ -54,7 +54,7 @@ func openLink(ctx context.Context, without uint64) (*link, error) {
 }
 
 // receive passes what arrived to send.
-func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
+func (l *oneWayLink) receive(ctx context.Context, x *streamer.Exchange) {
 	body, err := x.Message().ReadAll(1 << 30)
 	if err != nil {
 		body = nil
@@ -70,7 +70,7 @@ func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
 type sent struct{ data, sync, shape int64 }
 
 // send sends one message and compares what arrives.
-func (l *link) send(ctx context.Context, m []byte) (sent, error) {
+func (l *oneWayLink) send(ctx context.Context, m []byte) (sent, error) {
 	before := l.from.Stats().Sent
 	if err := l.from.Lane(0).Send(ctx, streamer.NewMessage(nil, m)); err != nil {
 		return sent{}, err
@@ -93,7 +93,7 @@ func (l *link) send(ctx context.Context, m []byte) (sent, error) {
 	}, nil
 }
 
-func (l *link) close() error {
+func (l *oneWayLink) close() error {
 	err := l.from.Close()
 	<-l.to.Done()
 	err = errors.Join(err, l.to.Close())

@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	emulated "github.com/hhfr/hhfr/internal/link"
 )
 
 // Exit codes: as those of hhfr.
@@ -28,46 +26,72 @@ const (
 
 // options are the flags.
 type options struct {
-	only   string
-	output string
-	shared string
-	rounds int
-	slice  time.Duration
+	only     string
+	output   string
+	shared   string
+	rounds   int
+	slice    time.Duration
+	idle     time.Duration
+	sessions int
+}
+
+// processes are what this program is when it has started itself, by the first argument.
+var processes = map[string]sideProcess{
+	contestantArg: runContestant,
+	proxyArg:      runProxy,
+	idleArg:       runIdle,
+	describeArg:   runDescribe,
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	var code int
+	if len(os.Args) > 1 && processes[os.Args[1]] != nil {
+		code = runProcess(ctx, processes[os.Args[1]])
+	} else {
+		code = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
 	stop()
 	os.Exit(code)
 }
 
-// parts are the measurements of a run.
-var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow", "echo", "entry"}
+// sideProcess is one side of a measurement, in a process of its own.
+type sideProcess func(ctx context.Context, args []string, in io.Reader, out io.Writer) error
+
+// runProcess runs one with the arguments after its name.
+func runProcess(ctx context.Context, p sideProcess) (code int) {
+	if err := p(ctx, os.Args[2:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "compare: error:", err)
+		return exitFailed
+	}
+	return exitDone
+}
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.only, "only", "", strings.Join(parts, ", ")+"; all if empty")
+	flags.StringVar(&o.only, "only", "", strings.Join(partNames(), ", ")+"; all if empty")
 	flags.StringVar(&o.output, "o", "text", "text or json")
 	flags.StringVar(&o.shared, "shared", os.Getenv("HHFR_SHARED"),
 		"folder with workloads and corpus; looked for beside the checkout if empty, generated messages where "+
 			"there is none")
 	flags.IntVar(&o.rounds, "rounds", 21, "rounds of speed; medians are taken over them")
 	flags.DurationVar(&o.slice, "slice", 5*time.Millisecond, "least time of one contestant in one round")
+	flags.DurationVar(&o.idle, "idle", time.Minute, "how long processes are idle before their memory is read")
+	flags.IntVar(&o.sessions, "sessions", 9000, "how many sessions are idle at a server")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
-	case o.only != "" && !slices.Contains(parts, o.only):
-		return o, fmt.Errorf("-only %q: one of %s", o.only, strings.Join(parts, ", "))
+	case o.only != "" && !slices.Contains(partNames(), o.only):
+		return o, fmt.Errorf("-only %q: one of %s", o.only, strings.Join(partNames(), ", "))
 	case o.output != "text" && o.output != "json":
 		return o, fmt.Errorf("-o %q: one of text, json", o.output)
-	case o.rounds < 1 || o.slice <= 0:
-		return o, errors.New("-rounds and -slice must be above 0")
+	case o.rounds < 1 || o.slice <= 0 || o.idle < 0 || o.sessions < 1:
+		return o, errors.New("-rounds, -slice and -sessions must be above 0, and -idle not below")
 	}
 	return o, nil
 }
@@ -97,61 +121,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // measure makes the measurements that the options select.
-func measure(ctx context.Context, o options) (*report, error) {
+func measure(ctx context.Context, o options) (*results, error) {
 	in, err := findInputs(o.shared)
 	if err != nil {
 		return nil, err
 	}
 	r := newReport(in)
-	want := func(part string) bool { return o.only == "" || o.only == part }
-	if want("bytes") {
-		if r.Bytes, err = measureBytes(ctx, in); err != nil {
-			return nil, fmt.Errorf("bytes: %w", err)
-		}
-	}
-	if want("stages") {
-		if r.Stages, err = measureStageSets(ctx, in); err != nil {
-			return nil, fmt.Errorf("stages: %w", err)
-		}
-	}
-	if want("shapes") && in.corpus != "" {
-		if r.Shapes, err = measureShapes(ctx, in); err != nil {
-			return nil, fmt.Errorf("shapes: %w", err)
-		}
-	}
-	if want("speed") {
-		if r.Speed, err = measureSpeed(ctx, in, o.rounds, o.slice); err != nil {
-			return nil, fmt.Errorf("speed: %w", err)
-		}
-	}
-	if want("strangers") {
-		if r.Strangers, err = measureStrangers(ctx); err != nil {
-			return nil, fmt.Errorf("strangers: %w", err)
-		}
-	}
-	if want("engine") {
-		if r.Engine, err = measureEngine(ctx); err != nil {
-			return nil, fmt.Errorf("engine: %w", err)
-		}
-	}
-	if want("burst") {
-		if r.Burst, err = measureBurst(ctx, 200); err != nil {
-			return nil, fmt.Errorf("burst: %w", err)
-		}
-	}
-	if want("flow") {
-		if r.Flow, err = measureFlow(ctx); err != nil {
-			return nil, fmt.Errorf("flow: %w", err)
-		}
-	}
-	if want("echo") {
-		if r.Echo, err = measureEcho(ctx, 32<<20, 5); err != nil {
-			return nil, fmt.Errorf("echo: %w", err)
-		}
-	}
-	if want("entry") {
-		if r.Entry, err = measureEntry(ctx, emulated.Names()); err != nil {
-			return nil, fmt.Errorf("entry: %w", err)
+	r.Idle = o.idle
+	for _, p := range parts {
+		if o.only == "" || o.only == p.name {
+			if err := p.measure(ctx, in, o, r); err != nil {
+				return nil, fmt.Errorf("%s: %w", p.name, err)
+			}
 		}
 	}
 	r.judge()

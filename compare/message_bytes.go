@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // octetsRow is one workload: bytes per message, means over all messages in order. Zero means not

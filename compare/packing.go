@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/hhfr/hhfr/pkg/shape/columns"
-	"github.com/hhfr/hhfr/pkg/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/columns"
+	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
 // The contestants that do what stages add to split and join: with the memory of a lane, and for
@@ -21,16 +21,16 @@ const (
 // syncOctets is the approximate number of bytes between two syncs, which empty the memories.
 const syncOctets = 64 << 10
 
-// content is one message's segment, or several.
-type content []segment
+// segments is one message's segment, or several.
+type segments []segment
 
 type segment struct {
 	octets []byte
 	text   bool
 }
 
-// sender packs message after message as a lane does, receiver unpacks them.
-type sender struct {
+// packing packs message after message as a lane does, receiver unpacks them.
+type packing struct {
 	packer columns.Packer
 	memory columns.Memory
 	at     columns.Packing
@@ -38,7 +38,7 @@ type sender struct {
 	octets int // since the memory was emptied
 }
 
-type receiver struct {
+type unpacking struct {
 	unpacker columns.Unpacker
 	memory   columns.Memory
 	at       columns.Packing
@@ -46,7 +46,7 @@ type receiver struct {
 }
 
 // message packs a message, segment by segment; took is called with each.
-func (s *sender) message(p *program.Program, c content, alone bool, took func(i int, packed []byte)) {
+func (s *packing) message(p *program.Program, c segments, alone bool, took func(i int, packed []byte)) {
 	s.at.Reset()
 	switch {
 	case alone || len(c) > 1:
@@ -62,7 +62,7 @@ func (s *sender) message(p *program.Program, c content, alone bool, took func(i 
 	}
 }
 
-func (r *receiver) message(p *program.Program, packed [][]byte, reset bool) (err error) {
+func (r *unpacking) message(p *program.Program, packed [][]byte, reset bool) (err error) {
 	r.at.Reset()
 	if reset {
 		r.memory.Reset()
@@ -84,9 +84,9 @@ type packedMessage struct {
 
 // packAll packs all messages in their order, again and again until a sync would come, and checks
 // that they are restored.
-func packAll(p *program.Program, contents []content, alone bool) (list []packedMessage, err error) {
-	var s sender
-	var r receiver
+func packAll(p *program.Program, contents []segments, alone bool) (list []packedMessage, err error) {
+	var s packing
+	var r unpacking
 	for i := 0; i < len(contents) || s.octets > 0 && s.octets <= syncOctets; i++ {
 		c := contents[i%len(contents)]
 		m := packedMessage{reset: i == 0 || alone || len(c) > 1}
@@ -108,7 +108,7 @@ func packAll(p *program.Program, contents []content, alone bool) (list []packedM
 
 // addPacking adds the time of packing and unpacking. Messages are unpacked in the order in which
 // they were packed, whatever number is requested.
-func (c *contest) addPacking(p *program.Program, contents []content) error {
+func (c *contest) addPacking(p *program.Program, contents []segments) error {
 	for _, way := range []struct {
 		pack, unpack string
 		alone        bool
@@ -117,7 +117,7 @@ func (c *contest) addPacking(p *program.Program, contents []content) error {
 		if err != nil {
 			return err
 		}
-		s, r, next := new(sender), new(receiver), 0
+		s, r, next := new(packing), new(unpacking), 0
 		c.add(way.pack, false, func(i int) error {
 			s.message(p, contents[i], way.alone, func(int, []byte) {})
 			return nil
@@ -146,8 +146,8 @@ type room struct {
 }
 
 // measureRoom counts what is reachable before and after.
-func measureRoom(p *program.Program, contents []content, list []packedMessage) (r room) {
-	s, u := new(sender), new(receiver)
+func measureRoom(p *program.Program, contents []segments, list []packedMessage) (r room) {
+	s, u := new(packing), new(unpacking)
 	send := func() {
 		for i := range list {
 			s.message(p, contents[i%len(contents)], false, func(int, []byte) {})

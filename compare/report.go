@@ -6,10 +6,13 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"time"
+
+	"github.com/hhfr/hhfr/compare/internal/ends"
 )
 
-// report has all results of a run. Its JSON form has version 1.
-type report struct {
+// results has all results of a run. Its JSON form has version 1.
+type results struct {
 	Version int            `json:"version"`
 	Go      string         `json:"go"`
 	System  string         `json:"system"`
@@ -18,28 +21,42 @@ type report struct {
 	Stages  []stageSetsRow `json:"stages,omitempty"`
 	Shapes  *transit       `json:"shapes,omitempty"`
 	Speed   []speedRow     `json:"speed,omitempty"`
+	// Described is the largest WSDL.
+	Described *describedRow `json:"described,omitempty"`
+	// Unlike are messages of the corpus, in several orders.
+	Unlike []unlike `json:"unlike,omitempty"`
 	// Strangers are messages of kinds that never repeat.
 	Strangers *strangers `json:"strangers,omitempty"`
 	// Engine is that of reliable sequences, alone.
-	Engine *engine `json:"engine,omitempty"`
+	Engine *engineRow `json:"engine,omitempty"`
 	// Burst is a hundred messages over datagrams that get lost.
-	Burst *burst `json:"burst,omitempty"`
+	Burst *burstRow `json:"burst,omitempty"`
 	// Flow is a reply in three flushed writes.
-	Flow *flow `json:"flow,omitempty"`
+	Flow *flowRow `json:"flow,omitempty"`
 	// Echo is a long text through proxies.
 	Echo *echo `json:"echo,omitempty"`
 	// Entry is the way in, by links.
-	Entry []entry   `json:"entry,omitempty"`
-	Goals []verdict `json:"goals"`
+	Entry []entryRow `json:"entry,omitempty"`
+	// Conversations are calls through pairs at the pace of real ones.
+	Conversations []conversationRow `json:"conversations,omitempty"`
+	// Calls are calls and one-way messages from end to end; Idle is how long nothing happened
+	// before memory was read again.
+	Calls []ends.Outcome `json:"calls,omitempty"`
+	Idle  time.Duration  `json:"idle_ns,omitempty"`
+	// Pairs are calls and long bodies through pairs of proxies.
+	Pairs *pairs `json:"pairs,omitempty"`
+	// Sessions are idle at a server.
+	Sessions []ends.IdleRow `json:"sessions,omitempty"`
+	Goals    []checkedGoal  `json:"goals"`
 }
 
-func newReport(in *inputs) *report {
-	return &report{Version: 1, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Inputs: in.source}
+func newReport(in *inputs) *results {
+	return &results{Version: 1, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Inputs: in.source}
 }
 
 // judge compares the measurements with the goals.
-func (r *report) judge() {
-	r.Goals = []verdict{}
+func (r *results) judge() {
+	r.Goals = []checkedGoal{}
 	for i := range goals {
 		if v, measured := goals[i].judge(r); measured {
 			r.Goals = append(r.Goals, v)
@@ -48,7 +65,7 @@ func (r *report) judge() {
 }
 
 // missed counts the goals that make the run fail.
-func (r *report) missed() (n int) {
+func (r *results) missed() (n int) {
 	for _, v := range r.Goals {
 		if !v.Met && !v.Open && v.Why == "" {
 			n++
@@ -57,36 +74,42 @@ func (r *report) missed() (n int) {
 	return n
 }
 
-func (r *report) write(w io.Writer, output string) error {
+func (r *results) write(w io.Writer, output string) error {
 	if output == "json" {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	}
-	p := &printer{w: w}
+	p := &tablePrinter{w: w}
 	p.printf("%s, %s, %s\n", r.Go, r.System, r.Inputs)
 	r.writeBytes(p)
 	r.writeStageSets(p)
 	r.writeShapes(p)
+	r.writeDescribed(p)
 	r.writeSpeed(p)
+	r.writeUnlike(p)
 	r.writeStrangers(p)
 	r.writeEngine(p)
 	r.writeBurst(p)
 	r.writeFlow(p)
 	r.writeEcho(p)
 	r.writeEntry(p)
+	r.writeConversations(p)
+	r.writeCalls(p)
+	r.writePairs(p)
+	r.writeIdle(p)
 	r.writeGoals(p)
 	return p.err
 }
 
-func (r *report) writeBytes(p *printer) {
+func (r *results) writeBytes(p *tablePrinter) {
 	if len(r.Bytes) == 0 {
 		return
 	}
 	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: " +
 		"framing and sync in it, shapes apart (once per stream); also without stages, and with columns but " +
 		"no memory.\n\n")
-	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best",
+	t := cells{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best",
 		"zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd",
 		"with shape / plain SOAP, largest"}}
 	for _, o := range r.Bytes {
@@ -102,14 +125,14 @@ func (r *report) writeBytes(p *printer) {
 	}
 }
 
-func (r *report) writeShapes(p *printer) {
+func (r *results) writeShapes(p *tablePrinter) {
 	s := r.Shapes
 	if s == nil {
 		return
 	}
 	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream; alone: each in a stream of "+
 		"its own.\n\n", s.Messages)
-	p.table(table{
+	p.table(cells{
 		{"learned from", "as text", "shape bytes", "gzip bytes", "total", "median", "largest", "alone, largest",
 			"with message / plain SOAP, largest", "alone, largest"},
 		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10),
@@ -118,14 +141,14 @@ func (r *report) writeShapes(p *printer) {
 	})
 }
 
-func (r *report) writeSpeed(p *printer) {
+func (r *results) writeSpeed(p *tablePrinter) {
 	if len(r.Speed) == 0 {
 		return
 	}
 	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n",
 		blobName)
 	names := []string{bareSplit, split, bareJoin, join, learning, tokenizer, etreeParse, encodingXML}
-	t := table{append(append([]string{"workload", "bytes"}, names...), "split MB/s", "join MB/s")}
+	t := cells{append(append([]string{"workload", "bytes"}, names...), "split MB/s", "join MB/s")}
 	for _, s := range r.Speed {
 		line := []string{s.Workload, strconv.FormatFloat(s.Octets, 'f', 0, 64)}
 		for _, name := range names {
@@ -135,7 +158,7 @@ func (r *report) writeSpeed(p *printer) {
 	}
 	p.table(t)
 	p.printf("\nRatios of the same rounds, medians; allocations per message.\n\n")
-	t = table{{"workload", "split / bare", "join / bare", "join / split", "etree / split", "encoding/xml / split",
+	t = cells{{"workload", "split / bare", "join / bare", "join / split", "etree / split", "encoding/xml / split",
 		"tdewolff / split", "learn / etree", "split allocs", "join allocs"}}
 	for _, s := range r.Speed {
 		t = append(t, []string{s.Workload, ratio(s.SplitToBare), ratio(s.JoinToBare), ratio(s.JoinToSplit),
@@ -146,11 +169,11 @@ func (r *report) writeSpeed(p *printer) {
 	r.writePacking(p)
 }
 
-func (r *report) writePacking(p *printer) {
+func (r *results) writePacking(p *tablePrinter) {
 	p.printf("\nWhat stages add: nanoseconds of processor time per message, and in total to split or join alone. "+
 		"With the memory of a lane, which is emptied each %d KiB; columns alone: each message for itself.\n\n",
 		syncOctets>>10)
-	t := table{{"workload", split, pack, "total", packColumns, join, unpack, "total", unpackColumns, "pack allocs",
+	t := cells{{"workload", split, pack, "total", packColumns, join, unpack, "total", unpackColumns, "pack allocs",
 		"unpack allocs"}}
 	for _, s := range r.Speed {
 		line := []string{s.Workload}
@@ -164,7 +187,7 @@ func (r *report) writePacking(p *printer) {
 	p.table(t)
 	p.printf("\nBytes of memory. Columns: the packer, and the unpacker, of the side that writes or reads a frame " +
 		"now. Memory: that of a lane, in the direction it sends and in that it receives.\n\n")
-	t = table{{"workload", "packer", "unpacker", "lane sends", "lane receives"}}
+	t = cells{{"workload", "packer", "unpacker", "lane sends", "lane receives"}}
 	for _, s := range r.Speed {
 		line := []string{s.Workload}
 		for _, n := range []uint64{s.Room.Packer, s.Room.Unpacker, s.Room.Sends, s.Room.Receives} {
@@ -175,10 +198,10 @@ func (r *report) writePacking(p *printer) {
 	p.table(t)
 }
 
-func (r *report) writeGoals(p *printer) {
+func (r *results) writeGoals(p *tablePrinter) {
 	p.printf("\nGoals. Open ones belong to work that is not done yet; those that are missed and name a page cannot " +
 		"be reached, and the page shows why.\n\n")
-	t := table{{"goal", "issue", "limit", "value", "state"}}
+	t := cells{{"goal", "issue", "limit", "value", "state"}}
 	for _, v := range r.Goals {
 		sign, state := "≤ ", "missed"
 		if v.AtLeast {
@@ -224,13 +247,13 @@ func micros(ns float64) string {
 	return strconv.FormatFloat(ns/1e3, 'f', 2, 64)
 }
 
-// printer remembers its first failure.
-type printer struct {
+// tablePrinter remembers its first failure.
+type tablePrinter struct {
 	w   io.Writer
 	err error
 }
 
-func (p *printer) printf(format string, args ...any) {
+func (p *tablePrinter) printf(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format, args...)
 	}

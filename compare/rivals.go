@@ -9,17 +9,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// counter counts bytes and drops them.
-type counter int
+// byteCount counts bytes and drops them.
+type byteCount int
 
-func (c *counter) Write(b []byte) (int, error) {
-	*c += counter(len(b))
+func (c *byteCount) Write(b []byte) (int, error) {
+	*c += byteCount(len(b))
 	return len(b), nil
 }
 
 // gzipAlone compresses each message by itself.
 func gzipAlone(messages [][]byte) (int, error) {
-	var n counter
+	var n byteCount
 	for _, m := range messages {
 		z, err := gzip.NewWriterLevel(&n, gzip.BestCompression)
 		if err != nil {
@@ -45,7 +45,7 @@ type flusher interface {
 // stream compresses all messages as one stream, flushed after each, as a connection would. What
 // Close writes is not counted, neither here nor for hhfr.
 func stream(messages [][]byte, open func(io.Writer) (flusher, error)) (int, error) {
-	var n counter
+	var n byteCount
 	z, err := open(&n)
 	if err != nil {
 		return 0, err

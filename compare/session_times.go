@@ -10,9 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// entry is the way in: sessions of ten echoed floats, from their first connection on, on one link,
-// in virtual time.
-type entry struct {
+// entryRow is the way in: sessions of ten echoed floats, from their first connection on, on one
+// link, in virtual time.
+type entryRow struct {
 	Link       string            `json:"link"`
 	Cells      []bench.Cell      `json:"cells"`
 	BreakEvens []bench.BreakEven `json:"break_evens"`
@@ -25,9 +25,9 @@ var entryCounts = []int{1, 2, 4, 8, 10, inFlight}
 const inFlight = 100
 
 // measureEntry runs sessions of all ways on the links.
-func measureEntry(ctx context.Context, links []string) (list []entry, err error) {
+func measureEntry(ctx context.Context, links []string) (list []entryRow, err error) {
 	for _, name := range links {
-		e := entry{Link: name}
+		e := entryRow{Link: name}
 		for _, way := range bench.Ways() {
 			for _, n := range entryCounts {
 				if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func measureEntry(ctx context.Context, links []string) (list []entry, err error)
 }
 
 // cell is a session; ok: it was measured.
-func (e *entry) cell(way bench.Way, n int) (c bench.Cell, ok bool) {
+func (e *entryRow) cell(way bench.SessionWay, n int) (c bench.Cell, ok bool) {
 	for _, c := range e.Cells {
 		if c.Way == way && c.N == n {
 			return c, true
@@ -62,11 +62,11 @@ func (e *entry) cell(way bench.Way, n int) (c bench.Cell, ok bool) {
 }
 
 // figure is one of the sessions on a link; ok: they were measured.
-type figure func(e *entry) (value float64, ok bool)
+type figure func(e *entryRow) (value float64, ok bool)
 
 // toOther is the time of n messages one way, divided by that of another.
-func toOther(way, other bench.Way, n int) figure {
-	return func(e *entry) (float64, bool) {
+func toOther(way, other bench.SessionWay, n int) figure {
+	return func(e *entryRow) (float64, bool) {
 		ours, ok := e.cell(way, n)
 		theirs, both := e.cell(other, n)
 		return ours.Millis / theirs.Millis, ok && both
@@ -75,8 +75,8 @@ func toOther(way, other bench.Way, n int) figure {
 
 // toLeast is the time of all messages in flight, divided by that of their bytes and the least round
 // trips.
-func toLeast(way bench.Way) figure {
-	return func(e *entry) (float64, bool) {
+func toLeast(way bench.SessionWay) figure {
+	return func(e *entryRow) (float64, bool) {
 		c, ok := e.cell(way, inFlight)
 		return c.Millis / c.Least, ok
 	}
@@ -84,8 +84,8 @@ func toLeast(way bench.Way) figure {
 
 // breakEven is the number of messages from which a way is as fast as each of plain SOAP; more than
 // the largest count if it never is.
-func breakEven(way bench.Way) figure {
-	return func(e *entry) (most float64, ok bool) {
+func breakEven(way bench.SessionWay) figure {
+	return func(e *entryRow) (most float64, ok bool) {
 		for _, b := range e.BreakEvens {
 			if b.Way != way {
 				continue
@@ -100,8 +100,8 @@ func breakEven(way bench.Way) figure {
 }
 
 // worstOf is the maximum of a figure on links; none: on all.
-func worstOf(of figure, links ...string) func(*report) (float64, bool) {
-	return func(r *report) (worst float64, measured bool) {
+func worstOf(of figure, links ...string) func(*results) (float64, bool) {
+	return func(r *results) (worst float64, measured bool) {
 		for i := range r.Entry {
 			if len(links) > 0 && !slices.Contains(links, r.Entry[i].Link) {
 				continue
@@ -114,7 +114,7 @@ func worstOf(of figure, links ...string) func(*report) (float64, bool) {
 	}
 }
 
-func (r *report) writeEntry(p *printer) {
+func (r *results) writeEntry(p *tablePrinter) {
 	if len(r.Entry) == 0 {
 		return
 	}
@@ -125,7 +125,7 @@ func (r *report) writeEntry(p *printer) {
 	}
 	p.printf("\nFrom how many messages on hhfr is as fast (against gzip: within 1 %%), and the time of %d to that of "+
 		"plain SOAP. -: at none of these lengths.\n\n", inFlight)
-	t := table{{"way", "against"}}
+	t := cells{{"way", "against"}}
 	for i := range r.Entry {
 		t[0] = append(t[0], r.Entry[i].Link, strconv.Itoa(inFlight))
 	}
@@ -145,9 +145,9 @@ func (r *report) writeEntry(p *printer) {
 }
 
 // write prints the sessions on one link. Least is that of the longest.
-func (e *entry) write(p *printer) {
+func (e *entryRow) write(p *tablePrinter) {
 	p.printf("\n%s\n\n", e.Link)
-	t := table{{"way"}}
+	t := cells{{"way"}}
 	for _, n := range entryCounts {
 		t[0] = append(t[0], strconv.Itoa(n))
 	}

@@ -96,7 +96,7 @@ func (c *contest) round(ctx context.Context, round int, slice time.Duration) err
 
 // turn runs a contestant over the batch that begins at from, repeatedly for a slice of time; it
 // returns nanoseconds of processor time per message.
-func (c *contest) turn(p *contestant, from int, slice time.Duration) (float64, error) {
+func (c *contest) turn(p *contender, from int, slice time.Duration) (float64, error) {
 	if err := p.run(from); err != nil { // into the caches
 		return 0, err
 	}
@@ -130,7 +130,7 @@ func (c *contest) row() speedRow {
 }
 
 // find returns a contestant, nil if it is not in the contest.
-func (c *contest) find(name string) *contestant {
+func (c *contest) find(name string) *contender {
 	for i := range c.contestants {
 		if c.contestants[i].name == name {
 			return &c.contestants[i]

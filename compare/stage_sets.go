@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // stageSets are the sets of stages that are compared.
@@ -79,8 +79,8 @@ func measureStageSets(ctx context.Context, in *inputs) (rows []stageSetsRow, err
 }
 
 // octetsBy is the size of messages with a stage set.
-func octetsBy(messages, set string) func(*report) (float64, bool) {
-	return func(r *report) (float64, bool) {
+func octetsBy(messages, set string) func(*results) (float64, bool) {
+	return func(r *results) (float64, bool) {
 		for _, row := range r.Stages {
 			for i := range row.Octets {
 				if row.Messages == messages && stageSets[i].name == set {
@@ -92,7 +92,7 @@ func octetsBy(messages, set string) func(*report) (float64, bool) {
 	}
 }
 
-func (r *report) writeStageSets(p *printer) {
+func (r *results) writeStageSets(p *tablePrinter) {
 	if len(r.Stages) == 0 {
 		return
 	}
@@ -101,7 +101,7 @@ func (r *report) writeStageSets(p *printer) {
 	for _, set := range stageSets {
 		head = append(head, set.name)
 	}
-	t := table{head}
+	t := cells{head}
 	for _, row := range r.Stages {
 		line := []string{row.Messages, fmt.Sprint(row.Count), number(row.Raw)}
 		for _, octets := range row.Octets {

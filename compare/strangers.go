@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // strangers is the cost of messages of never-repeating kinds: processor time per message, forwarded
@@ -136,7 +136,7 @@ func loopback(ctx context.Context) (near, far net.Conn, err error) {
 	return near, far, err
 }
 
-func (r *report) writeStrangers(p *printer) {
+func (r *results) writeStrangers(p *tablePrinter) {
 	s := r.Strangers
 	if s == nil {
 		return

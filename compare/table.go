@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// table is lines of cells; the first line is the heading.
-type table [][]string
+// cells is lines of cells; the first line is the heading.
+type cells [][]string
 
 // table prints a table that is readable as text and valid Markdown: first column aligned left, all
 // others right.
-func (p *printer) table(t table) {
+func (p *tablePrinter) table(t cells) {
 	widths := make([]int, len(t[0]))
 	for _, line := range t {
 		for i, cell := range line {
