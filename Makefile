@@ -9,8 +9,10 @@ BENCH ?= .
 LINT_VERSION := v2.15.0
 LINT := bin/golangci-lint-$(LINT_VERSION)
 SOAKTIME ?= 60m
+NFPM_VERSION := v2.45.2
+NFPM := bin/nfpm-$(NFPM_VERSION)
 
-.PHONY: help build demo test race lint fuzz bench compare harness cross arm interop soak figures check
+.PHONY: help build demo test race lint fuzz bench compare harness cross arm interop soak figures packages check
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
@@ -24,8 +26,9 @@ demo: build ## build, then the one-minute tour
 test: ## all tests
 	$(GO) test ./...
 
+# Commands that tests start would sleep for a second at their end, as the race detector has it.
 race: ## all tests under the race detector, in random order
-	$(GO) test -race -shuffle=on ./...
+	GORACE=atexit_sleep_ms=10 $(GO) test -race -timeout 25m -shuffle=on ./...
 
 lint: $(LINT) ## format, vet, module file, linters
 	@unformatted=$$(gofmt -l .); if [[ -n $$unformatted ]]; then echo "not gofmt'ed:" $$unformatted; exit 1; fi
@@ -59,7 +62,7 @@ cross: ## build and vet for every system, into dist/
 arm: ## the main job and a pair of proxies on ARM, under qemu
 	scripts/arm.sh
 
-interop: ## against other people's programs (tshark, curl, xmllint, python, gSOAP, Java, nginx, HAProxy, squid)
+interop: ## against other people's programs (tshark, curl, xmllint, python, gSOAP, Java, node, nginx, HAProxy, squid)
 	HHFR_CI=1 scripts/tagged.sh interop Interop 20m
 
 soak: ## long runs: leaks, drift, stuck exchanges
@@ -67,5 +70,14 @@ soak: ## long runs: leaks, drift, stuck exchanges
 
 figures: ## sizes, checks and hand-overs, as docs/architecture.md has them
 	scripts/figures.sh
+
+packages: $(NFPM) ## .deb for Debian and Termux, with man pages and completions, into dist/packages
+	NFPM=$(NFPM) scripts/packages.sh
+
+$(NFPM):
+	@mkdir -p bin/install
+	GOBIN=$(CURDIR)/bin/install $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION) || \
+		{ echo "nfpm $(NFPM_VERSION) cannot be had from the module proxy: NFPM=PROGRAM names another" >&2; exit 1; }
+	@mv bin/install/nfpm $@ && rmdir bin/install
 
 check: lint race cross fuzz ## what must hold before a change goes in

@@ -5,8 +5,8 @@ decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr str
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
 import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid
 from expand import expand
-from unpack import need, uvarint, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
-HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
+from unpack import crc, need, uvarint, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
+HELLO, SYNC, failures = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A'), []
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges window max_held lifetime target:text later:rest', lambda f: f['scheme'] == 1 and (f['representation'] in (1, 2) or f['role'] & 1 > f['representation']) and
@@ -18,13 +18,10 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
          5: ('window', b'', 'lane R:octet exchange octets', lambda f: f['R'] < 2 and f['octets']), 9: ('flush', b'', 'lane R:octet exchange settled', lambda f: f['R'] < 2 and f['settled']),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
          7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
-         0x44: ('ack', b'', 'body:rest', lambda f: True),
+         0x44: ('ack', b'', 'body:rest', lambda f: True), 0x4A: ('kept', b'', 'body:rest', lambda f: True),
          0x48: ('idle', b'', 'lanes:[lane]', lambda f: all(a['lane'] < b['lane'] for a, b in zip(f['lanes'], f['lanes'][1:])))}
 def order(entry, n): return [v & 1 if k == 'R' else v for k, v in entry.items()][:n]
-failures, TABLE = [], list(range(256))
 def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
-for _ in range(8): TABLE = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in TABLE]
-def crc(data, before=0): return functools.reduce(lambda c, o: c >> 8 ^ TABLE[(c ^ o) & 255], data, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 class Reader:                           # §1
     def __init__(self, buf, pos=0, end=None, short=ValueError):
         self.buf, self.pos, self.end, self.short = buf, pos, len(buf) if end is None else end, short
@@ -47,8 +44,9 @@ class Reader:                           # §1
 def frame(buf, at):                     # §2: the frame at `at`, parsed without the state of its direction, and where it ends. EOFError: the octets end before it does
     if (first := (r := Reader(buf, at, short=EOFError)).octet()) & 0x80:    # §5
         f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}; f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
-        f['F'] & f['R'] & f['T'] and f.update(zip(('number', 'answers'), ((u := r.uvarint()) >> 2, r.uvarint() if u & 1 else 0)), wanted=u & 3 == 2, unknown=u & 3 == 3)    # §5.1
-        need((f.get('number', 1) or not u) and (n := r.uvarint()) <= 16384, 'payload too long, or number 0'); return {**f, 'payload': r.take(n)}, r.pos
+        start, placed = r.pos, f['F'] & f['R'] & f['T']; placed and f.update(zip(('number', 'answers'), ((u := r.uvarint()) >> 2, r.uvarint() if u & 1 else 0)), wanted=u & 3 == 2, unknown=u & 3 == 3)    # §5.1
+        if placed and u & 1 and not f['answers']: f.update(zip(('length', 'from', 'answers'), (r.uvarint(), r.uvarint(), r.uvarint())), wanted=u & 3 == 3, unknown=False); need(f['from'] <= f['length'] > 0, 'length')
+        f['place'] = buf[start:r.pos]; need((f.get('number', 1) or not u) and (n := r.uvarint()) <= 16384, 'payload too long, or number 0'); return {**f, 'payload': r.take(n)}, r.pos
     need(first in KINDS or first & 0x40 and first & 0x3F not in KINDS, 'unknown kind')
     kind, mark, spec, rule = KINDS.get(first, ('skipped', b'', 'body:rest', lambda f: True))
     need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
@@ -206,7 +204,7 @@ class Direction:                        # runs: (position, octets), gaps between
                     if f['kind'] == 'close': return note(f"{name}: close {f['code']} {f['text']!r}, {len(buf) - at} octets behind", at < len(buf))
             except EOFError: note(f'{name}: octets missing in the frame at offset {self.at - (self.id or [start])[-1]}', False)
             except ValueError as e: return note(f'{name}: malformed at offset {self.at - (self.id or [start])[-1]}: {e}')
-    def hello(self, f): self.id, self.role, self.stages, self.memories = identity(f, self.at), f['role'], f['stages'], {}; self.dim = False
+    def hello(self, f): self.id, self.role, self.stages, self.memories, self.used = identity(f, self.at), f['role'], f['stages'], {}, set(); self.dim = False
     def shape(self, f):                 # §4
         if f['form'] == 'full':
             key, end = (f['number'], f['total']), f['offset'] + len(f['piece'])
@@ -220,12 +218,12 @@ class Direction:                        # runs: (position, octets), gaps between
         m.dim, self.names = m.dim or n and not fp, self.names + (fp or b'')[:8]; return fp, []
     def data(self, f):                  # §5
         lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'] & (1 - (f['F'] & f['T'] & (f.get('number', 1) > 0))), f['H'], f['T'] and not f['F']
-        need(self.at - self.synced <= 65536 and len(self.since) <= 1024, 'sync is overdue')
+        need(self.at - self.synced <= 1 << 20 and len(self.since) <= 16384, 'sync is overdue')
         now, before, key = (*self.clock(self.at), self.at), self.lanes.get((lane, R), 0), (lane, R, f['exchange']) if f['X'] else self.last
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
             need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open, 'begin')
-            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R))
+            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R)), self.used.add(lane), need(len(self.used) <= 1024, 'sync is overdue')
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
         m, r, self.last, self.names = self.open[key], Reader(f['payload']), key, b''
         need(f['F'] or H == m.more, 'head out of place')
@@ -235,11 +233,10 @@ class Direction:                        # runs: (position, octets), gaps between
             need(m.body and (m.body[0] or not m.begun) if text else m.keep is None, 'text out of place')
             m.body = m.body or self.part(r, m); m.keep = 0 if text else None    # its number comes later
             (m.text if text else m.body[1]).append(r.rest())
-        place = uvarint(f['number'] << 2 | (f['wanted'] or f['unknown']) << 1 | (f['answers'] > 0)) + (uvarint(f['answers']) if f['answers'] else b'') if 'number' in f else b''    # §5.2
-        named = bytes([0x83 | f['F'] << 6 | f['L'] << 5 | (key[1] or place > b'') << 4 | H << 3 | f['T'] << 2]) + uvarint(key[0]) + uvarint(key[2]) + place + uvarint(len(f['payload']))
+        named = bytes([0x83 | f['F'] << 6 | f['L'] << 5 | (key[1] or f['place'] > b'') << 4 | H << 3 | f['T'] << 2]) + uvarint(key[0]) + uvarint(key[2]) + f['place'] + uvarint(len(f['payload']))    # §5.2
         m.crc = crc(named + self.names + f['payload'], m.crc)
         if f['L']: m.status, m.done, self.dim, self.chain = 'unverified', now, self.dim or m.dim, self.chain + m.crc.to_bytes(4, 'little'); self.since.append(self.open.pop(key))
-    def named(self, name, before): return before if before.startswith(name) else (found := [fp for fp in self.store if fp.startswith(name)] or [name])[0] if len(found) < 2 else name
+    def named(self, name, before): return before if before.startswith(name) else found[0] if len(found := [fp for fp in self.store if fp.startswith(name)]) == 1 else name
     def close(self, f):                 # §6, §8: the check of the messages
         good = f['messages'] == len(self.since) and (self.dim or f['check'] == int.from_bytes(hashlib.sha256(self.chain).digest()[:4 * (self.chain > b'')], 'little'))
         for m in () if self.blind or self.dim and good else self.since: m.status = 'verified' if good else 'withdrawn'
@@ -248,7 +245,7 @@ class Direction:                        # runs: (position, octets), gaps between
     def sync(self, f):                  # §6
         need(identity(f, self.at) == self.id and f['stages'] & ~8 in (0, 1, 3, 4, 5, 7), 'word, role, session, representation, stages or offset of sync') or self.close(f)
         need(self.blind or all(self.shapes.get(s['number'], s['name'])[:8] == s['name'] for s in f['shapes']), 'shapes of sync')
-        self.role, self.stages, self.memories = f['role'], f['stages'], {}
+        self.role, self.stages, self.memories, self.used = f['role'], f['stages'], {}, set()
         opened, self.shapes = {(o['lane'], o['R'] & 1, o['exchange']): o for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
         need(self.blind or opened.keys() == set(sorted(self.open)[:1024]) and all(m.dim or (m.crc, m.more, m.body != None, m.keep != None) == (o['crc'], o['R'] >> 1 & 1, o['R'] & 4 > 0, o['R'] & 8 > 0) for m, o in zip(map(self.open.get, opened), opened.values())), 'open messages of sync')
         if self.blind: self.open = {key: message(key, None, o['crc'], o['R']) for key, o in opened.items()}
@@ -259,15 +256,15 @@ def unpacked(d, store):                 # §11, in the order of the frames
     for m in d.begun:
         m.error, m.stages, whole = None, d.stages, bool(m.done)
         for part in (m.head, m.body):
-            packed, memory = part and part[0] and d.stages & 1, m.lane if m.lane and d.stages & 2 else unpack.Memory()
+            packed, memory, keeper = part and part[0] and d.stages & 1, m.lane if m.lane and d.stages & 2 else unpack.Memory(), m.lane or types.SimpleNamespace()
             try:
-                if part and d.stages & 4: part[1][:] = [expand(s, packed) for s in part[1]]
+                if part and d.stages & 4: part[1][:] = [expand(s, packed, keeper) for s in part[1]]
                 if not packed: continue
                 octets = store.get(part[0]) or need(False, f'no shape {part[0].hex()}')
                 u = unpack.Unpacker(parse_shape(octets)[0], part[0], Reader)
                 part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
-            except (ValueError, LookupError) as e: memory.lost, m.error = True, e; break
-        try: r = Reader(b''.join(expand(s, False) if d.stages & 4 else s for s in m.text)); m.keep, m.text = r.uvarint() if m.text else m.keep, r.rest()
+            except (ValueError, LookupError) as e: memory.lost, keeper.gap, m.error = True, True, e; break
+        try: r = Reader(b''.join(expand(s, False, keeper) if d.stages & 4 else s for s in m.text)); m.keep, m.text = r.uvarint() if m.text else m.keep, r.rest()
         except (ValueError, LookupError) as e: m.error = e
 def report(streams, store, save):       # streams: the directions that belong together, one or two
     for d in sum(streams, []): unpacked(d, store)
@@ -323,17 +320,16 @@ def vector(path):
     if 'octets' in v:
         base = bytes.fromhex(v.get('base', '')); out = fold.unpack_shape(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
         return need(out.hex() == v['octets'], f'unpacks to {out}')
-    if 'compressed' in v: return need(expand(bytes.fromhex(v['compressed']), v['packed']).hex() == v['segment'], 'expands to something else')
+    if 'compressed' in v: keeper = types.SimpleNamespace(); return need([expand(bytes.fromhex(b), v['packed'], keeper).hex() for b in [v['compressed']] * isinstance(v['compressed'], str) or v['compressed']] == ([v['segment']] * isinstance(v['segment'], str) or v['segment']), 'expands to something else')
     if 'messages' in v:                 # §11
-        shape, memory, out = bytes.fromhex(v['shape']), unpack.Memory(), []
-        for m in v['messages']:
-            u = unpack.Unpacker(parse_shape(shape)[0], hashlib.sha256(shape).digest(), Reader)
+        shapes, memory, out = [bytes.fromhex(s) for s in (v['shape'], *v.get('others', []))], unpack.Memory(), []
+        for i, m in enumerate(v['messages']):
+            shape = shapes[i % len(shapes)]; u = unpack.Unpacker(parse_shape(shape)[0], hashlib.sha256(shape).digest(), Reader)
             out.append([u.segment(bytes.fromhex(s['packed']), s['last'], memory).hex() for s in m])
         return need(out == [[s['segment'] for s in m] for m in v['messages']], f'unpacks to {out}')
     shape, segments = bytes.fromhex(v['shape']), [[bytes.fromhex(s['octets']) for s in v['segments'] if s.get('text', False) == t] for t in (False, True)]
     need(v['fingerprint'] == 'urn:hhfr:shape:sha256:' + hashlib.sha256(shape).hexdigest(), 'fingerprint')
-    r = Reader(b''.join(segments[1]))
-    need((out := Joiner(shape, segments[0], r.uvarint() if segments[1] else None, r.rest()).out).hex() == v['message'], f'joins to {out}')
+    r = Reader(b''.join(segments[1])); need((out := Joiner(shape, segments[0], r.uvarint() if segments[1] else None, r.rest()).out).hex() == v['message'], f'joins to {out}')
 p, streams = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter), []
 p.add_argument('mode', choices=('vectors', 'capture', 'stream')), p.add_argument('files', nargs='+'), p.add_argument('--store'), p.add_argument('--save-dir')
 a = p.parse_args(); vectors = sorted(glob.glob(a.files[0] + '/[cptz]*/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []

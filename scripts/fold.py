@@ -1,6 +1,6 @@
 """The packed form of shapes, for decode.py, written from docs/wire-format.md (§4.1)."""
 import os, re, zlib
-VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/shape/transit/vocabulary.txt'), 'rb').read()
+VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../internal/shape/transit/vocabulary.txt'), 'rb').read()
 MOST, END, CLOSE, VALUE, APART, ROWS, OTHER, TYPES = 1 << 20, 5, 6, 14, 15, 16, 17, 19
 LISTS, UNTIL = {5: 1, 6: 2, 4: 3, 9: 4}, {5: 0, 6: 1}           # kind of node: mark; until in elements and attributes
 OTHERS, FIELDS = {7: 7, 8: 8, 2: 11, 3: 12}, {7: 2, 8: 0, 2: 1, 3: 1}    # kind of node: mark; how many numbers follow

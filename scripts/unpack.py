@@ -1,10 +1,11 @@
 """Packed segments of the hhfr wire format, written from section 11 of docs/wire-format.md alone. decode.py uses it; § are sections of that page."""
-import re
-from itertools import accumulate
+import copy, functools, re
+from itertools import accumulate, takewhile
 TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12)
-NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6, 12), 5, 8, 9
+NUMBERS, BOOLEAN, UUID, DATETIME, MOST, WEIGHT, TABLE = (2, 3, 4, 6, 12), 5, 8, 9, 16384, 98304, list(range(256))
 WORD = b'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'
-MOST, WEIGHT = 16384, 98304
+for _ in range(8): TABLE = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in TABLE]
+def crc(data, before=0): return functools.reduce(lambda c, o: c >> 8 ^ TABLE[(c ^ o) & 255], data, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 def need(good, what):                   # ValueError: malformed
     if not good: raise ValueError(what)
 def uvarint(v): return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + uvarint(v >> 7)
@@ -20,11 +21,16 @@ class Ring:                             # §11.5.1: words or texts
         if 3 <= len(b) <= 40: n = self.entered % self.most; self.entries[n:n + 1] = [b]; self.entered += 1
     def read(self, r): n = r.bits((max(len(self.entries), 1) - 1).bit_length()); need(n < len(self.entries), 'entry that is not there'); return self.entries[n]
 class Memory:                           # §11.6
-    def __init__(self): self.lost, self.shapes, self.words, self.texts, self.gaps, self.weight, self.step = False, {}, Ring(2048), Ring(256), [b'', b''], 0, 0
-    def places(self, fingerprint, count):
-        if count > 1024: return {}, False
-        if fingerprint not in self.shapes: self.shapes[fingerprint] = {}; self.weight += 64 * count
-        return self.shapes[fingerprint], True
+    def __init__(self): self.lost, self.shapes, self.alike, self.words, self.texts, self.gaps, self.weight, self.step = False, {}, {}, Ring(2048), Ring(256), [b'', b''], 0, 0
+    def whole(self): return self.weight + sum(8 + len(b) for ring in (self.words, self.texts) for b in ring.entries)
+    def places(self, fingerprint, signs):
+        if len(signs) > 1024: return {}, False
+        first = signs[0][1] if signs else 0
+        if fingerprint not in self.shapes:
+            known, theirs = self.alike.get(first, ({}, [])); begin = {own: copy.copy(known[its]) for (own, a), (its, b) in takewhile(lambda two: two[0][1] == two[1][1], zip(signs, theirs)) if its in known}
+            self.weight += 192 + 64 * len(signs); octets = sum(len(p.octets) for p in begin.values()); fits = self.whole() + octets <= WEIGHT
+            self.shapes[fingerprint] = begin if fits else {}; self.weight += octets * fits
+        self.alike[first] = self.shapes[fingerprint], signs; return self.shapes[fingerprint], True
 class In:                               # §10.1, §11.1: octets and bits of a packed segment, or of one as it is
     def __init__(self, reader): self.r, self.cur, self.used = reader, 0, 8
     def bits(self, n):
@@ -42,11 +48,16 @@ class Out:                              # §10.1: the segment
     def uvarint(self, u): self.out += uvarint(u)
 def is_word(o): return o in WORD or o > 127
 def is_place(k): return k.kind in (VALUE, SLOT, OPTIONAL, CHOICE) or k.kind == ARRAY and (k.column is not None or not k.a == k.b != 0)
-def count(k): return is_place(k) + (0 if k.kind == ARRAY and k.column is not None else sum(count(kid) for kid in k.kids))
-class Unpacker:
-    """The segments of one part, one behind the other. shape: the parsed shape; Reader: of decode.py."""
+def order(k, column=False, inside=False): return [(k, column, inside)] + sum((order(kid, column or k.column is not None, inside or k.kind == ARRAY) for kid in k.kids), [])
+def signs(shape):                       # §11.6: of each place its node, and its sign
+    sign, all = 0, []
+    for k, column, inside in order(shape):
+        if k.kind == TEXT: sign = crc(k.a, sign)
+        elif is_place(k) and not column: sign = crc(bytes([k.kind, next((v.a for v in [k, *(k.column or [])] if v.kind == VALUE), 0), inside]), sign); all.append((id(k), sign))
+    return all
+class Unpacker:                         # the segments of one part, one behind the other. shape: the parsed shape; Reader: of decode.py
     def __init__(self, shape, fingerprint, Reader):
-        self.shape, self.fingerprint, self.Reader, self.count = shape, fingerprint, Reader, count(shape); self.walk = self.node(shape, False)
+        self.shape, self.fingerprint, self.Reader, self.signs = shape, fingerprint, Reader, signs(shape); self.walk = self.node(shape, False)
     def segment(self, packed, last, memory):
         self.r, self.out, self.m, self.last = In(self.Reader(packed)), Out(), memory, last; self.whole, reset = self.r.flag(), self.r.flag()
         if reset: memory.__init__()
@@ -55,7 +66,7 @@ class Unpacker:
             if not last:                # only to know where the next segment goes on
                 self.r, self.end = In(self.Reader(packed, 1, len(packed) - 1)), packed[-1]; self.go()
             return packed[1:]
-        need(not memory.lost, 'it needs what messages before it said') or need(memory.weight <= WEIGHT, 'memory over its limit'); self.places, remembered = memory.places(self.fingerprint, self.count); before = memory.weight
+        need(not memory.lost, 'it needs what messages before it said') or need(memory.whole() <= WEIGHT, 'memory over its limit'); self.places, remembered = memory.places(self.fingerprint, self.signs); before = memory.weight
         self.columns, self.scales, self.rows, self.room, self.beside, self.time, self.moved, self.counts = {}, {}, 0, 8 * MOST, [], None, None, {}
         self.steps = -1 if last else self.r.r.uvarint(); self.go(); need(self.r.done() and not self.r.cur >> self.r.used, 'left over')
         need(not any(self.columns.values()) and not any(self.counts.values()), 'fields left over')
@@ -142,33 +153,27 @@ class Unpacker:
     def place(self, k): return self.places.setdefault(id(k), Place())    # §11.4
     def kind(self, k, inside, bits):
         if inside or not self.whole: return self.column(k, 'kind', bits) if self.whole else self.r.bits(bits)
-        if bits == 1 or not self.r.flag(): self.place(k).kind = self.r.bits(bits)
-        return self.place(k).kind
+        p = self.place(k); p.kind = self.r.bits(bits) if bits == 1 or not self.r.flag() else p.kind; return p.kind
     def expected(self, k, p):
         if k.kind == VALUE and k.a == DATETIME and self.time is not None:
             if not p.known: return self.time
             if self.moved is not None: return signed(p.number + self.moved)
         return signed(p.number + p.stride)
     def note(self, k, p, v):
-        known = p.known; p.note(v)
-        if k.kind == VALUE and k.a == DATETIME: self.time, self.moved = v, p.step if known else None
+        known = p.known; p.note(v); self.time, self.moved = (v, p.step if known else None) if k.kind == VALUE and k.a == DATETIME else (self.time, self.moved)
     def number(self, k, inside):
         if inside: return self.column(k, 'number')
-        p = self.place(k); v = self.expected(k, p)
-        if not self.r.flag(): v = signed(v + unzigzag(self.r.r.uvarint()))
-        self.note(k, p, v); return v
+        p = self.place(k); v = self.expected(k, p); v = v if self.r.flag() else signed(v + unzigzag(self.r.r.uvarint())); self.note(k, p, v); return v
     def minutes(self, k, inside):
         if inside: return self.column(k, 'minutes')
-        if not self.r.flag(): self.place(k).minutes = unzigzag(self.r.r.uvarint())
-        return self.place(k).minutes
+        p = self.place(k); p.minutes = p.minutes if self.r.flag() else unzigzag(self.r.r.uvarint()); return p.minutes
     def string(self, k, inside, sort):
         if inside: return self.column(k, sort)
         if (p := self.place(k)) and self.r.flag(): return p.octets
         b = self.read(k, sort, p.octets); self.keep(p, b); return b
     def keep(self, p, b): b = b if len(b) <= 4096 else b''; self.m.weight += len(b) - len(p.octets); p.octets = b
     def read(self, k, sort, before):
-        if sort == 'text': return self.text(before)
-        n = 16 if k.kind == VALUE and k.a == UUID else len(before) if self.r.flag() else self.r.r.uvarint(); return self.r.r.take(n)
+        return self.text(before) if sort == 'text' else self.r.r.take(16 if k.kind == VALUE and k.a == UUID else len(before) if self.r.flag() else self.r.r.uvarint())
     def column(self, k, sort, bits=0):  # §11.5
         key = id(k), sort
         if key not in self.columns:
@@ -178,8 +183,7 @@ class Unpacker:
         need(self.columns[key], 'column too short'); return self.columns[key].pop()
     def kinds(self, k, p, n, bits):
         r, method = self.r, self.r.bits(2); need(method < 3, 'method')
-        if method == 2: low, w = r.bits(bits), r.bits(4); kinds = [low + v for v in r.packed(n, w)]
-        else: kinds = [r.bits(bits) if method else p.kind] * n
+        kinds = [low + v for low, w in [(r.bits(bits), r.bits(4))] for v in r.packed(n, w)] if method == 2 else [r.bits(bits) if method else p.kind] * n
         need(max(kinds) >> bits == 0, 'kind'); p.kind = kinds[-1]; self.scales[id(k)] = [v for v in kinds if v]; return kinds
     def numbers(self, k, p, n, _):
         r, method, want = self.r, self.r.bits(3), self.expected(k, p); zigzag = lambda: unzigzag(r.r.uvarint())

@@ -45,9 +45,10 @@ func run() error {
 		what  string
 		files []string
 	}{
-		{"lines of the machine that receives", []string{"pkg/streamer/wire/decoder*.go", "pkg/streamer/wire/*_in.go",
-			"pkg/streamer/wire/event.go", "pkg/streamer/wire/blocked.go", "pkg/streamer/reader.go"}},
-		{"lines that drive it in pkg/capture", []string{"pkg/capture/direction*.go", "pkg/capture/side*.go"}},
+		{"lines of the machine that receives", []string{"internal/wire/decoder*.go", "internal/wire/*_in.go",
+			"internal/wire/event.go", "internal/wire/blocked.go", "pkg/streamer/reader.go"}},
+		{"lines that drive it in internal/capture", []string{"internal/capture/direction*.go",
+			"internal/capture/side*.go"}},
 		{"lines of internal/proxy", []string{"internal/proxy/*.go"}},
 	} {
 		n := 0
