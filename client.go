@@ -21,6 +21,7 @@ type Client struct {
 	url      *url.URL
 	session  *session.Session
 	http     *http.Transport
+	replies  httpmsg.Replies
 	incoming chan *Message
 	changed  signal // fires when the session may have a stream
 
@@ -105,7 +106,7 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := httpmsg.Response(reply, nil)
+	resp, err := c.replies.Response(reply, nil)
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -139,6 +140,23 @@ func (c *Client) Send(ctx context.Context, req *Request) error {
 		return err
 	}
 	return fault(c.session.Send(ctx, m))
+}
+
+// SendAll sends messages as [Client.Send] does, in their order; on a stream they go in as few
+// packets as they fit. It returns how many were accepted, all of them if the error is nil.
+// Otherwise the next one failed with that error, and those behind it were not sent.
+func (c *Client) SendAll(ctx context.Context, reqs ...*Request) (accepted int, err error) {
+	c.session.Together(func() {
+		for accepted < len(reqs) && err == nil {
+			if err = c.Send(ctx, reqs[accepted]); err == nil {
+				accepted++
+			}
+		}
+	})
+	for _, req := range reqs[min(accepted+1, len(reqs)):] {
+		req.drop()
+	}
+	return accepted, err
 }
 
 // message converts a request, unless ctx has ended.

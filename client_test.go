@@ -294,6 +294,53 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// Many messages are accepted in their order up to the first that is not, and no body is left open.
+func TestSendAll(t *testing.T) {
+	got := make(chan string, 100)
+	for _, by := range ways {
+		url := serve(t, by, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			got <- string(body)
+		}))
+		c := dial(t, url, nil)
+		var all []*hhfr.Request
+		want := map[string]bool{}
+		for i := range 40 {
+			text := strings.Repeat("<a/>", i+1)
+			all = append(all, &hhfr.Request{Body: hhfr.Body(text)})
+			want[text] = true
+		}
+		n, err := c.SendAll(t.Context(), all...)
+		require.NoError(t, err)
+		assert.Equal(t, 40, n)
+		for range 40 {
+			delete(want, <-got)
+		}
+		assert.Empty(t, want)
+		n, err = c.SendAll(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, n)
+		closed := &closing{Reader: strings.NewReader("<c/>")}
+		n, err = c.SendAll(t.Context(), &hhfr.Request{Body: hhfr.Body("<b/>")}, nil, &hhfr.Request{Body: closed})
+		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+		assert.Equal(t, 1, n)
+		assert.Equal(t, "<b/>", <-got)
+		assert.True(t, closed.is)
+		require.NoError(t, c.Close())
+	}
+}
+
+// closing is a body that knows when it is closed.
+type closing struct {
+	io.Reader
+	is bool
+}
+
+func (c *closing) Close() error {
+	c.is = true
+	return nil
+}
+
 // A file as body survives a stream that breaks before anything of the body was sent: it is then
 // sent whole.
 func TestFileAsBody(t *testing.T) {

@@ -62,6 +62,21 @@ type Config struct {
 	Header http.Header
 	// Schema describes the bodies of requests ([schema.Parse]); nil: their shape is learned.
 	Schema *schema.Schema
+	// Unchanging are SOAP header blocks, exactly as in messages, that messages have in common: at
+	// most 16 of 4 KiB each, none about security. Where the peer agrees they do not travel. nil:
+	// none. They need an offer: Mode "auto" makes one, "first-call" is an error.
+	Unchanging []string
+	// Common is a context store that the service uses as well; nil: there is none. Unchanging goes
+	// there in place of the offer, and what messages refer to. It needs an offer, too.
+	Common *CommonContexts
+	// Archive keeps what decodes recordings of sessions in Store and Common for good; false: as
+	// long as the sessions last.
+	Archive bool
+	// Nodes are further URLs of the service a [Client] is dialed for, of nodes that share a context
+	// store with it: they differ in host and port. When a node dies the client goes on with
+	// another one, and a message under a guarantee is taken by one of them. nil: there are none. A
+	// [Transport] has none.
+	Nodes []string
 	// Reconnect is how long the client tries to open another stream when one broke, before it uses
 	// plain SOAP; calls wait meanwhile. 0: 30 seconds; below 0: not at all.
 	Reconnect time.Duration
@@ -82,9 +97,14 @@ func (c *Config) session(client *http.Client) (session.Config, error) {
 	if !ok {
 		return session.Config{}, invalid(fmt.Errorf("no guarantee of number %d", c.Guarantee))
 	}
+	common, err := c.Common.opened()
+	if err != nil {
+		return session.Config{}, err
+	}
 	cfg := session.Config{
 		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
-		Reconnect: max(c.Reconnect, 0), Log: c.Log, Mode: cmp.Or(c.Mode, negotiate.Auto),
+		Headers: c.Unchanging, Common: common, Archive: c.Archive,
+		Nodes: c.Nodes, Reconnect: max(c.Reconnect, 0), Log: c.Log, Mode: cmp.Or(c.Mode, negotiate.Auto),
 	}
 	if c.Reconnect == 0 {
 		cfg.Reconnect = defaultReconnect

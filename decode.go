@@ -7,7 +7,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )

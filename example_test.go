@@ -8,10 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
 )
 
 // shout is a service of net/http.
@@ -51,6 +55,48 @@ func Example() {
 	fmt.Println(reply.Status, string(body), err)
 	// Output:
 	// 200 <GET/> <nil>
+	// <nil> <nil>
+}
+
+// A client and a server that use one context service: a header block goes there once, and not with
+// each message. The service gets it all the same.
+func ExampleCommonContexts() {
+	contexts, err := wscontext.New(wscontext.Config{Store: memory.New(memory.Config{})})
+	if err != nil {
+		panic(err)
+	}
+	service := httptest.NewServer(contexts)
+	defer service.Close()
+	ctx := context.Background()
+	common := &hhfr.CommonContexts{URL: service.URL, Headers: []string{"{urn:example:fleet}Route"}}
+	if common.Store, err = wscontext.Open(ctx, service.URL, wscontext.RemoteConfig{}); err != nil {
+		panic(err)
+	}
+	defer func() { _ = common.Store.Close() }()
+	url, stop := listening(&hhfr.Server{Handler: shout, Common: common})
+	defer stop()
+	const device = `<f:Device xmlns:f="urn:example:fleet">substation 0042</f:Device>`
+	client, err := hhfr.Dial(ctx, url, &hhfr.Config{Common: common, Unchanging: []string{device}})
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	const message = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + device +
+		`</s:Header><s:Body/></s:Envelope>`
+	reply, err := client.Call(ctx, &hhfr.Request{Body: hhfr.Body(message)})
+	if err != nil {
+		panic(err)
+	}
+	body, err := reply.ReadAll()
+	fmt.Println(string(body) == strings.ToUpper(message), err)
+	fragments := 0
+	for range common.Store.List(ctx, ctxstore.FragmentPrefix) {
+		fragments++
+	}
+	fmt.Println(fragments, "fragment in the common store")
+	// Output:
+	// true <nil>
+	// 1 fragment in the common store
 	// <nil> <nil>
 }
 

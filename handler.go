@@ -22,6 +22,11 @@ type Handler struct {
 	// Store holds sessions, the shapes of messages, and what was handled under a guarantee; nil:
 	// memory, for as long as the Handler lives.
 	Store ctxstore.Store
+	// Common is a context store that clients use as well; nil: none is agreed to.
+	Common *CommonContexts
+	// Archive keeps what decodes recordings of sessions in Store for good; false: as long as the
+	// sessions last.
+	Archive bool
 	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
 
@@ -37,10 +42,15 @@ func (h *Handler) open(addresses map[string]string) error {
 		if services == nil {
 			services = http.DefaultServeMux
 		}
-		below, err := responder.NewHandler(receiving(services), responder.Config{
-			Addresses: addresses, Store: h.Store, Log: h.Log,
+		common, err := h.Common.opened()
+		if err != nil {
+			h.broken = err
+			return
+		}
+		h.below, err = responder.NewHandler(receiving(services), responder.Config{
+			Addresses: addresses, Store: h.Store, Common: common, Archive: h.Archive, Log: h.Log,
 		})
-		h.below, h.broken = below, fault(err)
+		h.broken = fault(err)
 	})
 	return h.broken
 }

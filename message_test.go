@@ -9,21 +9,23 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/responder"
-	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// beginner is a peer that begins exchanges on each stream.
+// beginner is a peer that begins exchanges on the first stream that is opened. A client that lost
+// that one may have opened another before its test is over.
 func beginner(t *testing.T, begin func(s *streamer.Stream)) string {
 	t.Helper()
 	l, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
@@ -31,13 +33,16 @@ func beginner(t *testing.T, begin func(s *streamer.Stream)) string {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	begun := make(chan struct{})
+	var once sync.Once
 	h, err := responder.NewHandler(echo, responder.Config{
 		Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port},
 		OnStream: func(_ negotiate.Facts, s *streamer.Stream) {
-			go func() {
-				defer close(begun)
-				begin(s)
-			}()
+			once.Do(func() {
+				go func() {
+					defer close(begun)
+					begin(s)
+				}()
+			})
 		},
 	})
 	require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+
+	"github.com/hhfr/hhfr/internal/responder"
 )
 
 // received is the body of a received message. If it breaks off, the message is not whole, over each
@@ -54,9 +56,11 @@ func brokenOff(err error) error {
 func receiving(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody { // services compare with NoBody
-			own := *r // since the server continues to use its own
-			own.Body = &received{Reader: r.Body}
-			r = &own
+			if responder.FactsOf(r.Context()) == nil {
+				own := *r // since the server of net/http continues to use its own
+				r = &own
+			}
+			r.Body = &received{Reader: r.Body}
 		}
 		services.ServeHTTP(w, r)
 	})

@@ -112,9 +112,19 @@ func recognized(body io.Reader) (io.Reader, soap.Version) {
 }
 
 func versionOf(b *bytes.Reader) soap.Version {
+	var start looked
 	again := *b
-	start, _ := beginning(&again)
+	_, _ = again.WriteTo(&start)
 	return version(start)
+}
+
+// looked is the beginning of what was written to it last. It copies nothing.
+type looked []byte
+
+// Write implements [io.Writer].
+func (l *looked) Write(p []byte) (int, error) {
+	*l = p[:min(len(p), maxLooked)]
+	return len(p), nil
 }
 
 func version(start []byte) soap.Version {

@@ -31,6 +31,11 @@ type Server struct {
 	// Store holds sessions, the shapes of messages, and what was handled under a guarantee; nil:
 	// memory, for as long as the server lives.
 	Store ctxstore.Store
+	// Common is a context store that clients use as well; nil: none is agreed to.
+	Common *CommonContexts
+	// Archive keeps what decodes recordings of sessions in Store for good; false: as long as the
+	// sessions last.
+	Archive bool
 	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
 
@@ -89,7 +94,9 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 		return nil, invalid(errors.New("a server serves one listener"))
 	}
 	logger := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
-	run := &serving{done: make(chan struct{}), handler: &Handler{Handler: s.Handler, Store: s.Store, Log: s.Log}}
+	run := &serving{done: make(chan struct{}), handler: &Handler{
+		Handler: s.Handler, Store: s.Store, Common: s.Common, Archive: s.Archive, Log: s.Log,
+	}}
 	addresses := map[string]string{}
 	if _, port, err := net.SplitHostPort(l.Addr().String()); err == nil {
 		addresses["tcp"] = ":" + port
@@ -104,6 +111,9 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	}
 	if err := run.handler.open(addresses); err != nil {
 		_ = l.Close()
+		if run.udp != nil {
+			_ = run.udp.Close()
+		}
 		return nil, err
 	}
 	run.port = oneport.New(l, oneport.Config{TLS: s.TLS, Log: s.Log})

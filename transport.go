@@ -59,23 +59,42 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = closeBody(req.Body)
 		return nil, err
 	}
+	sent := t.withHeader(req)
+	if session := t.below.Streaming(sent); session != nil {
+		resp, err := session.RoundTrip(sent)
+		if err != nil {
+			return nil, unanswered(req.Context(), err, false)
+		}
+		return forCaller(resp, req), nil
+	}
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	ctx := httptrace.WithClientTrace(req.Context(), trace)
-	sent := req.WithContext(ctx)
-	if len(t.Config.Header) > 0 && !session.IsElsewhere(req) {
-		sent.Header = req.Header.Clone()
-		t.Config.addTo(sent.Header)
-	}
-	resp, err := t.below.RoundTrip(sent)
+	resp, err := t.below.RoundTrip(sent.WithContext(ctx))
 	if err != nil {
 		return nil, unanswered(ctx, err, connected.Load())
 	}
+	return forCaller(resp, req), nil
+}
+
+// withHeader returns a request with Config.Header.
+func (t *Transport) withHeader(req *http.Request) *http.Request {
+	if len(t.Config.Header) == 0 || session.IsElsewhere(req) {
+		return req
+	}
+	sent := req.WithContext(req.Context())
+	sent.Header = req.Header.Clone()
+	t.Config.addTo(sent.Header)
+	return sent
+}
+
+// forCaller returns a response to what was sent for req as the response to req.
+func forCaller(resp *http.Response, req *http.Request) *http.Response {
 	resp.Request = req
 	if _, both := resp.Body.(io.Writer); !both { // otherwise it is the connection of another protocol
 		resp.Body = &received{Reader: resp.Body}
 	}
-	return resp, nil
+	return resp
 }
 
 // CloseIdleConnections closes unused connections of plain HTTP.

@@ -91,17 +91,17 @@ bytes. Plain SOAP is left out: its TCP is emulated on this link, and loses nothi
 // allWays is the value for all transports.
 const allWays = "all"
 
-func waysNamed(list []string) (ways []bench.Way) {
+func waysNamed(list []string) (ways []bench.SessionWay) {
 	if slices.Contains(list, allWays) {
 		return bench.Ways()
 	}
 	for _, name := range list {
-		ways = append(ways, bench.Way(name))
+		ways = append(ways, bench.SessionWay(name))
 	}
 	return ways
 }
 
-func names(ways []bench.Way) (list []string) {
+func names(ways []bench.SessionWay) (list []string) {
 	for _, w := range ways {
 		list = append(list, string(w))
 	}
@@ -133,6 +133,7 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		}
 		return err
 	}
+	overheadLines(env.Out, r.Overheads)
 	modelLines(env.Out, r.Models)
 	breakEvenLines(env.Out, r.BreakEvens)
 	for _, m := range r.Models {
@@ -171,25 +172,44 @@ func cellLines(w io.Writer) func(bench.Cell) {
 	}
 }
 
+// overheadLines prints the costs beside the messages.
+func overheadLines(w io.Writer, list []bench.Overhead) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nWhat the papers' costs beside the messages are here: a header of 847 bytes set in a context\n"+
+		"store, and read (Oa), negotiation with a schema of 326 bytes (Ob), and what the first message\n"+
+		"with a shape takes more than the second (Oc, with the computing time of that shape).\n")
+	const line = "%-7s %-24s %9s %9s %9s %9s %9s %9s %9s\n"
+	fmt.Fprintf(w, line, "COST", "LINK", "MS", "REQUEST", "SENT", "RECEIVED", "COMPUTE", "PAPER MS", "REQUEST")
+	for _, o := range list {
+		fmt.Fprintf(w, line, o.Name, o.Link, fmt.Sprintf("%.1f", o.Millis), known("%.0f", float64(o.Request)),
+			fmt.Sprint(o.Sent), fmt.Sprint(o.Received), known("%.3f", o.Compute), known("%.0f", o.Paper),
+			known("%.0f", float64(o.PaperReq)))
+	}
+}
+
 // modelLines prints the cost model; the papers' model follows ours where they have one.
 func modelLines(w io.Writer, models []bench.Model) {
 	if len(models) == 0 {
 		return
 	}
-	const line = "%-7s %5v %9s %9s %9s %9s %9s %9s %9s %9s\n"
+	const line = "%-7s %5v %9s %9s %9s %9s %9s %9s %9s %9s %9s\n"
 	fmt.Fprint(w, "\nMilliseconds a message, from sessions of all lengths (T1: hhfr, queued or not; T2: SOAP on\n"+
-		"new and on kept connections), before the first (OA+OB), and after how many messages hhfr is\n"+
+		"new and on kept connections), before the first (OB; the papers: OA+OB), after how many messages hhfr is\n"+
 		"faster (N: queued against SOAP on new connections, as in the papers; not queued against SOAP\n"+
-		"on new and on kept connections). -: not known.\n")
-	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW",
-		"N KEPT")
+		"on new and on kept connections; ALL: as N queued, with Oa and Oc added). -: not known.\n")
+	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OB", "N QUEUED", "N NEW",
+		"N KEPT", "ALL")
 	for _, m := range models {
 		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New),
 			known("%.0f", m.T2Kept), known("%.0f", m.Setup),
-			known("%.2f", m.BreakEvenQueued), known("%.2f", m.BreakEvenNew), known("%.2f", m.BreakEvenKept))
+			known("%.2f", m.BreakEvenQueued), known("%.2f", m.BreakEvenNew), known("%.2f", m.BreakEvenKept),
+			known("%.2f", m.BreakEvenAll))
 		if m.PaperSetup > 0 {
 			fmt.Fprintf(w, line, " paper", "", "-", known("%.0f", m.PaperT1), known("%.0f", m.PaperT2), "-",
-				known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-")
+				known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-",
+				known("%.2f", m.PaperBreakEven))
 		}
 	}
 }

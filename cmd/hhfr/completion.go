@@ -10,7 +10,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // shells are the shells that cobra writes scripts for.
@@ -64,11 +64,14 @@ flags and some of their values when you press the tab key.
 // completeValues registers completions for flags with a small set of values, in all commands.
 func completeValues(c *cobra.Command) {
 	misbehaviors, _ := peer.Misbehaviors()
+	admissible := []string{"loopback", "certificate", "bearer:", "everybody"}
 	values := map[string][]string{
 		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(),
 		"log-format": {"text", "json"}, "mode": modes(), "misbehave": misbehaviors,
+		"context": admissible, "admit": admissible,
 		"negotiate":      {"everybody", "nobody", "certificate", "bearer:"},
-		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"},
+		"representation": {"binary", "xml"}, "soap-rm": {"1.0", "1.1", "1.2", "all"},
+		"addressing": {"2004/08", "2005/08"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"},
 		"transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
 	}
 	folders := []string{"dir", "save-dir", "write-streams"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -84,17 +85,11 @@ func variable(flag string) string {
 // fillFlags sets the flags that the command line does not set: from HHFR_* variables, otherwise
 // from the --config file.
 func fillFlags(c *cobra.Command) error {
+	name := configName(c)
 	var file settings
-	name := c.Flags().Lookup("config").Value.String()
-	if name == "" {
-		name = os.Getenv(variable("config"))
-	}
 	if name != "" {
 		var err error
-		if file, err = readConfig(name); err != nil {
-			return err
-		}
-		if err := file.check(c.Root(), name); err != nil {
+		if file, err = openConfig(c.Root(), name); err != nil {
 			return err
 		}
 	}
@@ -103,19 +98,44 @@ func fillFlags(c *cobra.Command) error {
 		if f.Changed || f.Name == "help" || failed != nil {
 			return
 		}
-		value, from := os.Getenv(variable(f.Name)), variable(f.Name)
-		if value == "" {
-			s := file.of(sectionOf(c), f.Name)
-			value, from = s.value, place(name, s.line)+", "+f.Name
-		}
-		if value == "" {
+		if value := os.Getenv(variable(f.Name)); value != "" {
+			if err := c.Flags().Set(f.Name, value); err != nil {
+				failed = usage(valueError(variable(f.Name), err), "")
+			}
 			return
 		}
-		if err := c.Flags().Set(f.Name, value); err != nil {
-			failed = usage(valueError(from, err), "")
-		}
+		failed = file.fill(c.Flags(), sectionOf(c), f, name)
 	})
 	return failed
+}
+
+// configName is the name of the --config file of a command line; empty without one.
+func configName(c *cobra.Command) string {
+	return cmp.Or(c.Flags().Lookup("config").Value.String(), os.Getenv(variable("config")))
+}
+
+// openConfig reads and checks a --config file.
+func openConfig(root *cobra.Command, name string) (settings, error) {
+	file, err := readConfig(name)
+	if err == nil {
+		err = file.check(root, name)
+	}
+	return file, err
+}
+
+// inFile marks the flags that are set by the --config file.
+const inFile = "config"
+
+// fill sets a flag of a command as the file does, if it does.
+func (s settings) fill(flags *pflag.FlagSet, command string, f *pflag.Flag, name string) error {
+	one := s.of(command, f.Name)
+	if one.value == "" {
+		return nil
+	}
+	if err := flags.Set(f.Name, one.value); err != nil {
+		return usage(valueError(place(name, one.line)+", "+f.Name, err), "")
+	}
+	return flags.SetAnnotation(f.Name, inFile, []string{})
 }
 
 // check rejects names that no command has: they are typing errors.
@@ -127,17 +147,28 @@ func (s settings) check(root *cobra.Command, file string) error {
 		commands = append(commands, sectionOf(c))
 	}
 	for _, one := range s {
+		if _, ok := routeName(one.command); ok {
+			known[one.command] = routeKeys()
+		}
 		names, ok := known[one.command]
 		if !ok {
 			err := fmt.Errorf("%s: no command %q", place(file, one.line), one.command)
 			return usage(err, meant("", nearest(one.command, commands)))
 		}
 		if one.flag != "" && !slices.Contains(names, one.flag) {
-			err := fmt.Errorf("%s: no flag %q", place(file, one.line), one.flag)
+			err := fmt.Errorf("%s: no %s %q", place(file, one.line), settingOf(one.command), one.flag)
 			return usage(err, meant("", nearest(one.flag, names)))
 		}
 	}
 	return nil
+}
+
+// settingOf names what the lines of a section set.
+func settingOf(section string) string {
+	if _, ok := routeName(section); ok {
+		return "key"
+	}
+	return "flag"
 }
 
 // below returns all commands of a tree except its root.

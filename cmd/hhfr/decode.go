@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
 
 type decodeOptions struct {
 	files                                []string
 	store, saveDir, writeStreams, output string
+	schema                               schemaSource
 	lenient                              bool
 	raw                                  bool // bytes of streams, without a capture
 }
@@ -39,9 +39,10 @@ endpoints are left out. The client is the endpoint that opened the connection, o
 was seen first. Streams are found by their content, over TCP and UDP, on any port; datagrams that
 were lost and sent again, or arrived out of order, are put in order. A connection that was upgraded
 to hhfr has plain SOAP before the upgrade; the request that was upgraded and its reply on the stream
-are one exchange. Shapes come from the capture, or by their fingerprints from the store. Unchanging
-headers, which two peers agreed to send once, are restored from the negotiation in the capture, or
-from the session's context in the store.
+are one exchange. Shapes come from the capture, or by their fingerprints from the store; where two
+peers had the description of a service, its WSDL, they are made of that, which is in the store, too,
+and which --schema names. Unchanging headers, which two peers agreed to send once, are restored from
+the negotiation in the capture, or from the session's context in the store.
 
 Several captures are merged in the order of time. Files are read twice, so that each message has its
 final state. From a pipe or stdin (-), a message is listed as soon as it is whole, with the state
@@ -49,6 +50,13 @@ unverified; when a check of its stream arrives, a line says which messages are v
 withdrawn. decode does not wait for shapes that come later than a message. So a capture can be
 watched while it grows:
 tshark -w - | hhfr decode -
+
+What a message says of sequences of WS-ReliableMessaging, in plain SOAP or in a stream, is listed
+behind its state: its number and sequence (the beginning of a UUID, the end of another identifier),
+the first sending if it was sent again, what it acknowledges, lacks or asks for. A table of the
+sequences follows: how many messages, sent again, missing below the highest number, the number up to
+which all are acknowledged, the end, faults. A message that passes a proxy is on two hops, and not
+sent again.
 
 Messages that two proxies send each other for their own purposes have a name in brackets; those that
 carry no bytes of a client or server are listed only with -v.
@@ -70,8 +78,8 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.store, "store", "", "context store with shapes that the capture lacks: "+
-		strings.Join(engines.Forms(), " or "))
+	g.storeFlags(f, &o.store, "", "context store with shapes that the capture lacks: ")
+	o.schema.flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
 	f.StringVar(&o.saveDir, "save-dir", "",
 		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
 	f.StringVar(&o.writeStreams, "write-streams", "",
@@ -82,20 +90,24 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 }
 
 func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err error) {
-	defer frugal()()
+	defer frugal(enoughToDecode)()
 	in, err := openSources(ctx, env, g, o.files, "a capture", o.output == "json")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.close() }()
-	store, err := openReadOnly(ctx, o.store)
+	store, err := g.openReadOnly(ctx, o.store)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		defer func() { _ = store.Close() }()
 	}
-	cfg := capture.DecodeConfig{Store: store, Starts: o.starts()}
+	described, err := readDescription(ctx, g, o.schema)
+	if err != nil {
+		return err
+	}
+	cfg := capture.DecodeConfig{Store: store, Own: described.own(), Starts: o.starts()}
 	if o.writeStreams != "" {
 		if err := os.MkdirAll(o.writeStreams, 0o755); err != nil {
 			return err
@@ -104,16 +116,20 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 		defer func() { err = errors.Join(err, runs.close()) }()
 		cfg.Octets = runs.write
 	}
+	shown := in.watch(env, g, capture.Passes)
+	defer shown.end()
 	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
+	return present(ctx, env, g, o, r, shown.until(r.Captures(whole, in.list...), isTerminal(env.Out)))
 }
 
-// frugal makes the garbage collector run before memory exceeds what decoding needs, however much
-// arrives. A limit that the user has set (GOMEMLIMIT) takes precedence.
-func frugal() (undo func()) {
-	const enough = 48 << 20 // bytes
+// enoughToDecode is what decoding needs, however much arrives, in bytes.
+const enoughToDecode = 48 << 20
+
+// frugal makes the garbage collector run before memory exceeds so many bytes. A limit that the user
+// has set (GOMEMLIMIT) takes precedence.
+func frugal(enough int64) (undo func()) {
 	before := debug.SetMemoryLimit(-1)
 	if before == math.MaxInt64 {
 		debug.SetMemoryLimit(enough)
@@ -128,11 +144,11 @@ func (o *decodeOptions) starts() bool { return o.saveDir == "" && o.output == "t
 func (o *decodeOptions) names() string { return strings.Join(o.files, ", ") }
 
 // openReadOnly opens a store that must exist; nil for no name.
-func openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
+func (g *global) openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
 	if spec == "" {
 		return nil, nil
 	}
-	return engines.Open(ctx, spec, engines.Options{ReadOnly: true})
+	return g.openEngine(ctx, spec, true)
 }
 
 // present prints and saves what is decoded as it arrives; its error says what is missing.

@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"io"
 
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/capture"
 )
 
 // listed is a message as it is listed. control is its purpose between two proxies, if it is no HTTP
@@ -63,6 +63,7 @@ type listing struct {
 	messages                 int
 	idle                     int
 	lacking, lackingContexts int // messages
+	lackingContracts         int
 	shapes, contexts         map[string]bool
 }
 
@@ -89,7 +90,9 @@ func (l *listing) event(ev capture.Event, saveDir string) error {
 		}
 	}
 	l.messages++
-	if m.Lacks != "" {
+	if m.LacksContract {
+		l.lackingContracts++
+	} else if m.Lacks != "" {
 		if l.lacking++; len(l.shapes) < mostNames {
 			l.shapes[shapeName(m.Lacks)] = true
 		}
@@ -141,7 +144,19 @@ func (l *listing) check(c *capture.Check) error {
 
 // end prints what follows the messages.
 func (l *listing) end(s *capture.Summary) error {
-	if l.output != "json" {
+	switch l.output {
+	case "text":
+		list, dropped := s.Sequences()
+		return l.layout.sequences(l.w, list, dropped)
+	case "jsonl":
+		list, _ := s.Sequences()
+		for i := range list {
+			if err := writeJSON(l.w, newSequenceLine(&list[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "xml":
 		return nil
 	}
 	if l.printed == 0 {

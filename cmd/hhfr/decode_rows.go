@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // rowLayout is the layout of rows of messages.
@@ -228,13 +228,15 @@ func operationText(m *listed) string {
 
 func stateText(m *listed) string {
 	why := m.Why
-	if m.Lacks != "" {
+	if m.LacksContract {
+		why = "the WSDL of its service is missing"
+	} else if m.Lacks != "" {
 		why = "shape " + shapeName(m.Lacks) + " is missing"
 	}
 	if why != "" {
 		why = ": " + printable(why)
 	}
-	return m.State.String() + why + placeText(m.Place)
+	return m.State.String() + why + placeText(m.Place) + sequenceText(m)
 }
 
 // placeText is the place of a message, printed after its state; empty if it has none.
@@ -245,9 +247,17 @@ func placeText(p frame.Place) string {
 	case p.Unknown:
 		return fmt.Sprintf(", number %d says that the fate of %d is unknown", p.Number, p.Answers)
 	case p.Answers != 0:
-		return fmt.Sprintf(", number %d answers %d", p.Number, p.Answers)
+		return fmt.Sprintf(", number %d answers %d%s", p.Number, p.Answers, longText(p))
 	}
-	return fmt.Sprintf(", number %d", p.Number)
+	return fmt.Sprintf(", number %d%s", p.Number, longText(p))
+}
+
+// longText says from where on a long message is continued; empty for one that begins here.
+func longText(p frame.Place) string {
+	if p.From == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", from byte %d of %d on", p.From, p.Length)
 }
 
 // printable removes everything from a text that would move a terminal's cursor.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/internal/capture"
 )
 
 // runFiles writes the bytes of streams, one file per contiguous run.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/flow"
+	"github.com/hhfr/hhfr/internal/shape"
 )
 
 // summarize logs what was found and what is missing.
@@ -32,15 +33,29 @@ func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	if l.messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.warn("%v; found instead: %s", capture.ErrNothing, instead(r))
 	}
-	if r.Stats.Truncated {
-		g.warn("the capture is cut off or damaged at offset %d", r.Stats.TruncatedAt)
-	}
-	if r.Stats.Gaps > 0 {
-		g.warn("%s in the capture, with at least %s missing",
-			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "byte"))
-	}
+	warnOfGaps(g, &r.Stats)
 	warnOfLack(g, o, r, l.lacking, count(len(l.shapes), "shape"))
+	if n := l.lackingContracts; n > 0 {
+		g.warn("%s under shapes that the description of their service makes: --schema names its WSDL, and a store "+
+			"that one of the peers used has them, too", count(n, "message"))
+	}
 	warnOfContexts(g, o, r, l)
+}
+
+// warnOfGaps warns of what a capture lacks.
+func warnOfGaps(g *global, s *flow.Stats) {
+	if s.Truncated {
+		g.warn("the capture is cut off or damaged at offset %d", s.TruncatedAt)
+	}
+	if s.Gaps > 0 {
+		g.warn("%s in the capture, with at least %s missing", count(s.Gaps, "gap"), count(s.MissingOctets, "byte"))
+	}
+	if s.Evicted > 0 {
+		g.warn("%s cut in two: more were open at once than are followed", count(s.Evicted, "connection"))
+	}
+	if s.Dropped > 0 {
+		g.warn("%s dropped: more waited for earlier ones than is kept", count(s.Dropped, "byte"))
+	}
 }
 
 // found describes what was found, in one line.

@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/sender"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -24,7 +25,10 @@ import (
 // dialer is what a command that sends messages has opened for its session.
 type dialer struct {
 	options   streamOptions
+	book      *binary.Book
+	described description
 	store     ctxstore.Store
+	common    *unchanging.CommonStore
 	secure    *secured
 	recording *recording
 	network   *network
@@ -35,22 +39,20 @@ type dialer struct {
 // dial opens the session; all connections are recorded and their bytes counted.
 func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	o := &d.options
-	book := binary.NewBook(ctxstore.Shapes{Store: d.store})
+	book := d.book
 	book.Log, book.Without = d.log, uint64(o.without)
 	cfg := session.Config{
 		HTTPClient: &http.Client{
 			Transport:     d.http(),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		Transports: d.network.transports(
-			d.secure.config,
-		), Store: d.store, Coders: coders.OfBook(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
-		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()),
-		OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
+		Transports: d.network.transports(d.secure.config), WrapConn: d.network.datagrams.wrap(d.recording.dialed()),
+		Store: d.store, Common: d.common, Archive: o.common.archive, Coders: coders.OfBook(book), Headers: o.headers,
+		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RequireHHFR: o.requireHHFR, ProbeTLS: true,
+		OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
-		Mode: negotiate.Mode(
-			o.mode,
-		), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
+		Mode: negotiate.Mode(o.mode), Nodes: o.nodes,
+		Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
 	}
 	if o.remember == 0 {
 		cfg.RememberFor = -1
@@ -60,19 +62,17 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	if cfg.OfferFields, err = sender.ParseFields(o.fields); err != nil {
 		return nil, err
 	}
-	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
-		return nil, err
-	}
+	cfg.RequestSchema, cfg.Contract = d.described.hhfr, d.described.contract
 	if cfg.ReplySchema, err = readSchema(o.replySchema); err != nil {
 		return nil, err
 	}
 	if cfg.RequestSchema == nil && o.representation != "xml" {
-		cfg.Shapes = learnFiles(book, *o)
+		cfg.Shapes = learnFiles(book, *o, d.described.messages())
 	}
 	if o.listening != nil {
 		cfg.Handler = o.listening.serve
 	}
-	if o.plain {
+	if o.plain || o.transport == plainTransport {
 		cfg.Transports = map[string]streamer.Transport{}
 	}
 	if o.representation != "" {

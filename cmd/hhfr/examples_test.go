@@ -35,8 +35,13 @@ func TestExamples(t *testing.T) {
 	// exactly-once needs a persistent store
 	service, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "server.db"))
 	defer stop()
-	u, err := url.Parse(service)
-	require.NoError(t, err)
+	reliable, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "reliable.db"), "--soap-rm", "all")
+	defer stop()
+	hostOf := func(service string) string {
+		u, err := url.Parse(service)
+		require.NoError(t, err)
+		return u.Host
+	}
 	root := newRoot(Env{}, &global{})
 	for _, c := range append(root.Commands(), root) {
 		if c.Example == "" || measuring[c.Name()] {
@@ -52,7 +57,12 @@ func TestExamples(t *testing.T) {
 				case servers[commandOf(root, line)]:
 					serveExample(t, exampleFiles(t), strings.ReplaceAll(line, ":9090", ":0")+" --listen 127.0.0.1:0")
 				default:
-					runExample(t, dir, strings.ReplaceAll(line, "127.0.0.1:8080", u.Host))
+					host := hostOf(service)
+					if strings.Contains(line, "--soap-rm") {
+						host = hostOf(reliable)
+					}
+					places := strings.NewReplacer("127.0.0.1:8080", host, "127.0.0.1:8081", "127.0.0.1:0")
+					runExample(t, dir, places.Replace(line))
 				}
 			}
 		})
@@ -74,13 +84,16 @@ func exampleFiles(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	body := []byte(`<q xmlns="urn:q">1</q>`)
 	message := shared.Read(t, shared.Testdata(t, "soap", "cwmp-inform.xml"))
+	plain := shared.Read(t, shared.Testdata(t, "pcap", "plain.pcapng"))
 	recording := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	for name, octets := range map[string][]byte{
 		"add.xml": []byte(entryMessage(1)), "more.xml": []byte(entryMessage(2)),
 		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body,
 		"requests.xml":   append(message, body...),
 		"tenant.xml":     []byte(tenantBlock),
-		"session.pcapng": recording, "server.pcapng": recording,
+		"service.wsdl":   []byte(sumWSDL),
+		"pair.conf":      []byte("[proxy]\nupstream = http://127.0.0.1:8080/echo\n"),
+		"session.pcapng": recording, "server.pcapng": recording, "plain.pcapng": plain,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), octets, 0o600))
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -94,7 +95,8 @@ func askedFormat(c *cobra.Command, args []string) string {
 var notStreams = map[string]string{
 	"dir": folderFlag, "save-dir": folderFlag, "write-streams": folderFlag, "store": "a store has a place of its own",
 	"record": "stdout has the data of the command; name a file, or a named pipe",
-	"schema": inputFlag, "reply-schema": inputFlag, "geoip": inputFlag,
+	"schema": inputFlag, "catalog": inputFlag, "reply-schema": inputFlag, "geoip": inputFlag,
+	"store-token": inputFlag, "store-cacert": inputFlag, "store-cert": inputFlag, "store-key": inputFlag,
 	"cacert": inputFlag, "cert": inputFlag, "key": inputFlag, "listen-cert": inputFlag, "listen-key": inputFlag,
 }
 
@@ -112,3 +114,11 @@ func checkDashes(c *cobra.Command) (err error) {
 	})
 	return err
 }
+
+// flushDelayFlag has a command say how long its streams wait for more to send.
+func flushDelayFlag(f *pflag.FlagSet, to *time.Duration) {
+	f.DurationVar(to, "flush-delay", 0,
+		"how long what is sent on a stream waits for more to go in one packet with; 0: it goes at once")
+}
+
+var errNegativeFlushDelay = errors.New("--flush-delay is 0 or more")

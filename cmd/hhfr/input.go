@@ -11,8 +11,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/xmltext"
-	"github.com/hhfr/hhfr/pkg/capture"
 )
 
 // openInput opens a file, or stdin for -; what describes its content. When ctx ends before the

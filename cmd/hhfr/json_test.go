@@ -25,6 +25,9 @@ var printed = []struct{ command, about, folder, name string }{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
 	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were\n" +
 		"listed before as unverified", "cmd/hhfr", "checkReport"},
+	{"decode", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging", "cmd/hhfr",
+		"sequenceLine"},
+	{"estimate", "one object with `version` and in `report`", "internal/estimate", "Report"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
 	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "serverMessage"},
@@ -39,10 +42,20 @@ var printed = []struct{ command, about, folder, name string }{
 	{"demo", "each of `ways`, the sessions over the link, has", "internal/demo", "SessionRun"},
 	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total`\n" +
 		"the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
+	{"schema", "`compile`: one object with `version`, `problems` that belong to no operation, and\n" +
+		"`compiled`, in which each operation has", "cmd/hhfr", "compiled"},
+	{"schema", "`diff`: one object with `version`, `affected` (streams are), and `changes`, each of\n" +
+		"which has", "cmd/hhfr", "change"},
+	{"context", "`list`: one object with `version` and `entries`; with `-o jsonl` a line for each entry. `get`\n" +
+		"has `version`, these, and the value in `value_base64`", "cmd/hhfr", "contextEntry"},
+	{"context", "`watch`: a line for each change", "cmd/hhfr", "contextChange"},
+	{"context", "`import`: one object with `version` and, in numbers of entries", "pkg/ctxstore/transfer", "Imported"},
+	{"context", "`put`: one object with `version`, `uri` and the new `revision`; `serve`: one object, once it\n" +
+		"listens, with `version` and its `url`", "", ""},
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
 	{"replay", "`difference` has", "internal/replay", "Difference"},
 	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},
-	{"bench", "`session`: one object with `version` and in `report`", "internal/bench", "Report"},
+	{"bench", "`session`: one object with `version` and in `report`", "internal/bench", "Results"},
 	{"proxy", "one object, once it listens: `version`, `addresses`, and the URL it forwards to as `upstream`", "", ""},
 	{"version", "one object", "cmd/hhfr", "versionInfo"},
 }

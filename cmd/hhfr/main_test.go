@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,13 +37,18 @@ func (m leakless) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(leakless{m}, map[string]func(){
-		"hhfr":        func() { os.Exit(clean(run(resolve.Local("")))) },
-		"interrupted": func() { os.Exit(run(resolve.Local(""))) },
-		"measured":    measured,
-		"phone":       func() { os.Exit(clean(phone())) },
-		"plainserver": plainServer,
-	})
+	testscript.Main(leakless{m}, programs)
+}
+
+// programs are what tests run as processes of their own.
+var programs = map[string]func(){
+	"hhfr":        func() { os.Exit(clean(run(resolve.Local("")))) },
+	"interrupted": func() { os.Exit(run(resolve.Local(""))) },
+	"measured":    measured,
+	"phone":       func() { os.Exit(clean(phone())) },
+	"plainserver": plainServer,
+	"longserver":  longServer,
+	"longclient":  longClient,
 }
 
 // clean is the exit code that scripts see. They end servers by SIGINT, the one signal beside
@@ -111,7 +117,7 @@ func TestScripts(t *testing.T) {
 }
 
 // address waits for what a server writes and puts its URL into the variable URL: `address FILE`,
-// the JSON of hhfr serve or a URL.
+// the JSON of hhfr serve, proxy or context serve, or a URL.
 func address(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	for range 6000 {
@@ -122,10 +128,12 @@ func address(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 		var serve struct {
-			Services map[string]serviceLine `json:"services"`
+			Services  map[string]serviceLine `json:"services"`
+			URL       string                 `json:"url"`
+			Addresses map[string]string      `json:"addresses"`
 		}
-		if err == nil && json.Unmarshal(b, &serve) == nil && serve.Services["echo"].URL != "" {
-			ts.Setenv("URL", serve.Services["echo"].URL)
+		if err == nil && json.Unmarshal(b, &serve) == nil {
+			ts.Setenv("URL", cmp.Or(serve.Services["echo"].URL, serve.URL, "http://"+serve.Addresses["http"]))
 			return
 		}
 		time.Sleep(10 * time.Millisecond) // the only word a process gives is its file

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,23 +17,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/engines"
 	"github.com/hhfr/hhfr/internal/sender"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 type negotiateOptions struct {
-	url, representation, soap, schema, replySchema, store, output string
-	mode, transport, assurance                                    string
-	allowHost, headerFiles, fields                                []string
-	requireHHFR, allowCleartext, ordered                          bool
-	timeout, lifetime                                             time.Duration
-	tls                                                           clientTLS
+	url, representation, soap, replySchema, store, output string
+	schema                                                schemaSource
+	mode, transport, assurance                            string
+	allowHost, headerFiles, fields                        []string
+	requireHHFR, allowCleartext, ordered                  bool
+	timeout, lifetime                                     time.Duration
+	tls                                                   clientTLS
+	common                                                commonOptions
 }
 
 func newNegotiate(env Env, g *global) *cobra.Command {
@@ -41,23 +46,25 @@ func newNegotiate(env Env, g *global) *cobra.Command {
 		Short: "Negotiate with a service and print what was agreed, or why not",
 		Long: `negotiate tries the modes of opening a session with the service at URL, sends no
 message, and prints the outcome of each: what was agreed, or why nothing was. --mode auto tries all
-three: for met, the session that --store remembers is only shown, not used up; for first-call, an
-OPTIONS request asks for a stream, as the first call of hhfr stream does; for explicit, an offer in
-plain SOAP names all items. Any other --mode tries that mode alone; met then joins the remembered
-session, and so uses its next token.
+of them: for met, the session that --store remembers is only shown, not used up; for declared, if
+the WSDL of --schema declares streams at URL, one is opened there; for first-call, an OPTIONS
+request asks for a stream, as the first call of hhfr stream does; for explicit, an offer in plain
+SOAP names all items. Any other --mode tries that mode alone; met then joins the remembered session,
+and so uses its next token.
 
 After that it prints what was offered, what was agreed, what was refused and why, which elements
 each peer did not know, and the session that was agreed last. If --store remembers that the service
 uses plain SOAP, that is ignored; if this is the result now, it is not remembered. The session of
-first-call is remembered in --store. Schemas, unchanging headers, --representation xml, --transport
-udp, --assurance, --ordered and --lifetime can be expressed in offers alone; with any of them,
-first-call is left out. For an assurance a separate sequence is negotiated, which does not change
---store.
+first-call is remembered in --store. HHFR Schemas, unchanging headers, --representation xml,
+--transport udp, --assurance, --ordered and --lifetime can be expressed in offers alone; with any of
+them, first-call is left out; with any but --representation xml, so is declared. For an assurance a
+separate sequence is negotiated, which does not change --store.
 
 The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 3 in that case.`,
 		Example: `  hhfr negotiate http://127.0.0.1:8080/echo
   hhfr negotiate http://127.0.0.1:8080/echo -o json --require-hhfr
   hhfr negotiate http://127.0.0.1:8080/echo --soap 1.2 --representation xml
+  hhfr negotiate http://127.0.0.1:8080/sum --schema 'http://127.0.0.1:8080/sum?wsdl'
   hhfr negotiate http://127.0.0.1:8080/ledger --mode explicit --assurance at-least-once --ordered`,
 		Args: takes("URL"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -67,7 +74,8 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
 	}
 	f := c.Flags()
 	modeFlag(f, &o.mode, "all, but what is remembered is only shown")
-	f.StringVar(&o.transport, "transport", "tcp", "offer tcp, in TLS for an https URL, or udp")
+	f.StringVar(&o.transport, "transport", "tcp", "offer tcp, in TLS for an https URL, or udp; or http: plain "+
+		"SOAP, with references to --common-store")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "offer one of "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "offer messages in order")
@@ -75,15 +83,12 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
 	f.StringVar(&o.representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
 	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused "+
 		"for its version")
-	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file")
+	o.schema.flags(f, "WSDL or XML Schema of the service, or HHFR Schema of the requests")
+	o.schema.annotationFlag(f)
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
-	f.StringVar(
-		&o.store,
-		"store",
-		"mem:",
-		"context store: "+strings.Join(engines.Forms(), " or ")+"; its shapes are offered",
-	)
+	o.common.flags(f, true)
+	g.storeFlags(f, &o.store, "mem:", "context store, of which offers name what was used with the service: ")
 	f.StringArrayVar(
 		&o.allowHost,
 		"allow-host",
@@ -99,7 +104,9 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
 	return c
 }
 
-func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secured) (cfg session.Config, err error) {
+func (o *negotiateOptions) config(
+	ctx context.Context, g *global, store ctxstore.Store, secure *secured,
+) (cfg session.Config, err error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	log := g.logger()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -121,9 +128,11 @@ func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secur
 			return cfg, usage(fmt.Errorf("--soap: %w", err), "")
 		}
 	}
-	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
+	described, err := readDescription(ctx, g, o.schema)
+	if err != nil {
 		return cfg, err
 	}
+	cfg.RequestSchema, cfg.Contract = described.hhfr, described.contract
 	if cfg.Headers, err = readHeaders(o.headerFiles); err != nil {
 		return cfg, err
 	}
@@ -140,6 +149,11 @@ func readSchema(name string) (*schema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseSchema(name, text)
+}
+
+// parseSchema reads an HHFR Schema.
+func parseSchema(name string, text []byte) (*schema.Schema, error) {
 	s, err := schema.Parse(text)
 	if err != nil {
 		return nil, &problem{
@@ -168,6 +182,9 @@ func (o *negotiateOptions) check() error {
 	if err := checkTransport(u, o.transport, o.allowCleartext); err != nil {
 		return err
 	}
+	if err := o.common.checkTransport(o.transport); err != nil {
+		return err
+	}
 	return checkFields(o.fields)
 }
 
@@ -185,14 +202,23 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	defer secure.close()
-	store, err := openStore(ctx, o.store, g.logger())
+	store, err := g.openStore(ctx, o.store)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	cfg, err := o.config(g, store, secure)
+	cfg, err := o.config(ctx, g, store, secure)
 	if err != nil {
 		return err
+	}
+	var closeCommon func()
+	if cfg.Common, closeCommon, err = o.common.open(ctx, g); err != nil {
+		return err
+	}
+	defer closeCommon()
+	cfg.Archive = o.common.archive
+	if o.transport == plainTransport {
+		cfg.Transports = map[string]streamer.Transport{}
 	}
 	defer cfg.HTTPClient.CloseIdleConnections()
 	r := newNegotiateReport(o.url)
@@ -218,10 +244,14 @@ func (o *negotiateOptions) tryAll(ctx context.Context, cfg session.Config, r *ne
 		return err
 	}
 	r.remembered(memory)
-	for _, mode := range []negotiate.Mode{negotiate.FirstCall, negotiate.Explicit} {
+	modes := []negotiate.Mode{negotiate.FirstCall, negotiate.Explicit}
+	if u, err := url.Parse(o.url); err == nil && cfg.Contract != nil && cfg.Contract.StreamsAt(u) != nil {
+		modes = slices.Insert(modes, 0, negotiate.Declared)
+	}
+	for _, mode := range modes {
 		err := o.try(ctx, cfg, mode, r)
 		var e *negotiate.Error
-		if mode == negotiate.FirstCall && errors.As(err, &e) && e.Code == negotiate.BadConfig {
+		if mode != negotiate.Explicit && errors.As(err, &e) && e.Code == negotiate.BadConfig {
 			r.Tried = append(r.Tried, triedReport{Mode: string(mode), Why: "not tried: " + e.Err.Error()})
 			continue
 		}
@@ -242,10 +272,11 @@ func (o *negotiateOptions) try(ctx context.Context, cfg session.Config, mode neg
 			return err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		store, err := openStore(ctx, "bolt:"+filepath.Join(dir, "store.db"), cfg.Log)
+		file, err := engines.Open(ctx, "bolt:"+filepath.Join(dir, "store.db"), engines.Options{})
 		if err != nil {
 			return err
 		}
+		store := withSpare(file, cfg.Log)
 		defer func() { _ = store.Close() }()
 		cfg.Store, cfg.Coders = store, nil
 	}
@@ -273,7 +304,7 @@ func settled(ctx context.Context, sess *session.Session, within time.Duration) n
 	agreed, stream := sess.Agreed(), sess.Stream()
 	select {
 	case <-stream.Met():
-		return agreed
+		return sess.Agreed() // with the description that the peer has, too
 	case <-stream.Done():
 	case <-ctx.Done():
 	}

@@ -25,7 +25,7 @@ type negotiateReport struct {
 }
 
 type triedReport struct {
-	Mode      string     `json:"mode"`                // met, first-call or explicit
+	Mode      string     `json:"mode"`                // met, declared, first-call or explicit
 	HHFR      bool       `json:"hhfr"`                // a stream was agreed on by this mode, and opened
 	Why       string     `json:"why,omitempty"`       // why not
 	Session   string     `json:"session,omitempty"`   // the session, urn:uuid; also if it is only shown
@@ -82,7 +82,7 @@ func newNegotiateReport(url string) *negotiateReport {
 }
 
 // remembered notes what a store has; it is not used.
-func (r *negotiateReport) remembered(m session.Memory) {
+func (r *negotiateReport) remembered(m session.Recollection) {
 	t := triedReport{Mode: string(negotiate.Met), Why: "nothing is remembered"}
 	switch {
 	case m.Met != nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/internal/capture"
 )
 
 // Law 3 on the link between two proxies: for any flipped bit of its recording, no message is

@@ -36,9 +36,14 @@ type proxyProcess struct {
 
 func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
 	t.Helper()
-	p := &proxyProcess{t: t}
-	p.cmd = exec.CommandContext(t.Context(), "hhfr",
-		append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...)
+	return startCommand(t, exec.CommandContext(t.Context(), "hhfr",
+		append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...))
+}
+
+// startCommand is startProxyProcess for a command that becomes such a process.
+func startCommand(t testing.TB, cmd *exec.Cmd) *proxyProcess {
+	t.Helper()
+	p := &proxyProcess{t: t, cmd: cmd}
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)

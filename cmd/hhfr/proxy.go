@@ -6,19 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/internal/session"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
@@ -27,18 +24,23 @@ import (
 const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
-	listen, upstream, mode, tcp, advertise, store, record, output string
-	tls                                                           serverTLS
-	upstreamTLS                                                   clientTLS
-	allowHost                                                     []string
-	allowCleartext, noOffer                                       bool
-	remember, timeout                                             time.Duration
-	sync                                                          size
-	without                                                       stages
+	listen, tcp, advertise, store, context, metrics, output string
+	schema                                                  schemaSource
+	record                                                  recordOptions
+	own                                                     serverTLS
+	upstreamOptions                                         // of what no route takes
+	others                                                  []routeOptions
+	timeout, drain                                          time.Duration
+	maxConns                                                int
+	maxBuffer, sync                                         size
+	flushDelay                                              time.Duration
+	without                                                 stages
+	common                                                  commonOptions
+	transport                                               string
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
-	o := proxyOptions{sync: 64 << 10, upstreamTLS: clientTLS{prefix: "upstream-"}}
+	o := newProxyOptions()
 	c := &cobra.Command{
 		Use:   "proxy",
 		Short: "One half of a pair that carries SOAP over a thin link, for systems that nobody can change",
@@ -53,12 +55,14 @@ what is not SOAP or not HTTP.
   first-call  by an OPTIONS request for the path of --upstream, whose connection
               becomes the stream
   met         by the session that --store remembers: nothing is asked
+  declared    by the WSDL of --schema, if that declares a stream at --upstream
   explicit    by an offer, a POST to the path of --upstream, whose answer says
               where the stream is opened
   auto        met, if a session is remembered and the far one still knows it;
-              otherwise first-call
+              otherwise declared, if the WSDL declares a stream; otherwise
+              first-call
 
-The far one answers all three. Any other client that asks it for a stream, by OPTIONS or with a
+The far one answers all of them. Any other client that asks it for a stream, by OPTIONS or with a
 POST, gets one: what it sends is forwarded as HTTP.
 
 --listen takes everything: clients, offers, and streams of near proxies. What begins like a stream
@@ -72,6 +76,22 @@ proxy that is only a near one.
 upstream. --negotiate says who may have a session; others are forwarded. The keys of TLS are written
 to the file that the environment variable SSLKEYLOGFILE names, for Wireshark.
 
+With --context the store is served to others at /context, as by hhfr context serve. This is for
+connections to --listen; requests for /context that come over a stream are forwarded.
+
+--soap-rm is for the far one, and for a server that wants WS-ReliableMessaging of clients that do not
+know it: SOAP messages go to --upstream in sequences, one for each address and principal
+(Authorization, Cookie), as hhfr stream --soap-rm sends them; replies come back without. A message
+that has WS-ReliableMessaging of its own, wants its reply at another address, is compressed or has
+attachments goes as it is, and is in no sequence of this proxy. What the store (--store) has of a
+sequence is sent before its next message. A message is at most 4 MiB.
+
+--schema names the description of the server: a WSDL or XML Schema, a file or URL, or an HHFR Schema.
+A pair whose halves have the same one sends shapes as what the description does not say. The near
+one names it when it asks for its first session: an HHFR Schema in an offer, the others by their
+fingerprint. Messages that are not as described are carried all the same, and counted when the proxy
+ends.
+
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one
 OPTIONS request or offer, then none for the time of --remember, and with --no-offer none at
 all. Offers are made concurrently with the calls: a connection that arrives while there is no stream
@@ -79,93 +99,174 @@ is forwarded as it is, to its end. If there is a partner but no stream can be op
 reported on stderr, once, and so is the next stream that is opened. If the upstream speaks http
 where its URL says https, or the reverse, this is reported on stderr, and clients get status 502.
 
-After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, waits up to 5 s
-for the calls in progress on the stream, and ends. SIGHUP does not end it. If the pair loses its
+One proxy can have many upstreams: sections [proxy route NAME] of the --config file say by listen
+(an address of its own), host (NAME or NAME:PORT, several with commas) and path (/a takes /a and
+/a/b) which requests go to their upstream. Of the routes that take a request, one with its host
+counts first, then one with the longest path; --upstream takes what no route does, and without it
+such a request gets status 404. A route may set what the flags for --upstream set, and has their
+values otherwise. SIGHUP reads the file again: calls in progress end where they began, the next
+request of each connection goes by the new routes, listeners are opened and closed. If the file is
+wrong, the routes stay as they are, and stderr says why.
+
+With --client-per-address all connections from an address are one client's, and begin with what the
+ones before had on the stream: fewer bytes for devices that open a connection for each call. Not for
+addresses of many users, who could then find out, by lengths, what others send.
+
+On a terminal one line shows what was carried so far. A summary is reported at the end and, except
+on Windows, on SIGUSR1: calls, their bytes on the HTTP side and on the link, and the ratio of the two.
+` + metricsHelp + `
+After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, answers further
+requests with status 503, waits for the calls in progress, at most for the time of --drain, and
+ends. Without --config, SIGHUP changes nothing. If the pair loses its
 stream, a call that was sent and not yet answered ends in status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
 			`--upstream http://127.0.0.1:8080/echo --store ./store --no-offer
-  hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem`,
+  hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem
+  hhfr proxy --config pair.conf`,
 		Args: takes(),
-		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c, env, g, o) },
 	}
-	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address for everything; port 0 takes a free one")
-	f.StringVar(&o.upstream, "upstream", "",
-		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
-	modeFlag(f, &o.mode, "met if --store remembers a session, otherwise first-call")
-	f.StringVar(&o.tcp, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
-	f.StringVar(&o.advertise, "advertise", "",
-		"host that answers name for streams, if it is not that of the URL")
-	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
-	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
-	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
-	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil,
-		"a host, besides that of --upstream, that the answer may name for the stream")
-	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
-		"agree on a stream without encryption for an https upstream, too")
-	f.BoolVar(&o.noOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
-	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
-		"how long an upstream that did not agree gets no further offer")
-	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
-	o.tls.flags(f)
-	o.upstreamTLS.flags(f, "upstream")
+	o.flags(c.Flags(), g)
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
 
-func (o *proxyOptions) check() (*url.URL, error) {
-	if o.upstream == "" {
-		return nil, usage(errors.New("--upstream is missing"), "hhfr proxy --upstream URL")
-	}
-	u, err := checkURL("--upstream", o.upstream)
-	switch {
-	case err != nil:
-		return nil, err
-	case u.Host == o.listen:
-		return nil, usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream),
-			"name the far proxy or the server with --upstream, or another port with --listen")
-	case checkHost("--advertise", o.advertise) != nil:
-		return nil, checkHost("--advertise", o.advertise)
-	case o.sync > 64<<10:
-		return nil, usage(errors.New("--sync is at most 64KiB"), "")
-	case o.noOffer && o.tcp == noAddress:
-		return nil, usage(errors.New("--no-offer and --tcp none leave neither a near proxy nor a far one"), "")
-	case checkMode(o.mode) != nil:
-		return nil, checkMode(o.mode)
-	case o.remember <= 0 || o.timeout <= 0:
-		return nil, usage(errors.New("--remember and --timeout are more than 0"), "")
-	}
-	return u, nil
+// newProxyOptions are options whose flags are not declared yet.
+func newProxyOptions() *proxyOptions {
+	o := &proxyOptions{sync: 1 << 20, maxBuffer: proxy.DefaultMaxBuffer}
+	o.tls.prefix = "upstream-"
+	return o
 }
 
-func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err error) {
-	defer outliveTerminal(g.logger())()
-	upstream, err := o.check()
+func (o *proxyOptions) flags(f *pflag.FlagSet, g *global) {
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address for everything; port 0 takes a free one")
+	o.upstreamOptions.flags(f)
+	f.StringVar(&o.tcp, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
+	f.StringVar(&o.advertise, "advertise", "",
+		"host that answers name for streams, if it is not that of the URL")
+	g.storeFlags(f, &o.store, "mem:", "context store: ")
+	o.schema.flags(f, "WSDL or XML Schema of the server, or HHFR Schema of its requests")
+	o.schema.annotationFlag(f)
+	o.common.flags(f, true)
+	f.StringVar(&o.transport, "transport", "tcp",
+		"tcp, in TLS for https; or http: ask for no stream, but send plain SOAP with references to --common-store")
+	o.record.flags(f, "write what goes over the link to this pcapng file")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
+	flushDelayFlag(f, &o.flushDelay)
+	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
+	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
+	f.IntVar(&o.maxConns, "max-conns", proxy.DefaultMaxConns,
+		"maximum number of connections of clients, and of those to upstreams; what is beyond gets status 503")
+	f.Var(&o.maxBuffer, "max-buffer", "how much of one message is held at most to see it whole")
+	f.DurationVar(&o.drain, "drain", proxyGrace, "how long calls in progress may take after SIGTERM or Ctrl-C")
+	contextFlag(f, &o.context)
+	metricsFlag(f, &o.metrics)
+	o.own.flags(f)
+}
+
+func (o *proxyOptions) check() error {
+	u, err := o.upstreamOptions.check()
+	switch {
+	case err != nil && (o.upstream != "" || len(o.others) == 0):
+		return err
+	case u != nil && u.Host == o.listen:
+		return usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream),
+			"name the far proxy or the server with --upstream, or another port with --listen")
+	case checkHost("--advertise", o.advertise) != nil:
+		return checkHost("--advertise", o.advertise)
+	case o.sync > 1<<20:
+		return usage(errors.New("--sync is at most 1MiB"), "")
+	case o.transport != "tcp" && o.transport != plainTransport:
+		return usage(errors.New("--transport is tcp or http, not "+o.transport), "")
+	case o.common.checkTransport(o.transport) != nil:
+		return o.common.checkTransport(o.transport)
+	case o.common.store != "" && (o.soapRM != "" || slices.ContainsFunc(o.others,
+		func(r routeOptions) bool { return r.soapRM != "" })):
+		return usage(errors.New("--soap-rm does not go with --common-store"),
+			"a message in a sequence has no references: let another proxy do one of the two")
+	case o.flushDelay < 0:
+		return usage(errNegativeFlushDelay, "")
+	case o.noOffer && o.tcp == noAddress:
+		return usage(errors.New("--no-offer and --tcp none leave neither a near proxy nor a far one"), "")
+	case o.timeout <= 0:
+		return usage(errors.New("--timeout is more than 0"), "")
+	case o.drain < 0:
+		return usage(errors.New("--drain is 0 or more"), "")
+	case o.maxConns < 1 || o.maxBuffer < minBuffer:
+		return usage(errors.New("--max-conns is at least 1, --max-buffer at least 64KiB"), "")
+	}
+	return nil
+}
+
+// addresses are those of calls.
+func (o *proxyOptions) addresses() []string {
+	all := []string{o.listen, o.tcp}
+	for _, r := range o.others {
+		all = append(all, r.listen)
+	}
+	return all
+}
+
+// minBuffer is the least --max-buffer: what is read at once.
+const minBuffer = 64 << 10
+
+func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error) {
+	manager, err := newBackground(g.logger())
 	if err != nil {
 		return err
 	}
-	secure, err := o.upstreamTLS.open(env.System)
+	defer manager.stopping()
+	ctx := c.Context()
+	if err := o.readRoutes(c); err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	described, err := readDescription(ctx, g, o.schema)
+	if err != nil {
+		return err
+	}
+	seen, err := countersOf(ctx, env, g, o.metrics, true, o.addresses()...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close()) }()
+	secure, err := o.tls.open(env.System)
 	if err != nil {
 		return err
 	}
 	defer secure.close()
-	own, err := o.tls.open(secure.keys)
+	own, err := o.own.open(secure.keys)
 	if err != nil {
 		return err
 	}
-	admit, err := o.tls.admit()
+	admit, err := o.own.admit()
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, o.store, g.logger())
+	known := &upstreams{system: env.System, keys: secure.keys}
+	routes, err := o.routes(known)
+	if err != nil {
+		return err
+	}
+	store, err := g.openStore(ctx, o.store)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	rec, err := openRecording(o.record)
+	common, closeCommon, err := o.common.open(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer closeCommon()
+	contexts, err := contextAt(o.context, &o.own, store, g)
+	if err != nil {
+		return err
+	}
+	rec, err := o.record.open(store, g.logger())
 	if err != nil {
 		return err
 	}
@@ -174,33 +275,42 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
+	clients = manager.watched(clients)
 	log := g.logger()
+	checkDescriptors(log, 2*o.maxConns) // of clients, and of upstreams
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
-	cfg := proxy.Config{
+	p, err := proxy.Start(proxy.Config{
 		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit,
-		Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: coders.OfBook(book),
-		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember,
-		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
-		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
-	}
-	if o.noOffer {
-		cfg.Transports = map[string]streamer.Transport{}
-	}
-	p, err := proxy.Start(cfg)
+		Advertise: o.advertise, Routes: routes, ListenTo: listenForRoute, Store: store, Coders: coders.OfBook(book),
+		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay},
+		MaxConns: o.maxConns, MaxBuffer: int(o.maxBuffer), Contract: described.contract, Schema: described.hhfr,
+		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Context: contexts,
+		Common: common, Archive: o.common.archive, PlainOnly: o.transport == plainTransport,
+		Meter: seen.Meter, Log: log,
+	})
 	if err != nil {
 		return err
 	}
-	if err := o.announce(env, p, upstream); err != nil {
+	defer onHangup(log, manager.reloads(o.reloads(c, g, p, known)))()
+	if err := o.announce(env, p, seen); err != nil {
+		return errors.Join(err, p.Close())
+	}
+	if err := manager.ready(o.status(p.Addrs())); err != nil {
 		return errors.Join(err, p.Close())
 	}
 	select {
 	case <-ctx.Done():
+		seen.ending()
+		manager.stopping()
 		g.note("shutting down after the calls in progress; a second signal ends at once")
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxyGrace)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 		p.Drain(last)
 		cancel()
 	case err = <-p.Failed():
+	}
+	if n := book.Drifted(); n > 0 {
+		g.note("%s not as described; hhfr schema check says where", count(n, "message"))
 	}
 	return errors.Join(err, p.Close())
 }
@@ -217,15 +327,50 @@ func (o *proxyOptions) listeners(ctx context.Context, own *tls.Config) (all, str
 	return all, streams, nil
 }
 
-func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) error {
+// status is the proxy in a line.
+func (o *proxyOptions) status(addrs map[string]net.Addr) string {
+	said := fmt.Sprintf("clients %s://%s", o.own.scheme(), addrs["http"])
+	if len(o.others) > 0 {
+		said += fmt.Sprintf(", %d routes", len(o.others))
+	}
+	if u, err := o.upstreamOptions.check(); err == nil {
+		said += ", upstream " + u.Redacted()
+	}
+	return said
+}
+
+// listenForRoute opens a listener that routes name.
+func listenForRoute(ctx context.Context, addr string) (net.Listener, error) {
+	return listen(ctx, "listen", addr, tcp.Transport{}.Listen)
+}
+
+func (o *proxyOptions) announce(env Env, p *proxy.Proxy, seen *metricsCounters) error {
 	addrs := map[string]string{}
 	for name, a := range p.Addrs() {
 		addrs[name] = a.String()
 	}
-	if o.output == "json" {
-		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "upstream": upstream.Redacted()})
+	metrics := seen.announce(addrs)
+	routes, upstream := o.lines(addrs), ""
+	if u, err := o.upstreamOptions.check(); err == nil {
+		upstream = u.Redacted()
 	}
-	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   %s\nupstream  %s\n", o.tls.scheme(), addrs["http"],
-		streamsAt(addrs), upstream.Redacted())
+	if o.output == "json" {
+		said := map[string]any{"version": 1, "addresses": addrs}
+		if upstream != "" {
+			said["upstream"] = upstream
+		}
+		if len(routes) > 0 {
+			said["routes"] = routes
+		}
+		return writeJSON(env.Out, said)
+	}
+	text := fmt.Sprintf("clients   %s://%s\nstreams   %s\n", o.own.scheme(), addrs["http"], streamsAt(addrs))
+	for _, r := range routes {
+		text += fmt.Sprintf("route     %s\n", r)
+	}
+	if upstream != "" {
+		text += fmt.Sprintf("upstream  %s\n", upstream)
+	}
+	_, err := fmt.Fprint(env.Out, text+metrics)
 	return err
 }

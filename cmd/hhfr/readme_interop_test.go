@@ -27,22 +27,48 @@ func TestInteropReadme(t *testing.T) {
 	require.True(t, found)
 	use, _, found = strings.Cut(use, "\n## ")
 	require.True(t, found)
-	script := "set -e\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" // a failure leaves no server behind
-	blocks := shellBlock.FindAllStringSubmatch(use, -1)
+	script, ports := pasted(t, use)
+	require.NotEmpty(t, ports["127.0.0.1:8080"])
+	script = strings.ReplaceAll(script, "hhfr serve ", "hhfr serve --listen "+ports["127.0.0.1:8080"]+" ")
+	script = strings.ReplaceAll(script, "--timeout 3s", "--timeout 10s")
+	out := paste(t, script)
+	assert.Contains(t, out, " verified\n")
+	assert.Contains(t, out, "<result>1.25</result>")
+	assert.Contains(t, out, " <-  tick ")
+}
+
+// TestInteropOperate: the page for operators can be followed, in the same way.
+func TestInteropOperate(t *testing.T) {
+	for _, program := range []string{"bash", "curl", "openssl"} {
+		shared.Program(t, program)
+	}
+	script, _ := pasted(t, string(shared.Read(t, shared.Testdata(t, "..", "docs", "operate.md"))))
+	out := paste(t, script)
+	assert.NotContains(t, out, "msg=", "a half has something to report")
+	assert.Regexp(t, `(?m)^ +\d+ .* [0-9a-f]{8} +1\.\d+ request +Inform .* verified$`, out, "calls on a stream")
+	assert.Regexp(t, `(?m)^1$`, out, "sessions over TLS")
+}
+
+// pasted is the commands of a page as a script. Only ports are replaced.
+func pasted(t *testing.T, page string) (script string, ports map[string]string) {
+	script = "set -e\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" // a failure leaves no server behind
+	blocks := shellBlock.FindAllStringSubmatch(page, -1)
 	require.GreaterOrEqual(t, len(blocks), 8)
 	for _, b := range blocks {
 		script += b[1]
 	}
-	ports := map[string]string{}
-	script = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllStringFunc(script, func(address string) string {
+	ports = map[string]string{}
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	return address.ReplaceAllStringFunc(script, func(address string) string {
 		if ports[address] == "" {
 			ports[address] = shared.Addr(t)
 		}
 		return ports[address]
-	})
-	require.NotEmpty(t, ports["127.0.0.1:8080"])
-	script = strings.ReplaceAll(script, "hhfr serve ", "hhfr serve --listen "+ports["127.0.0.1:8080"]+" ")
-	script = strings.ReplaceAll(script, "--timeout 3s", "--timeout 10s")
+	}), ports
+}
+
+// paste runs a script in the checkout, and returns what it prints.
+func paste(t *testing.T, script string) string {
 	script = patient(t, script)
 	c := exec.CommandContext(t.Context(), "bash", "-c", script)
 	c.Dir = shared.Testdata(t, "..")
@@ -50,9 +76,7 @@ func TestInteropReadme(t *testing.T) {
 	require.NoError(t, err, "%s\n%s", script, out)
 	assert.NotContains(t, string(out), "hhfr: error", "%s", out)
 	assert.NotContains(t, string(out), "Traceback", "%s", out)
-	assert.Contains(t, string(out), " verified\n")
-	assert.Contains(t, string(out), "<result>1.25</result>")
-	assert.Contains(t, string(out), " <-  tick ")
+	return string(out)
 }
 
 // patient makes a script wait until servers listen, where people wait for a second.

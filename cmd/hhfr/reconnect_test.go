@@ -245,7 +245,7 @@ func TestListenOverReconnection(t *testing.T) {
 		var l serverMessage
 		require.NoError(t, lines.Decode(&l), &errs)
 		assert.Contains(t, string(l.Body), "<number>")
-		return l.Unasked
+		return l.Initiated
 	}
 	assert.Equal(t, 1, tick())
 	server.kill()

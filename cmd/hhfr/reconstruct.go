@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/flow"
 )
 
 func newReconstruct(env Env, g *global) *cobra.Command {
@@ -39,7 +37,8 @@ is written as soon as it is whole, and a line says when a check verified or with
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.store, "store", "", "context store with the shapes: "+strings.Join(engines.Forms(), " or "))
+	g.storeFlags(f, &o.store, "", "context store with the shapes: ")
+	o.schema.flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
 	f.StringVar(&o.saveDir, "save-dir", "",
 		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
 	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
@@ -48,8 +47,8 @@ is written as soon as it is whole, and a line says when a check verified or with
 }
 
 func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) error {
-	defer frugal()()
-	store, err := openReadOnly(ctx, o.store)
+	defer frugal(enoughToDecode)()
+	store, err := g.openReadOnly(ctx, o.store)
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,12 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) er
 		}
 		runs[i] = capture.Input{Name: name, Octets: octets}
 	}
-	r := capture.NewReader(context.WithoutCancel(ctx), capture.DecodeConfig{Store: store, Starts: o.starts()})
+	described, err := readDescription(ctx, g, o.schema)
+	if err != nil {
+		return err
+	}
+	cfg := capture.DecodeConfig{Store: store, Own: described.own(), Starts: o.starts()}
+	r := capture.NewReader(context.WithoutCancel(ctx), cfg)
 	return present(ctx, env, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
 }
 

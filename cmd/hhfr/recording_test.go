@@ -21,7 +21,7 @@ func (a around) NetConn() net.Conn { return a.Conn }
 // What was agreed is noted on the recorded connection, whatever wraps it, and on no other.
 func TestFactsOfWrappedConnections(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "r.pcapng")
-	rec, err := openRecording(name)
+	rec, err := (&recordOptions{name: name}).open(nil, nil)
 	require.NoError(t, err)
 	here, there := net.Pipe()
 	conn := rec.dialed()(here)

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/replay"
 	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -23,7 +22,7 @@ type replayOptions struct {
 }
 
 func newReplay(env Env, g *global) *cobra.Command {
-	o := replayOptions{streamOptions: streamOptions{sync: 64 << 10}}
+	o := replayOptions{streamOptions: streamOptions{sync: 1 << 20}}
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Send the requests of a recording again, and compare the replies",
@@ -53,16 +52,11 @@ or the capture lacks something.`,
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
 	fieldsFlag(f, &o.fields, "each request (it replaces recorded fields of that name) and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
-	f.StringVar(
-		&o.store,
-		"store",
-		"mem:",
-		"context store, for shapes that the recording lacks, too: "+strings.Join(engines.Forms(), " or "),
-	)
-	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
+	g.storeFlags(f, &o.store, "mem:", "context store, for shapes that the recording lacks, too: ")
+	o.record.flags(f, "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"a host, besides that of --to, that the answer may name for the stream")
-	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
 	o.tls.flags(f, "--to")
 	outputFlag(c, &o.output, "text", "json")
 	return c
@@ -80,8 +74,8 @@ func (o *replayOptions) check() (*url.URL, error) {
 		return nil, usage(errors.New("--as is soap or hhfr, not "+o.as), "")
 	case o.concurrency < 1 || o.concurrency > 4096:
 		return nil, usage(errors.New("--concurrency is 1 to 4096"), "")
-	case o.sync > 64<<10:
-		return nil, usage(errors.New("--sync is at most 64KiB"), "")
+	case o.sync > 1<<20:
+		return nil, usage(errors.New("--sync is at most 1MiB"), "")
 	case checkFields(o.fields) != nil:
 		return nil, checkFields(o.fields)
 	}
@@ -129,7 +123,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	store, err := openStore(ctx, o.store, g.logger())
+	store, err := g.openStore(ctx, o.store)
 	if err != nil {
 		return err
 	}
@@ -145,13 +139,14 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err := errors.Join(recorded.Target(to), recorded.SetFields(fields)); err != nil {
 		return err
 	}
-	rec, err := openRecording(o.record)
+	rec, err := o.record.open(store, g.logger())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
 	o.url = recorded.Offer(to).String()
 	session, err := dialer{
+		book:      binary.NewBook(ctxstore.Shapes{Store: store}),
 		options:   o.streamOptions,
 		store:     store,
 		secure:    secure,

@@ -6,9 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/wsrm/header"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // reportVersion is the version of the JSON that decode and reconstruct print (docs/cli.md).
@@ -18,7 +17,11 @@ type report struct {
 	Version  int             `json:"version"`  // 1
 	Messages []messageReport `json:"messages"` // in the order in which they became whole
 	Streams  []streamReport  `json:"streams"`  // the hhfr streams
-	Capture  captureReport   `json:"capture"`  // the capture around them; zeros if there is none
+	// the sequences of WS-ReliableMessaging that messages mention, in plain SOAP or in streams
+	Sequences []sequenceReport `json:"sequences"`
+	// how many more there were: those that were mentioned least recently
+	SequencesLeftOut int           `json:"sequences_left_out,omitempty"`
+	Capture          captureReport `json:"capture"` // the capture around them; zeros if there is none
 	// what was found instead of SOAP and hhfr: connections or datagrams, by kind
 	Others  map[string]int `json:"others"`
 	Partial bool           `json:"partial"` // something is missing: exit code 5
@@ -74,13 +77,17 @@ type placeReport struct {
 	Wanted  bool   `json:"wanted,omitempty"` // a reply is expected
 	// there is no reply: the fate of the message that it would answer is unknown
 	Unknown bool `json:"unknown,omitempty"`
+	// length of the whole body of a long message, in bytes, and the byte of it from which on this
+	// is the body: what is before came over an earlier stream
+	Length uint64 `json:"length,omitempty"`
+	From   uint64 `json:"from,omitempty"`
 }
 
 func newPlaceReport(p frame.Place) *placeReport {
 	if p.Number == 0 {
 		return nil
 	}
-	return &placeReport{p.Number, p.Answers, p.Wanted, p.Unknown}
+	return &placeReport{p.Number, p.Answers, p.Wanted, p.Unknown, p.Length, p.From}
 }
 
 type reliableReport struct {
@@ -88,7 +95,10 @@ type reliableReport struct {
 	// the sequence that the message belongs to, or that it creates or ends
 	Sequence string `json:"sequence,omitempty"`
 	Number   uint64 `json:"number,omitempty"` // of the message, in the sequence
-	Last     bool   `json:"last,omitempty"`   // the last one (1.0)
+	// it was sent before, on the same hop
+	Again  *earlierReport `json:"again,omitempty"`
+	Last   bool           `json:"last,omitempty"`   // the last one (1.0)
+	Offers string         `json:"offers,omitempty"` // the sequence that it offers for the other direction
 	// its effect on the sequence: CreateSequence, TerminateSequence and so on
 	Control      string      `json:"control,omitempty"`
 	AckRequested []string    `json:"ack_requested,omitempty"`    // sequences whose acknowledgement is requested
@@ -106,13 +116,26 @@ type ackReport struct {
 	Final    bool        `json:"final,omitempty"`  // no more messages are accepted
 }
 
-func newReliableReport(m *header.Blocks) *reliableReport {
+// earlierReport is where a message was seen first; empty: too long ago to say.
+type earlierReport struct {
+	Number int `json:"number,omitempty"` // number of the exchange, as of the message
+	Packet int `json:"packet,omitempty"` // number of the packet
+}
+
+func newReliableReport(d *capture.Decoded) *reliableReport {
+	m := d.Reliable
 	if m == nil {
 		return nil
 	}
 	r := &reliableReport{
 		Version: m.Version, Sequence: m.Sequence, Number: m.Number, Last: m.Last, Control: m.Control,
 		AckRequested: m.AckRequested, Fault: m.Fault, Broken: m.Broken,
+	}
+	if m.Terms != nil && m.Terms.Offer != nil {
+		r.Offers = m.Terms.Offer.Sequence
+	}
+	if d.Earlier != nil {
+		r.Again = &earlierReport{d.Earlier.Number, d.Earlier.Packet}
 	}
 	for _, a := range m.Acknowledgements {
 		r.Acks = append(r.Acks, ackReport(a))
@@ -185,7 +208,7 @@ func newMessageReport(m *listed) messageReport {
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire,
 		BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
 		Control: m.control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
-		Reliable: newReliableReport(m.Reliable), Head: m.Head}
+		Reliable: newReliableReport(m.Decoded), Head: m.Head}
 	if int64(len(m.Body)) == m.BodyOctets {
 		r.Body = m.Body
 	}
@@ -216,12 +239,18 @@ func writeReportEnd(w io.Writer, s *capture.Summary) error {
 
 // newReport is a report without messages.
 func newReport(r *capture.Summary) report {
-	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{}, Others: r.Others,
+	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{},
+		Sequences: []sequenceReport{}, Others: r.Others,
 		Partial: r.Partial(), Capture: captureReport{
 			Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams,
 			Gaps:          r.Stats.Gaps,
 			MissingOctets: r.Stats.MissingOctets,
 			Undecoded:     r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
+	list, dropped := r.Sequences()
+	for i := range list {
+		out.Sequences = append(out.Sequences, newSequenceReport(&list[i]))
+	}
+	out.SequencesLeftOut = dropped
 	for _, s := range r.Streams {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
 		one := streamReport{Session: d.SessionString(), Origin: s.Service.Origin, Path: s.Service.Path,

@@ -32,3 +32,16 @@ func TestSoakResume(t *testing.T) {
 		}
 	}
 }
+
+// Datagrams are sent before anybody answers: where nobody does, that is no connection, and the
+// store keeps what it has.
+func TestSoakNobodyAtARememberedDatagramAddress(t *testing.T) {
+	w := newResumeWorld(t, "--transport", "udp", "--negotiate-timeout", "1s")
+	w.dies([]string{"a"})
+	w.server.kill()
+	code, _, stderr := w.run(w.file("b"))
+	assert.Equal(t, exitNoPeer, code, stderr)
+	assert.Contains(t, stderr, "no connection: nobody answers: message 1 ")
+	assert.Contains(t, stderr, "hint: is the server running, and are host and port right? The same command with "+
+		"--resume")
+}

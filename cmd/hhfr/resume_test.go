@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -305,4 +306,29 @@ func TestResumeOverKills(t *testing.T) {
 	t.Parallel()
 	f := resumeKills{kills: 8, seed: 1}.run(t)
 	assert.Equal(t, 8, f.kills)
+}
+
+// A client whose store is put back to an older copy is told so, and what to do; it does not wait.
+func TestOlderCopyOfTheStoreIsTold(t *testing.T) {
+	w := newResumeWorld(t)
+	store := filepath.Join(w.dir, "client.db")
+	w.dies([]string{"a"})
+	older := shared.Read(t, store)
+	w.dies([]string{"b", "c", "d"})
+	require.NoError(t, os.WriteFile(store, older, 0o600))
+	code, _, stderr := w.run(w.file("e"))
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, stderr, "state is older than what the peer has: urn:hhfr:sequence:")
+	assert.Contains(t, stderr, "hint: is bolt:"+store+" an older copy, as from a backup?")
+
+	list, err := exec.CommandContext(t.Context(), "hhfr", "context", "list", "urn:hhfr:outbox:", "--store",
+		"bolt:"+store).Output()
+	require.NoError(t, err)
+	outbox := regexp.MustCompile(`urn:hhfr:outbox:\S+`).Find(list)
+	require.NotNil(t, outbox, "%s", list)
+	require.NoError(t, exec.CommandContext(t.Context(), "hhfr", "context", "delete", string(outbox), "--store",
+		"bolt:"+store).Run())
+	code, stdout, stderr := w.run(w.file("e"))
+	assert.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "200")
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/resolve"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -168,8 +168,8 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g),
-		newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g),
-		newCompletion(env), newVersion(env, g))
+		newEstimate(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g),
+		newTranscode(env, g), newSchema(env, g), newContext(env, g), newCompletion(env), newVersion(env, g))
 	completeValues(root)
 	return root
 }

@@ -6,27 +6,32 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 type serveOptions struct {
-	listen, tcp, udp, store, record, advertise, geoip, misbehave, output string
-	sync                                                                 size
-	tls                                                                  serverTLS
+	listen, tcp, udp, store, advertise, geoip, misbehave, context, metrics, output string
+	soapRM                                                                         string
+	allowHost                                                                      []string
+	record                                                                         recordOptions
+	sync                                                                           size
+	flushDelay                                                                     time.Duration
+	tls                                                                            serverTLS
+	common                                                                         commonOptions
 }
 
 func newServe(env Env, g *global) *cobra.Command {
-	o := serveOptions{sync: 64 << 10}
+	o := serveOptions{sync: 1 << 20}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
@@ -42,7 +47,10 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP 
 plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
 the environment variable SSLKEYLOGFILE names, for Wireshark.
 
-Services (all but the first have a description at URL?wsdl):
+A summary is reported at the end and, except on Windows, on SIGUSR1: calls, their bytes on the HTTP
+side and on the link, and the ratio of the two.
+` + metricsHelp + `
+Services (all but the first have a description at URL?wsdl, which declares where there are streams):
 
   /echo     returns the body it got
   /concat   joins strings
@@ -61,6 +69,17 @@ Clients may ask for messages in order, at-least-once, and exactly-once if --stor
 the server's side of their sequences. A server that was killed and is restarted with the same store
 continues them.
 
+With --soap-rm the services also take messages in sequences of WS-ReliableMessaging, over plain SOAP:
+1.0 (February 2005), 1.1 and 1.2, which are the same on the wire, or all; with WS-Addressing of 2004
+and of 2005. Each message is handled exactly once and in order; the ledger appends entries in the
+transaction of the message. The sequences are in --store, too. Replies and acknowledgements go on
+the connection of the request, or to the address that the client names for them, or to who asks for
+them (WS-MakeConnection, with 1.1). An address is that of the host that the request comes from, or
+of one of --allow-host; to others nothing is sent.
+
+With --context the store is served to others at /context, as by hhfr context serve: shapes, sessions,
+all that it has.
+
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
 
 --misbehave makes a bad server, to test clients with:
@@ -69,6 +88,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 		Example: `  hhfr serve
   hhfr serve --listen 127.0.0.1:0 -o json
   hhfr serve --store ./store --record session.pcapng
+  hhfr serve --store bolt:store.db --soap-rm all
   hhfr serve --store bolt:store.db --misbehave close-after=10
   hhfr serve --listen 0.0.0.0:8443 --cert server.pem --key server.key --client-ca ca.pem --negotiate certificate
   hhfr serve --store bolt:server.db --tcp 127.0.0.1:9090 --udp none`,
@@ -80,11 +100,18 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 	f.StringVar(&o.tcp, "tcp", "", "another address for streams over TCP, in TLS with --cert; none: no such streams")
 	f.StringVar(&o.udp, "udp", "", "another address for streams over UDP; none: no such streams")
 	o.tls.flags(f)
+	contextFlag(f, &o.context)
+	f.StringVar(&o.soapRM, "soap-rm", "", "take sequences of WS-ReliableMessaging in plain SOAP: 1.0, 1.1, 1.2 or all")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	f.StringVar(&o.advertise, "advertise", "",
 		"host that answers name for streams, if it is not that of the URL")
-	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
-	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
-	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
+	g.storeFlags(f, &o.store, "mem:", "context store: ")
+	o.common.flags(f, false)
+	o.record.flags(f, "write all traffic to this pcapng file")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
+	flushDelayFlag(f, &o.flushDelay)
+	metricsFlag(f, &o.metrics)
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()
@@ -104,13 +131,26 @@ func misbehaviors() string {
 }
 
 func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err error) {
-	defer outliveTerminal(g.logger())()
-	if o.sync > 64<<10 {
-		return usage(errors.New("--sync is at most 64KiB"), "")
+	manager, err := newBackground(g.logger())
+	if err != nil {
+		return err
+	}
+	defer manager.stopping()
+	defer onHangup(g.logger(), manager.reloads(nil))()
+	if o.sync > 1<<20 {
+		return usage(errors.New("--sync is at most 1MiB"), "")
+	}
+	if o.flushDelay < 0 {
+		return usage(errNegativeFlushDelay, "")
 	}
 	if err := checkHost("--advertise", o.advertise); err != nil {
 		return err
 	}
+	seen, err := countersOf(ctx, env, g, o.metrics, false, o.listen, o.tcp)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close()) }()
 	misbehave, err := peer.ParseMisbehavior(o.misbehave)
 	if err != nil {
 		return usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")
@@ -124,24 +164,42 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 		return err
 	}
 	defer func() { _ = keys.Close() }() // nil is allowed
-	cfg := peer.Config{PlainOnly: o.tcp != "", Advertise: o.advertise, Misbehave: misbehave}
+	cfg := peer.Config{PlainOnly: o.tcp != "", Advertise: o.advertise, Misbehave: misbehave, Meter: seen.Meter}
+	if cfg.Reliable, err = reliableVersions(o.soapRM); err != nil {
+		return err
+	}
+	if cfg.Callbacks = o.allowHost; len(o.allowHost) > 0 && o.soapRM == "" {
+		return usage(errors.New("--allow-host goes with --soap-rm"), "")
+	}
 	if cfg.TLS, err = o.tls.open(keys); err != nil {
 		return err
 	}
 	if cfg.Admit, err = o.tls.admit(); err != nil {
 		return err
 	}
-	if cfg.Store, err = openStore(ctx, o.store, g.logger()); err != nil {
+	if cfg.Store, err = g.openStore(ctx, o.store); err != nil {
 		return err
 	}
 	defer func() { _ = cfg.Store.Close() }()
-	if cfg.Services, err = o.services(ranges, cfg.Store); err != nil {
+	var closeCommon func()
+	if cfg.Common, closeCommon, err = o.common.open(ctx, g); err != nil {
+		return err
+	}
+	defer closeCommon()
+	cfg.Archive = o.common.archive
+	contexts, err := contextAt(o.context, &o.tls, cfg.Store, g)
+	if err != nil {
+		return err
+	}
+	if cfg.Services, err = o.services(ranges, cfg.Store, contexts); err != nil {
 		return err
 	}
 	if err := o.listeners(ctx, &cfg); err != nil {
 		return err
 	}
-	rec, err := openRecording(o.record) // after the ports are bound: a port in use must not cost an older recording
+	cfg.HTTP = manager.watched(cfg.HTTP)
+	// after the ports are bound: a port in use must not cost an older recording
+	rec, err := o.record.open(cfg.Store, g.logger())
 	if err != nil {
 		return errors.Join(err, closeAll(&cfg))
 	}
@@ -150,11 +208,16 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return err
 	}
-	if err := announce(env, o, server, cfg.Services); err != nil {
+	if err := announce(env, o, server, seen, cfg.Services); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	if err := manager.ready(fmt.Sprintf("services %s://%s", o.tls.scheme(), cfg.HTTP.Addr())); err != nil {
 		return errors.Join(err, server.Close())
 	}
 	select {
 	case <-ctx.Done():
+		seen.ending()
+		manager.stopping()
 		g.note("shutting down")
 	case err = <-server.Failed():
 	}
@@ -203,9 +266,11 @@ func closeAll(cfg *peer.Config) error {
 
 func startServer(g *global, o serveOptions, rec *recording, cfg peer.Config) (*peer.Server, error) {
 	cfg.Log = g.logger()
+	checkDescriptors(cfg.Log, 2*peer.DefaultMaxConns) // HTTP, and as many streams
 	book := binary.NewBook(ctxstore.Shapes{Store: cfg.Store})
 	book.Log = cfg.Log
-	cfg.Coders, cfg.Stream = coders.OfBook(book), streamer.Config{SyncBytes: int64(o.sync)}
+	cfg.Coders = coders.OfBook(book)
+	cfg.Stream = streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay}
 	cfg.WrapConn, cfg.OnSession = rec.accepted(), rec.facts
 	return peer.Start(cfg)
 }

@@ -3,17 +3,20 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
 )
 
 // services creates what serve offers; a new service is one line here.
-func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store) (*peer.Services, error) {
-	return peer.NewServices(
+func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store, contexts http.Handler) (*peer.Services,
+	error) {
+	list := []peer.Service{
 		peer.Echo(),
 		peer.Concat(),
 		peer.Sum(),
@@ -22,7 +25,12 @@ func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store) (*pee
 		peer.Blob(),
 		peer.Ticker(nil, time.Second),
 		peer.Ledger(store),
-	)
+	}
+	if contexts != nil {
+		list = append(list, peer.Service{Path: contextPath, Handler: contexts, WSDL: wscontext.Description,
+			Example: []byte(contextExample)})
+	}
+	return peer.NewServices(list...)
 }
 
 func (o *serveOptions) ranges() (*peer.Ranges, error) {
@@ -44,6 +52,10 @@ func (o *serveOptions) ranges() (*peer.Ranges, error) {
 	}
 	return ranges, nil
 }
+
+// contextExample lists the contexts.
+const contextExample = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><list ` +
+	`xmlns="urn:hhfr:context:1"><prefix>urn:hhfr:</prefix></list></soap:Body></soap:Envelope>`
 
 // anyBody is for services that accept any body.
 const anyBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello ` +
@@ -74,7 +86,7 @@ func lineOf(server *peer.Server, service peer.Service) serviceLine {
 }
 
 // announce prints where the server listens, and how to call each service.
-func announce(env Env, o serveOptions, server *peer.Server, services *peer.Services) error {
+func announce(env Env, o serveOptions, server *peer.Server, seen *metricsCounters, services *peer.Services) error {
 	addrs := map[string]string{}
 	for name, a := range server.Addrs() {
 		addrs[name] = a.String()
@@ -86,15 +98,17 @@ func announce(env Env, o serveOptions, server *peer.Server, services *peer.Servi
 		lines[name] = l
 		fmt.Fprintf(&text, "%-8s %s\n         %s\n", name, l.URL, l.Curl)
 	}
+	metrics := seen.announce(addrs)
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": lines})
 	}
 	_, err := fmt.Fprintf(
 		env.Out,
-		"%sstreams  %s\n         hhfr stream %s FILE…\n",
+		"%sstreams  %s\n         hhfr stream %s FILE…\n%s",
 		&text,
 		streamsAt(addrs),
 		server.URL(peer.EchoPath),
+		metrics,
 	)
 	return err
 }

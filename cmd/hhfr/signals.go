@@ -29,17 +29,24 @@ func doneCode(ctx context.Context) int {
 	return exitDone
 }
 
-// outliveTerminal makes a server continue when its terminal is closed (SIGHUP), until the returned
-// function is called. Nothing is reloaded.
-func outliveTerminal(logger *slog.Logger) (stop func()) {
+// onHangup makes a server continue when its terminal is closed (SIGHUP), and calls reload for each
+// SIGHUP, until the returned function is called; nil: nothing is reloaded.
+func onHangup(logger *slog.Logger, reload func()) (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
 	var heard sync.WaitGroup
 	heard.Go(func() {
-		select {
-		case <-hangups:
-			logger.Info("SIGHUP ignored: nothing is reloaded")
-		case <-over:
+		for {
+			select {
+			case <-hangups:
+			case <-over:
+				return
+			}
+			if reload == nil {
+				logger.Info("SIGHUP ignored: nothing is reloaded")
+				return
+			}
+			reload()
 		}
 	})
 	return func() {

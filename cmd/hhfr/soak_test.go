@@ -19,14 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/workload"
-	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -155,10 +155,10 @@ func soakCoders(store ctxstore.Store) coders.Func {
 	return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 
-func (s *soakSession) outgoing() iter.Seq2[sender.Outgoing, error] {
-	return func(yield func(sender.Outgoing, error) bool) {
+func (s *soakSession) outgoing() iter.Seq2[sender.MessageToSend, error] {
+	return func(yield func(sender.MessageToSend, error) bool) {
 		for _, m := range s.messages {
-			if !yield(sender.Outgoing{Body: m}, nil) {
+			if !yield(sender.MessageToSend{Body: m}, nil) {
 				return
 			}
 		}

@@ -16,6 +16,7 @@ type global struct {
 	logFormat      string
 	dns            dnsServer
 	system         resolve.System
+	storeAccess    storeAccess
 	err            io.Writer
 }
 

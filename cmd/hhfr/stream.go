@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,37 +15,38 @@ import (
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/sender"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 type streamOptions struct {
-	url                                                                           string
-	files                                                                         []string
-	repeat, concurrency                                                           int
-	representation, transport, mode, store, action, wrap, saveDir, record, output string
-	link                                                                          string
-	fields, allowHost                                                             []string
-	requireHHFR, plain, oneWay, listen, allowCleartext                            bool
-	listening                                                                     *serviceListener
-	sync                                                                          size
-	without                                                                       stages
-	timeout, reconnect, negotiateTimeout, remember                                time.Duration
-	schema, replySchema                                                           string
+	url                                                                   string
+	files                                                                 []string
+	repeat, concurrency                                                   int
+	record                                                                recordOptions
+	representation, transport, mode, store, action, wrap, saveDir, output string
+	link                                                                  string
+	fields, allowHost, nodes                                              []string
+	requireHHFR, plain, oneWay, listen, allowCleartext                    bool
+	listening                                                             *serviceListener
+	sync                                                                  size
+	flushDelay                                                            time.Duration
+	without                                                               stages
+	timeout, reconnect, negotiateTimeout, remember                        time.Duration
+	replySchema                                                           string
+	schema                                                                schemaSource
 	// files of unchanging header blocks; the blocks
 	headerFiles, headers []string
 	tls                  clientTLS
+	common               commonOptions
 	assurance            string
 	ordered, resume      bool
+	soapRM, addressing   string // WS-ReliableMessaging in plain SOAP
+	replies              replyPlace
 }
 
-// maxDocument bounds one message from stdin or a file, in bytes.
-const maxDocument = 1 << 30
-
 func newStream(env Env, g *global) *cobra.Command {
-	o := streamOptions{sync: 64 << 10}
+	o := streamOptions{sync: 1 << 20}
 	c := &cobra.Command{
 		Use:   "stream URL FILE…",
 		Short: "Send messages over a negotiated stream, or as plain SOAP where nobody agrees",
@@ -64,10 +62,14 @@ in HTTP.
               follow when the first one has its reply
   met         by the session with the service that --store remembers: the
               messages leave with the first packet
+  declared    by the WSDL of --schema, whose binding has an annotation that says
+              where there are streams: the first message leaves with the first
+              packet
   explicit    by an offer before the first message
-  auto        met, if a session is remembered; otherwise explicit for what only
-              an offer can express: schemas, unchanging headers, an assurance or
-              order, --representation xml, --transport udp; otherwise first-call
+  auto        met, if a session is remembered; otherwise declared, if the WSDL
+              declares a stream; otherwise explicit for what only an offer can
+              express: HHFR Schemas, unchanging headers, an assurance or order,
+              --representation xml, --transport udp; otherwise first-call
 
 With --require-hhfr or --listen, first-call asks by a request without a message, not by the first
 message. hhfr negotiate URL shows the outcome of each mode.
@@ -80,15 +82,34 @@ lost. --listen keeps running and prints server-initiated messages until Ctrl-C o
 --unchanging-header names a header block that messages have in common. A service that agrees gets it
 once: messages that contain it byte for byte travel without it, and are whole again after the
 stream.
+--schema names a description: a WSDL or XML Schema, a file or URL, or an HHFR Schema. It is named by
+its fingerprint. A peer that has the same one gets shapes as what the description does not say;
+any other peer gets them whole. Messages that are not as described arrive all the same, and are
+counted.
 If the stream breaks, a new one is negotiated for up to the time of --reconnect; after that the
 remaining messages go as plain SOAP. Messages that were written and not answered are listed, and
 never sent again.
+--node names further nodes of the service. When one dies, or its stream breaks, the next one goes
+on: with an assurance exactly where it was, as the nodes share a context store.
 --assurance at-least-once and exactly-once number the messages and hold them in --store until they
-are committed, even if streams break and processes die meanwhile.
+are committed, even if streams break and processes die meanwhile. Messages and replies may have up
+to 1 GiB, as far as the stores have room; after a broken stream only what is missing is sent.
 --ordered makes the service handle messages in their order, under any assurance; at-most-once stores
 nothing, and lists what a broken stream lost.
+With a service that refuses hhfr they go in a sequence of WS-ReliableMessaging if the policy in its
+description, at URL?wsdl, says that it takes those; else nothing is sent, exit code 3.
 Exactly-once needs a store that persists, here and at the server. Only one process at a time may
 send under an assurance from the same store to the same service.
+
+--soap-rm sends the messages in a sequence of WS-ReliableMessaging over plain SOAP, to a service that
+knows that and not hhfr: 1.0, or 1.1, which is 1.2 on the wire as well. --addressing says which
+WS-Addressing goes with it. Messages are in --store from the moment at which they are accepted until
+they are acknowledged; a run sends what an earlier one left first, and without a FILE nothing else.
+-v shows the sequence.
+Replies and acknowledgements come on the connections of the messages, or, with --callback, to an
+address here: the service opens connections for them. With --poll the service keeps them until it is
+asked for them. Which of the three it is stays the same as long as --store has the sequence, and so
+does the address.
 
 After an interruption, repeat the command with --resume. The store has the number of messages that
 the interrupted run had accepted, and a digest of them: if this run begins with the same messages,
@@ -117,12 +138,14 @@ the store and not known to be committed; 130: interrupted, after which all that 
   hhfr stream http://127.0.0.1:8080/echo message.xml --transport udp
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance exactly-once --store bolt:client.db --resume
+  hhfr stream http://127.0.0.1:8080/ledger add.xml --soap-rm 1.1 --callback 127.0.0.1:8081 --store bolt:client.db
+  hhfr stream http://127.0.0.1:8080/ledger add.xml --node http://127.0.0.1:8081/ledger --assurance at-least-once
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
 				return usage(errors.New("no URL given"), "usage: "+c.UseLine())
-			case len(args) == 1 && !o.listen && !o.kept():
+			case len(args) == 1 && !o.listen && !o.kept() && o.soapRM == "":
 				return usage(
 					errors.New("no FILE given"),
 					"name files with messages, or - for stdin; --listen needs none",
@@ -141,9 +164,10 @@ the store and not known to be committed; 130: interrupted, after which all that 
 	f.StringVar(&o.representation, "representation", "",
 		"binary or xml; empty: whichever the peer accepts, binary first")
 	f.StringVar(&o.transport, "transport", "tcp",
-		"tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
-	modeFlag(f, &o.mode, "met if --store remembers a session, otherwise explicit for what only an offer "+
-		"can express, otherwise first-call")
+		"tcp, in TLS for an https URL; udp: reliable sequences over datagrams; or http: plain SOAP, with references "+
+			"to --common-store")
+	modeFlag(f, &o.mode, "met if --store remembers a session, otherwise declared if the WSDL of --schema "+
+		"declares a stream, otherwise explicit for what only an offer can express, otherwise first-call")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(
 		&o.link,
@@ -154,24 +178,22 @@ the store and not known to be committed; 130: interrupted, after which all that 
 			", ",
 		)+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7",
 	)
-	f.StringVar(
-		&o.store,
-		"store",
-		"mem:",
-		"context store: "+strings.Join(engines.Forms(), " or ")+"; a folder stores shapes for later sessions",
-	)
+	g.storeFlags(f, &o.store, "mem:", "context store; all but mem: store shapes for later sessions: ")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	fieldsFlag(f, &o.fields, "each message and the offer")
 	f.StringVar(&o.wrap, "wrap", "", "put each FILE, which is a body, into an envelope of SOAP 1.1 or 1.2")
 	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
-	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
+	o.record.flags(f, "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"a host, besides that of the URL, that the answer may name for the stream")
+	f.StringArrayVar(&o.nodes, "node", nil, "a further URL of the service, of a node that shares a context store with "+
+		"it: when one dies, the next goes on; may be given again")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than use plain SOAP")
 	f.BoolVar(&o.oneWay, "one-way", false, "send messages that expect no reply")
 	f.BoolVar(&o.listen, "listen", false,
 		"keep running and print server-initiated messages; needs no FILE, implies --require-hhfr")
-	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
+	flushDelayFlag(f, &o.flushDelay)
 	withoutFlag(f, &o.without, "")
 	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second,
 		"how long to negotiate anew when the stream breaks, before using plain SOAP; 0: not at all")
@@ -179,9 +201,12 @@ the store and not known to be committed; 130: interrupted, after which all that 
 		"use plain SOAP if there is no stream after this time")
 	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
 		"how long the store remembers that a service uses plain SOAP and gets no offer; 0: always offer")
-	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
+	o.schema.flags(f,
+		"WSDL or XML Schema of the service, or HHFR Schema of the requests: their types are taken from it")
+	o.schema.annotationFlag(f)
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
+	o.common.flags(f, true)
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(),
 		"delivery guarantee of each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false,
@@ -189,6 +214,11 @@ the store and not known to be committed; 130: interrupted, after which all that 
 	f.BoolVar(&o.resume, "resume", false,
 		"resume an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or "+
 			"exactly-once")
+	f.StringVar(&o.soapRM, "soap-rm", "",
+		"send in a sequence of WS-ReliableMessaging over plain SOAP: 1.0, 1.1 or 1.2")
+	f.StringVar(&o.addressing, "addressing", "",
+		"WS-Addressing of --soap-rm: 2004/08 or 2005/08; empty: 2004/08 with 1.0, else 2005/08")
+	o.replies.flags(f)
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time in total; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -209,8 +239,10 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
 	case checkMode(o.mode) != nil:
 		return checkMode(o.mode)
-	case o.sync > 64<<10:
-		return usage(errors.New("--sync is at most 64KiB"), "")
+	case o.sync > 1<<20:
+		return usage(errors.New("--sync is at most 1MiB"), "")
+	case o.flushDelay < 0:
+		return usage(errNegativeFlushDelay, "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
 		return usage(errors.New("--wrap is 1.1 or 1.2, not "+o.wrap), "")
 	}
@@ -221,7 +253,13 @@ func (o *streamOptions) check() error {
 	if err := checkTransport(u, o.transport, o.allowCleartext); err != nil {
 		return err
 	}
+	if err := o.common.checkTransport(o.transport); err != nil {
+		return err
+	}
 	if err := o.checkAssurance(); err != nil {
+		return err
+	}
+	if err := o.checkReliable(); err != nil {
 		return err
 	}
 	if err := checkFields(o.fields); err != nil {
@@ -264,170 +302,4 @@ func readable(name string) error {
 		return err
 	}
 	return f.Close()
-}
-
-func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err error) {
-	if err := o.check(); err != nil {
-		return err
-	}
-	if o.headers, err = readHeaders(o.headerFiles); err != nil {
-		return err
-	}
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done within --timeout %v", o.timeout))
-		defer cancel()
-	}
-	secure, err := o.tls.open(env.System)
-	if err != nil {
-		return err
-	}
-	defer secure.close()
-	store, err := openStore(ctx, o.store, g.logger())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	rec, err := openRecording(o.record)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rec.close()) }()
-	if o.saveDir != "" {
-		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
-			return err
-		}
-	}
-	if o.listen {
-		env.Out = &together{w: env.Out}
-		o.requireHHFR, o.listening = true, &serviceListener{out: env.Out, output: o.output, saveDir: o.saveDir}
-	}
-	over, err := openNetwork(o.link, o.transport)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = over.close() }()
-	began := time.Now()
-	late := &lateReplies{}
-	sess, err := dialer{
-		options:   o,
-		store:     store,
-		secure:    secure,
-		recording: rec,
-		network:   over,
-		log:       g.logger(),
-		late:      late.take,
-	}.dial(
-		ctx,
-	)
-	if err != nil {
-		return err
-	}
-	p := &printer{env: env, g: g, o: o, late: late}
-	p.decided(sess)
-	sending, stop := context.WithCancel(ctx)
-	defer stop()
-	finished, told := false, false
-	o.begin(g, sess)
-	for in := range sender.Send(sending, sess, messages(sending, env, g, o), o.concurrency) {
-		p.decided(sess)
-		if isAccepted(in.Err) {
-			continue
-		}
-		if !told {
-			told = true
-			resumed(g, sess)
-		}
-		switch {
-		case err == nil:
-			if err = p.incoming(in); err != nil {
-				stop() // nothing more is sent; the fate of messages in progress is still reported
-			}
-		case isUnknown(in.Err) || in.Err == nil:
-			err = errors.Join(err, p.incoming(in))
-		}
-	}
-	if !told {
-		resumed(g, sess)
-	}
-	switch {
-	case err != nil:
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-	case o.listen:
-		err = o.listening.wait(ctx, sess)
-	case o.sequenced():
-		err = o.finish(ctx, g, sess)
-		finished = err == nil
-	}
-	err = o.unfinished(err)
-	closed := sess.Close()
-	if p.sum.Messages > 0 {
-		p.decided(sess)
-	}
-	err = errors.Join(err, p.tell(), p.settle())
-	if len(p.sum.Unknown) > 0 || finished {
-		closed = nil // the list is about the broken stream, or it no longer matters
-	}
-	p.sum.finish(sess, over, time.Since(began))
-	p.sum.Unasked, p.sum.LeftOut = o.listening.heard(), sess.Resumed().LeftOut
-	tellHeaders(g, sess, p.sum.Messages)
-	ended := p.end()
-	if finished && err == nil { // after everything that is reported about it
-		err = sess.EndRun(context.WithoutCancel(ctx))
-	}
-	return errors.Join(err, closed, ended)
-}
-
-// messages reads what is to be sent.
-func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[sender.Outgoing, error] {
-	path := "/"
-	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
-		path = u.RequestURI()
-	}
-	return func(yield func(sender.Outgoing, error) bool) {
-		give := func(name string, body []byte) bool {
-			m, err := outgoing(o, path, name, body)
-			return yield(m, err) && err == nil
-		}
-		for range o.repeat {
-			for _, name := range o.files {
-				if name != "-" {
-					body, err := readMessage(ctx, name)
-					if err != nil {
-						yield(sender.Outgoing{Name: name}, err)
-						return
-					}
-					if !give(name, body) {
-						return
-					}
-					continue
-				}
-				for doc, err := range documents(ctx, env, g) {
-					if err != nil {
-						yield(sender.Outgoing{Name: name}, err)
-						return
-					}
-					if !give(name, doc) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-func outgoing(o streamOptions, path, name string, body []byte) (m sender.Outgoing, err error) {
-	m = sender.Outgoing{Name: name, Body: body, OneWay: o.oneWay}
-	if o.wrap != "" {
-		version, err := soap.ParseVersion(o.wrap)
-		if err != nil {
-			return m, err
-		}
-		if m.Body, err = soap.Wrap(version, body); err != nil {
-			return m, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	m.Head, err = sender.RequestHead(path, m.Body, o.action, o.fields)
-	return m, err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 
 	"github.com/hhfr/hhfr/internal/sender"
+	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -130,19 +130,29 @@ func sequenceOf(sess *session.Session) *sequenceStats {
 	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
 }
 
-// unfinished adds to the error of an incomplete run how to continue.
-func (o *streamOptions) unfinished(err error) error {
+// silent reports whether nothing came from the peer: datagrams are sent before anybody answers.
+func silent(sess *session.Session, over *network) bool {
+	stream := sess.Stream()
+	return stream != nil && stream.Stats().Received.Octets() == 0 && over.plain.total().Received == 0
+}
+
+// unfinished adds to the error of an incomplete run how to continue. silent: the peer said nothing.
+func (o *streamOptions) unfinished(err error, silent bool) error {
 	switch {
+	case errors.Is(err, &sequence.Error{Code: sequence.Outdated}):
+		return &problem{exitFailed, err, fmt.Sprintf("is %s an older copy, as from a backup? It cannot go on with "+
+			"messages that the server has had since; with another --store, or without the entries urn:hhfr:outbox:… "+
+			"of this one (hhfr context delete), a new sequence begins", o.store)}
 	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) &&
 		!errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
 	case !o.kept():
 		return &problem{exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent"}
+	case silent:
+		return &problem{exitNoPeer, fmt.Errorf("no connection: nobody answers: %w", err), "is the server running, " +
+			"and are host and port right? The same command with --resume goes on then: the store has what was accepted"}
 	default:
-		return &problem{
-			exitPartial,
-			err,
-			"the same command with --resume goes on with what is left: the store has what was accepted",
-		}
+		return &problem{exitPartial, err, "the same command with --resume goes on with what is left: the store has " +
+			"what was accepted"}
 	}
 	return err
 }
@@ -154,7 +164,7 @@ type lateReplies struct {
 }
 
 func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
-	in := &sender.Incoming{Number: int(number), Sent: sender.Outgoing{Name: earlierRun}, Err: err}
+	in := &sender.Incoming{Number: int(number), Sent: sender.MessageToSend{Name: earlierRun}, Err: err}
 	if err == nil {
 		in.Head = reply.Head
 		in.Body, in.Err = reply.ReadAll(maxDocument)

@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 const (
@@ -24,22 +24,24 @@ const (
 // learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can
 // name them: a peer that has them need not receive them. A file that cannot be read is an error
 // only when it is sent.
-func learnFiles(book *binary.Book, o streamOptions) (fps [][32]byte) {
+func learnFiles(book *binary.Book, o streamOptions, described binary.Describer) (fps [][32]byte) {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
 	}
 	// The first pass learns. Later files may have widened the shapes of earlier ones, so that only
 	// the second pass shows which shapes will be used.
-	splitFiles(book, o, path, func([32]byte) {})
-	splitFiles(book, o, path, func(fp [32]byte) { fps = append(fps, fp) })
+	splitFiles(book, o, described, path, func([32]byte) {})
+	splitFiles(book, o, described, path, func(fp [32]byte) { fps = append(fps, fp) })
 	return fps[:min(len(fps), learnedFiles)]
 }
 
 // splitFiles splits the FILEs and passes on the name of each shape at its first use.
-func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32]byte)) {
+func splitFiles(
+	book *binary.Book, o streamOptions, described binary.Describer, path string, use func(fp [32]byte),
+) {
 	const segment = 16 << 10 // the result of a segment is not used here
-	coder := book.Coder(binary.Options{Refer: true})
+	coder := book.Coder(binary.Options{Refer: true, Description: described})
 	used := map[[32]byte]bool{}
 	collect := func(_ bool, p wire.Part) error {
 		if p.Program == nil || !p.First {

@@ -53,8 +53,8 @@ func openNetwork(name, transport string) (*network, error) {
 // checkTransport returns why streams to a URL cannot use a flag's transport; nil if they can.
 func checkTransport(u *url.URL, transport string, allowCleartext bool) error {
 	switch {
-	case transport != "tcp" && transport != "udp":
-		return usage(errors.New("--transport is tcp or udp, not "+transport), "")
+	case transport != "tcp" && transport != "udp" && transport != plainTransport:
+		return usage(errors.New("--transport is tcp, udp or http, not "+transport), "")
 	case u.Scheme == "https" && transport == "udp" && !allowCleartext:
 		return &problem{
 			exitNoPeer, errors.New("--transport udp: streams over UDP are not encrypted, and the URL is https"),

@@ -18,7 +18,7 @@ import (
 
 // serverMessage is a line of `hhfr stream --listen -o json` about a server-initiated message.
 type serverMessage struct {
-	Unasked   int    `json:"unasked"`             // number, in the order in which they were printed
+	Initiated int    `json:"server_initiated"`    // number, in the order in which they were printed
 	Operation string `json:"operation,omitempty"` // local name of the first element in the Body
 	OneWay    bool   `json:"one_way"`             // no reply was expected; otherwise it was answered with status 202
 	Received  int    `json:"received_octets"`     // envelope received
@@ -59,7 +59,7 @@ func (l *serviceListener) print(r serverMessage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
-	r.Unasked = l.count
+	r.Initiated = l.count
 	if l.err == nil {
 		l.err = l.write(r)
 	}
@@ -67,7 +67,7 @@ func (l *serviceListener) print(r serverMessage) {
 
 func (l *serviceListener) write(r serverMessage) error {
 	if l.saveDir != "" {
-		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body,
+		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-server-initiated.xml", r.Initiated)), r.Body,
 			0o600); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (l *serviceListener) write(r serverMessage) error {
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d bytes\n", r.Unasked, shorten(operation, 28),
+	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d bytes\n", r.Initiated, shorten(operation, 28),
 		r.Received)
 	return err
 }

@@ -64,25 +64,30 @@ type summary struct {
 	// the HTTP heads that went with them, or would have in plain SOAP
 	Heads octets `json:"http_head_octets"`
 	// all frames of the stream; only of the last stream if one broke and was replaced
-	Stream  octets `json:"stream_octets"`
-	Shapes  octets `json:"stream_shape_octets"` // those among them that announce shapes
-	Syncs   octets `json:"stream_sync_octets"`  // the sync frames among them
-	Unasked int    `json:"unasked,omitempty"`   // server-initiated messages, with --listen
-	LeftOut uint64 `json:"left_out,omitempty"`  // messages that --resume left out
+	Stream    octets `json:"stream_octets"`
+	Shapes    octets `json:"stream_shape_octets"`        // those among them that announce shapes
+	Syncs     octets `json:"stream_sync_octets"`         // the sync frames among them
+	Initiated int    `json:"server_initiated,omitempty"` // server-initiated messages, with --listen
+	LeftOut   uint64 `json:"left_out,omitempty"`         // messages that --resume left out
 	// connections for negotiation and plain SOAP, without the streams that these became
-	HTTP    octets  `json:"http_octets"`
+	HTTP octets `json:"http_octets"`
+	// bytes of stream and http by those of envelopes and heads; 0: there were none
+	Ratio   float64 `json:"ratio"`
 	Millis  float64 `json:"ms"`         // milliseconds, negotiation included
 	Slowest float64 `json:"slowest_ms"` // the slowest exchange
 	// unchanging headers that did not travel with their messages
 	Taken     int64          `json:"headers_taken_out,omitempty"`
-	Sequence  *sequenceStats `json:"sequence,omitempty"`  // of messages under an assurance, or in order
-	Datagrams *datagramStats `json:"datagrams,omitempty"` // of streams over UDP
+	Drifted   int64          `json:"not_as_described,omitempty"` // messages sent that differ from --schema
+	Sequence  *sequenceStats `json:"sequence,omitempty"`         // of messages under an assurance, or in order
+	Datagrams *datagramStats `json:"datagrams,omitempty"`        // of streams over UDP
 }
 
 type octets struct {
 	Sent     int64 `json:"sent"`     // bytes sent
 	Received int64 `json:"received"` // bytes received
 }
+
+func (o octets) sum() int64 { return o.Sent + o.Received }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
@@ -191,6 +196,9 @@ func (s *summary) finish(sess *session.Session, over *network, took time.Duratio
 			s.Why = ""
 		}
 	}
+	if plain := s.Envelopes.sum() + s.Heads.sum(); plain > 0 {
+		s.Ratio = float64(s.Stream.sum()+s.HTTP.sum()) / float64(plain)
+	}
 }
 
 // end prints the summary; its error reports the failures.
@@ -205,15 +213,19 @@ func (p *printer) end() error {
 		}
 	} else {
 		initiated := ""
-		if s.Unasked > 0 {
-			initiated = fmt.Sprintf(", %d server-initiated", s.Unasked)
+		if s.Initiated > 0 {
+			initiated = fmt.Sprintf(", %d server-initiated", s.Initiated)
 		}
 		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d bytes, heads %d + %d; "+
-			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
+			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d; ratio %s",
 			count(s.Messages, "message"), s.Failed, initiated, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received,
 			s.Shapes.Sent, s.Shapes.Received,
-			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
+			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received,
+			ratioText(s.Stream.sum()+s.HTTP.sum(), s.Envelopes.sum()+s.Heads.sum()))
+		if s.Drifted > 0 {
+			p.g.note("%s not as described; hhfr schema check says where", count(s.Drifted, "message"))
+		}
 		if d := s.Datagrams; d != nil {
 			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; "+
 				"acknowledgements %d + %d; "+

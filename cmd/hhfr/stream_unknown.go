@@ -48,7 +48,7 @@ func sentOf(in *sender.Incoming) unknownMessage {
 // posted is a one-way message whose fate is not known yet.
 type posted struct {
 	unknownMessage
-	on *session.Posted
+	on *session.PostedMessage
 }
 
 // settle determines the fate of one-way messages, once the session is over. Errors name those of

@@ -40,6 +40,21 @@ type secured struct {
 
 // open reads the files. The caller closes the result.
 func (o *clientTLS) open(system resolve.System) (*secured, error) {
+	c, err := o.config(system)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := keyLog()
+	if err != nil {
+		return nil, err
+	}
+	s := &secured{config: c, keys: keys}
+	s.log(c)
+	return s, nil
+}
+
+// config reads the files.
+func (o *clientTLS) config(system resolve.System) (*tls.Config, error) {
 	c := &tls.Config{InsecureSkipVerify: o.insecure}
 	var err error
 	if c.RootCAs, err = termuxRoots(system); err != nil {
@@ -50,16 +65,8 @@ func (o *clientTLS) open(system resolve.System) (*secured, error) {
 			return nil, err
 		}
 	}
-	if c.Certificates, err = keyPair("--"+o.prefix+"cert", o.cert, "--"+o.prefix+"key", o.key); err != nil {
-		return nil, err
-	}
-	keys, err := keyLog()
-	if err != nil {
-		return nil, err
-	}
-	s := &secured{config: c, keys: keys}
-	s.log(c)
-	return s, nil
+	c.Certificates, err = keyPair("--"+o.prefix+"cert", o.cert, "--"+o.prefix+"key", o.key)
+	return c, err
 }
 
 // log makes a configuration write its keys to the file that SSLKEYLOGFILE names, if any.

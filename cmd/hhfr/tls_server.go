@@ -19,10 +19,15 @@ type serverTLS struct {
 	cert, key, clientCA, negotiate string
 }
 
-func (o *serverTLS) flags(f *pflag.FlagSet) {
+// certificateFlags are those of the server's own certificate.
+func (o *serverTLS) certificateFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate to show to clients, and those above it: "+
 		"--listen then takes TLS only")
 	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
+}
+
+func (o *serverTLS) flags(f *pflag.FlagSet) {
+	o.certificateFlags(f)
 	f.StringVar(&o.clientCA, "client-ca", "",
 		"PEM file of certificates to trust: clients must show one that these signed; with --negotiate certificate, "+
 			"clients without one may continue in plain SOAP")
@@ -68,30 +73,45 @@ func (o *serverTLS) open(keys *os.File) (*tls.Config, error) {
 
 // admit decides who may have a session; nil: everybody.
 func (o *serverTLS) admit() (func(*http.Request) error, error) {
-	file, bearer := strings.CutPrefix(o.negotiate, "bearer:")
-	switch {
-	case o.negotiate == "everybody":
-		return nil, nil
-	case o.negotiate == "nobody":
+	if o.negotiate == "nobody" {
 		return func(*http.Request) error { return errors.New("nobody may have a session here") }, nil
-	case o.negotiate == "certificate" && o.clientCA == "":
-		return nil, usage(errors.New("--negotiate certificate needs --client-ca"),
+	}
+	return admission("--negotiate", o.negotiate, o.clientCA, "nobody")
+}
+
+// admission decides by the value of a flag who is admitted; nil: everybody. The caller knows one
+// more value.
+func admission(flag, who, clientCA, more string) (func(*http.Request) error, error) {
+	file, bearer := strings.CutPrefix(who, "bearer:")
+	switch {
+	case who == "everybody":
+		return nil, nil
+	case who == "certificate" && clientCA == "":
+		return nil, usage(errors.New(flag+" certificate needs --client-ca"),
 			"name the file of those who sign clients' certificates")
-	case o.negotiate == "certificate":
+	case who == "certificate":
 		return responder.AdmitCertificate, nil
 	case !bearer || file == "":
-		return nil, usage(fmt.Errorf("--negotiate is everybody, nobody, certificate or bearer:FILE, not %q",
-			o.negotiate), "")
+		return nil, usage(fmt.Errorf("%s is everybody, %s, certificate or bearer:FILE, not %q", flag, more, who), "")
 	}
+	tokens, err := tokensIn(flag, file)
+	if err != nil {
+		return nil, err
+	}
+	return responder.AdmitBearer(tokens), nil
+}
+
+// tokensIn reads the bearer tokens in a file.
+func tokensIn(flag, file string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("--negotiate: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	tokens := strings.Fields(string(text))
 	if len(tokens) == 0 {
-		return nil, usage(fmt.Errorf("--negotiate: %s has no token", file), "one a line")
+		return nil, usage(fmt.Errorf("%s: %s has no token", flag, file), "one a line")
 	}
-	return responder.AdmitBearer(tokens), nil
+	return tokens, nil
 }
 
 // certificates reads a PEM file of certificates.

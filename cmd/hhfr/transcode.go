@@ -7,30 +7,33 @@ import (
 	"io"
 	"iter"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/internal/transcode"
-	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
 
 type transcodeOptions struct {
 	files                        []string
 	from, to, out, store, output string
+	schema                       schemaSource
 	stats                        bool
 	sync                         size
 	without                      stages
 }
 
 func newTranscode(env Env, g *global) *cobra.Command {
-	o := transcodeOptions{sync: 64 << 10}
+	o := transcodeOptions{sync: 1 << 20}
 	c := &cobra.Command{
 		Use:   "transcode FILE…",
 		Short: "Pack messages as one hhfr stream in a file",
 		Long: `transcode writes messages as one stream into a file. Their shapes are in it, too; with
 --store they are in the store, and the stream has only references to them.
 hhfr reconstruct returns the messages, byte for byte: 000001-request.xml, 000002-request.xml, …
+
+--schema FILE|URL takes types, what may be absent and what may repeat from a description. Shapes
+then stand on what the description says, and take less: whoever reads the file needs --schema, or a
+store, too. Messages that are not as described are packed like all others, and counted.
 
 --stats prints sizes per message and in total: of the message as it is, with gzip and with zstd
 (each message alone), and as shape, content and frames. It also prints how long it took to split the
@@ -48,10 +51,11 @@ message into shape and content, and to join it again.`,
 	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
 	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
-	f.StringVar(&o.store, "store", "", "write shapes to this context store and not into the stream: "+
-		strings.Join(engines.Forms(), " or "))
+	g.storeFlags(f, &o.store, "", "write shapes to this context store and not into the stream: ")
+	o.schema.flags(f,
+		"description of the messages: a WSDL or XML Schema, which readers then need, too, or an HHFR Schema")
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
-	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 64KiB")
+	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
 	withoutFlag(f, &o.without, "")
 	outputFlag(c, &o.output, "text", "json")
 	return c
@@ -67,8 +71,8 @@ func (o *transcodeOptions) check() error {
 		return usage(errors.New("--out is missing"), "--out FILE.hhfr")
 	case o.out == "-" && o.stats:
 		return usage(errors.New("--stats and --out - both want stdout"), "--out FILE.hhfr")
-	case o.sync > 64<<10:
-		return usage(errors.New("--sync is at most 64KiB"), "")
+	case o.sync > 1<<20:
+		return usage(errors.New("--sync is at most 1MiB"), "")
 	}
 	return sendable(o.files)
 }
@@ -78,8 +82,13 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 		return err
 	}
 	cfg := transcode.Config{SyncBytes: int64(o.sync), Measure: o.stats, Without: uint64(o.without)}
+	described, err := readDescription(ctx, g, o.schema)
+	if err != nil {
+		return err
+	}
+	cfg.Description, cfg.Schema = described.messages(), described.hhfr
 	if o.store != "" {
-		store, err := engines.Open(ctx, o.store, engines.Options{})
+		store, err := g.openEngine(ctx, o.store, false)
 		if err != nil {
 			return err
 		}
@@ -106,6 +115,9 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 	total, err := transcode.Pack(ctx, out, packable(ctx, env, g, o.files), cfg, each)
 	if err != nil {
 		return err
+	}
+	if total.Drifted > 0 {
+		g.note("%s not as described; hhfr schema check says where", count(total.Drifted, "message"))
 	}
 	if o.stats {
 		total.Name = "total"

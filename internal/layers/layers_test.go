@@ -42,80 +42,110 @@ var plan = map[string]row{
 	"internal/replay":    {floor: 9},
 	"internal/bench":     {floor: 9},
 	"internal/demo":      {floor: 9},
+	"internal/estimate":  {floor: 9, third: []string{"github.com/klauspost/compress"}},
 	"internal/transcode": {floor: 9, third: []string{"github.com/klauspost/compress"}},
 
+	"internal/monitor":            {floor: 9},
+	"internal/monitor/prometheus": {floor: 9, third: []string{"github.com/VictoriaMetrics/metrics"}},
+
 	// The door is the root of the module.
-	".": {floor: 8, not: []string{"pkg/streamer/frame", "pkg/shape"}},
+	".": {floor: 8, not: []string{"internal/frame", "internal/shape"}},
 
 	"internal/peer":   {floor: 7},
 	"internal/sender": {floor: 7},
 	"internal/proxy":  {floor: 7},
-	// The tests of pkg/capture take packets out of captures.
-	"pkg/capture": {floor: 7, third: []string{"github.com/gopacket/gopacket"}},
+	// Its tests take packets out of captures.
+	"internal/capture": {floor: 7, third: []string{"github.com/gopacket/gopacket"}},
 	// The packet layer of captures knows nothing of hhfr.
-	"pkg/capture/flow": {
-		floor: 7,
-		not:   []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"},
+	"internal/flow": {
+		floor: 6,
+		not:   []string{"pkg/streamer", "internal/shape", "pkg/soap", "pkg/ctxstore"},
 		third: []string{"github.com/gopacket/gopacket"},
 	},
 
 	// The two sides of a session know nothing of each other.
-	"internal/session":   {floor: 6, not: []string{"pkg/streamer/frame"}},
-	"internal/responder": {floor: 6, not: []string{"pkg/streamer/frame"}},
+	"internal/session":   {floor: 6, not: []string{"internal/frame"}},
+	"internal/responder": {floor: 6, not: []string{"internal/frame"}},
 
-	"internal/httpmsg":    {floor: 5, not: []string{"pkg/streamer/frame"}},
-	"internal/coders":     {floor: 5, not: []string{"pkg/streamer/frame"}},
-	"internal/unchanging": {floor: 5, not: []string{"pkg/streamer/frame"}},
+	"internal/upgrade":    {floor: 5, not: []string{"internal/frame"}},
+	"internal/httpmsg":    {floor: 5, not: []string{"internal/frame"}},
+	"internal/coders":     {floor: 5, not: []string{"internal/frame"}},
+	"internal/unchanging": {floor: 5, not: []string{"internal/frame"}},
+	"internal/sequenced":  {floor: 5, not: []string{"internal/shape", "pkg/streamer"}},
 
-	"pkg/negotiate": {floor: 4, not: []string{"pkg/streamer/frame"}, third: []string{"github.com/google/uuid"}},
+	"internal/engines":    {floor: 3}, // a table of engines
+	"internal/recordings": {floor: 3}, // finds shapes in a store
+	"internal/typed":      {floor: 3, not: []string{"pkg/streamer", "internal/wire"}},
+	"pkg/negotiate":       {floor: 4, not: []string{"internal/frame"}, third: []string{"github.com/google/uuid"}},
 
 	// The core knows none of its transports.
 	"pkg/streamer": {floor: 3, not: []string{
-		"pkg/streamer/tcp", "pkg/streamer/tls", "pkg/streamer/udp", "pkg/streamer/inproc",
-		"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns",
+		"pkg/streamer/tcp", "pkg/streamer/tls", "pkg/streamer/udp", "internal/inproc",
+		"internal/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns",
 	}},
-	"pkg/streamer/tcp":    {floor: 3, not: []string{"pkg/shape"}},
-	"pkg/streamer/tls":    {floor: 3, not: []string{"pkg/shape"}},
-	"pkg/streamer/udp":    {floor: 3, not: []string{"pkg/shape"}},
-	"pkg/streamer/inproc": {floor: 3, not: []string{"pkg/shape"}},
+	"pkg/streamer/tcp": {floor: 3, not: []string{"internal/shape"}},
+	"pkg/streamer/tls": {floor: 3, not: []string{"internal/shape"}},
+	"pkg/streamer/udp": {floor: 3, not: []string{"internal/shape"}},
+	"internal/meter": {floor: 4, not: []string{
+		"pkg/streamer/tcp", "pkg/streamer/tls", "pkg/streamer/udp", "internal/shape",
+	}},
+	"internal/sequence": {floor: 4, not: []string{
+		"pkg/streamer/tcp", "pkg/streamer/tls", "pkg/streamer/udp", "internal/shape",
+	}},
+	// For tests.
+	"internal/inproc": {floor: 4, not: []string{"internal/shape"}},
 	// The machines of a direction are below the codec, which hands them content.
-	"pkg/streamer/wire":  {floor: 1, third: []string{"github.com/klauspost/compress"}},
-	"pkg/streamer/frame": {floor: 1, not: []string{"pkg/shape"}},
+	"internal/wire":  {floor: 1, third: []string{"github.com/klauspost/compress"}},
+	"internal/frame": {floor: 0, not: []string{"internal/shape"}},
 
-	"pkg/codec/binary":       {floor: 2},
-	"pkg/wsrm":               {floor: 2},
-	"pkg/ctxstore":           {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
-	"pkg/ctxstore/bolt":      {floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"go.etcd.io/bbolt"}},
+	"internal/codec/binary": {floor: 2},
+	"pkg/wsrm":              {floor: 2},
+	"pkg/wsrm/soaprm":       {floor: 3, not: []string{"internal/shape", "pkg/streamer"}},
+	"pkg/ctxstore":          {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
+	"pkg/ctxstore/bolt":     {floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"go.etcd.io/bbolt"}},
+	"pkg/ctxstore/nats": {
+		floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"github.com/nats-io/nats.go"},
+	},
+	"pkg/ctxstore/wscontext": {floor: 2, not: []string{"pkg/schema"}, third: []string{"github.com/google/uuid"}},
+	"internal/spare":         {floor: 3}, // an engine
 	"pkg/ctxstore/storetest": {floor: 2, third: []string{"github.com/stretchr/testify"}},
 
-	"pkg/schema": {floor: 1},
-	"pkg/soap":   {floor: 1, third: []string{"github.com/beevik/etree"}},
+	"internal/wsdl": {floor: 1},
+	"internal/xsd":  {floor: 0, not: []string{"internal/shape"}},
+	"pkg/schema":    {floor: 1},
+	"pkg/soap":      {floor: 1, third: []string{"github.com/beevik/etree"}},
 
 	// The order of the rooms in this house is in the table inside.
-	"pkg/shape":                  {floor: 0},
-	"pkg/shape/internal/lexical": {floor: 0},
-	"pkg/shape/learn":            {floor: 0},
-	"pkg/shape/internal/code":    {floor: 0, not: []string{"pkg/shape/learn"}},
-	"pkg/shape/internal/items":   {floor: 0, not: []string{"pkg/shape/learn", "pkg/shape/internal/code"}},
-	"pkg/shape/program":          {floor: 0, not: []string{"pkg/shape/learn"}},
-	"pkg/shape/columns":          {floor: 0, not: []string{"pkg/shape/learn"}},
-	"pkg/shape/transit": {
-		floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"},
+	"internal/shape":         {floor: 0},
+	"internal/shape/lexical": {floor: 0},
+	"internal/shape/learn":   {floor: 0},
+	"internal/shape/code":    {floor: 0, not: []string{"internal/shape/learn"}},
+	"internal/shape/items":   {floor: 0, not: []string{"internal/shape/learn", "internal/shape/code"}},
+	"internal/shape/program": {floor: 0, not: []string{"internal/shape/learn"}},
+	"internal/shape/columns": {floor: 0, not: []string{"internal/shape/learn"}},
+	"internal/shape/transit": {
+		floor: 0, not: []string{"internal/shape"}, third: []string{"github.com/klauspost/compress"},
 	},
+	"internal/shape/style":  {floor: 0, not: []string{"internal/shape/learn", "internal/shape/program"}},
+	"internal/shape/recall": {floor: 0, not: []string{"internal/shape/learn", "internal/shape/code"}},
 
 	"internal/bin":         {floor: base},
+	"internal/few":         {floor: base},
+	"internal/reuse":       {floor: base},
+	"pkg/clock":            {floor: base},
 	"internal/xmltext":     {floor: base},
 	"internal/xmlns":       {floor: base},
 	"internal/http1":       {floor: base},
-	"internal/netconn":     {floor: base},
+	"internal/netconn":     {floor: base, third: []string{"golang.org/x/sys/unix"}},
 	"internal/pcapng":      {floor: 0, third: []string{"github.com/gopacket/gopacket"}},
-	"pkg/clock":            {floor: base},
 	"internal/resolve":     {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
+	"internal/sdnotify":    {floor: base, third: []string{"golang.org/x/sys/unix"}},
 	"internal/link":        {floor: 0}, // waits on the clock
 	"internal/accept":      {floor: 0}, // waits on the clock
 	"internal/sock":        {floor: 0}, // waits on the clock
 	"internal/oneport":     {floor: 2}, // recognizes a hello
 	"internal/window":      {floor: 0}, // reads packets with internal/bin
+	"internal/datagram":    {floor: base},
 	"internal/arq":         {floor: 1}, // works on the window
 	"internal/facing":      {floor: 2}, // drives internal/arq
 	"internal/workload":    {floor: base},
@@ -125,6 +155,7 @@ var plan = map[string]row{
 	"internal/layers":      {floor: base},
 	"internal/middleboxes": {floor: 8}, // tests of everything below
 	"testdata/soap":        {floor: base},
+	"packaging":            {floor: base},
 	"scripts/figures":      {floor: base},
 }
 
@@ -135,6 +166,8 @@ var forTests = []string{
 	"github.com/stretchr/testify",
 	"github.com/rogpeppe/go-internal",
 	"go.uber.org/goleak",
+	"github.com/nats-io/nats-server",
+	"golang.org/x/sys/unix", // terminals
 }
 
 // withCgo are packages of adapted modules that need cgo.
@@ -164,35 +197,35 @@ func TestProblemsAreFound(t *testing.T) {
 		from, to string
 		fine     bool
 	}{
-		{"pkg/soap", "pkg/shape", true},
-		{"pkg/shape", "pkg/soap", false},
-		{"pkg/shape", "internal/bin", true},
-		{"pkg/codec/binary", "pkg/ctxstore", false},
-		{"pkg/codec/binary", "pkg/codec/per", false},
+		{"pkg/soap", "internal/shape", true},
+		{"internal/shape", "pkg/soap", false},
+		{"internal/shape", "internal/bin", true},
+		{"internal/codec/binary", "pkg/ctxstore", false},
+		{"internal/codec/binary", "internal/codec/per", false},
 		{"pkg/ctxstore/memory", "pkg/ctxstore", true},
 		{"pkg/ctxstore", "pkg/ctxstore/memory", true},
 		{"pkg/streamer", "pkg/soap", false},
 		{"pkg/streamer/tcp", "pkg/streamer", true},
-		{"pkg/streamer/tcp", "pkg/shape", false},
+		{"pkg/streamer/tcp", "internal/shape", false},
 		{"pkg/streamer", "pkg/streamer/udp", false},
-		{"pkg/streamer/sequence", "pkg/streamer/tcp", false},
-		{"pkg/negotiate", "pkg/streamer/frame", false},
+		{"internal/sequence", "pkg/streamer/tcp", false},
+		{"pkg/negotiate", "internal/frame", false},
 		{"pkg/negotiate", "pkg/streamer", true},
-		{"internal/peer", "pkg/capture", false},
+		{"internal/peer", "internal/capture", false},
 		{"internal/http1", "internal/bin", false},
-		{"pkg/shape/columns", "pkg/shape/program", true},
-		{"pkg/shape/program", "pkg/shape/columns", false},
-		{"pkg/shape/program", "pkg/shape/learn", false},
-		{"pkg/shape", "pkg/shape/internal/lexical", false},
-		{"pkg/new", "pkg/shape", false},
-		{"pkg/shape", "pkg/new", false},
+		{"internal/shape/columns", "internal/shape/program", true},
+		{"internal/shape/program", "internal/shape/columns", false},
+		{"internal/shape/program", "internal/shape/learn", false},
+		{"internal/shape", "internal/shape/lexical", false},
+		{"pkg/new", "internal/shape", false},
+		{"internal/shape", "pkg/new", false},
 		{"cmd/hhfr", "internal/demo", true},
 		{"cmd/hhfr", ".", true},
 		{"internal/demo", ".", true},
 		{"internal/proxy", ".", false},
 		{".", "pkg/negotiate", true},
 		{".", "internal/demo", false},
-		{".", "pkg/streamer/frame", false},
+		{".", "internal/frame", false},
 		{".", "pkg/new", false},
 	} {
 		imports := []string{path.Join(module, tc.to), "strings"}
@@ -205,8 +238,8 @@ func TestProblemsAreFound(t *testing.T) {
 	}{
 		{pkg{ImportPath: "cmd/hhfr", Imports: []string{"github.com/spf13/cobra/doc"}}, true},
 		{pkg{ImportPath: "internal/peer", Imports: []string{"github.com/spf13/cobra"}}, false},
-		{pkg{ImportPath: "pkg/capture/flow", Imports: []string{"github.com/gopacket/gopacket/layers"}}, true},
-		{pkg{ImportPath: "pkg/capture/flow", Imports: []string{"github.com/gopacket/gopacket/pcap"}}, false},
+		{pkg{ImportPath: "internal/flow", Imports: []string{"github.com/gopacket/gopacket/layers"}}, true},
+		{pkg{ImportPath: "internal/flow", Imports: []string{"github.com/gopacket/gopacket/pcap"}}, false},
 		{pkg{ImportPath: "internal/peer", Imports: []string{"github.com/stretchr/testify/assert"}}, false},
 		{pkg{ImportPath: "internal/peer", XTestImports: []string{"github.com/stretchr/testify/assert"}}, true},
 		{pkg{ImportPath: "internal/peer", TestImports: []string{"github.com/other/module"}}, false},

@@ -29,42 +29,43 @@ type room struct {
 // inside holds houses that are too large for one glance: their rooms from the lowest up. A room
 // imports none above it, and a file refers to none above it in its room.
 var inside = map[string][]room{
-	"pkg/shape": {
-		{name: "pkg/shape", files: "limits error node canonical serial shape builder"},
-		{name: "pkg/shape/internal/lexical", files: "limits prefix number float uuid datetime lines utf16"},
-		{name: "pkg/shape/learn", files: `
+	"internal/shape": {
+		{name: "internal/shape", files: "limits error node canonical serial shape builder print"},
+		{name: "internal/shape/lexical", files: "limits prefix number float uuid datetime lines utf16"},
+		{name: "internal/shape/learn", files: `
 			limits draft value_types forms rows choice attributes merge recurring learner
-			document copy build family head`},
-		{name: "pkg/shape/internal/code", files: "ops steps code"},
-		{name: "pkg/shape/internal/items", files: "limits reader"},
-		{name: "pkg/shape/program", files: `
+			document copy build family declare head`},
+		{name: "internal/shape/code", files: "ops steps code"},
+		{name: "internal/shape/items", files: "limits reader"},
+		{name: "internal/shape/program", files: `
 			limits program scan segment segment_values segment_pieces column splitter split_value
 			split_column split_quick split joiner join_value join_column join`},
-		{name: "pkg/shape/columns", files: `
+		{name: "internal/shape/columns", files: `
 			limits bits counted text_words text_memory memory memory_fold walk column gatherer
 			gather_rows gather dictionary packer pack_text pack_column pack_quick pack unpacker
 			unpack_text unpack_column unpack_rows unpack_quick unpack`},
-		{name: "pkg/shape/transit", files: "fold unfold transit", up: 1},
+		{name: "internal/shape/transit", files: "fold unfold transit", up: 1},
 	},
 }
 
 // apart are packages whose files have an order, and that stand in no house of the table above.
 var apart = []room{
-	{name: "pkg/streamer", up: 7, files: `
-		aliases errors limits coder transport traffic fifo semaphore config message
-		outbound ending queue queue_credit queue_take stream acknowledge
+	{name: "pkg/streamer", up: 9, files: `
+		aliases errors limits transport traffic wire_bytes fifo semaphore signal handler_context config message
+		outbound ending sequence_note queue queue_credit queue_take stream acknowledge
 		lane inbound call exchange exchanges close
-		inbound_read serve arrivals
+		inbound_read stack serve arrivals
 		body_writer reply calls oneway
-		read_buffer handshake reader writer open upgrade`},
-	{name: "pkg/streamer/wire", up: 2, files: `
-		stages shape_bases zstd wire decoder_config encoder_config lane_memory
+		read_buffer handshake reader writer writer_now open upgrade`},
+	{name: "internal/wire", up: 2, files: `
+		stages shape_bases zstd wire decoder_config encoder_config coder lane_memory
 		shapes_in event blocked lanes_in
 		decoder decoder_rest decoder_blocked decoder_data decoder_shape decoder_sync decoder_next
-		shapes_out outgoing lanes_out
-		encoder encoder_sync encoder_shape encoder_data encoder_rest`},
-	{name: "pkg/streamer/frame", files: `
-		errors frame close hello ack key data payload shape sync window idle cancel checks numbering parse sniff`},
+		sync_cost shapes_out outgoing lanes_out
+		encoder encoder_sync encoder_shape encoder_window encoder_data encoder_rest`},
+	{name: "internal/frame", files: `
+		errors frame close hello ack key data kept payload shape sync window idle cancel checks numbering parse
+		sniff`},
 }
 
 // Files refer to those below them, in packages that are large enough to have an order.

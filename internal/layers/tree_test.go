@@ -100,26 +100,12 @@ func (s *source) golang(text string) {
 	}
 }
 
-// notYet are the files and folders whose words and widths are still being edited.
-var notYet = []string{"docs/cli.md"}
-
-// report fails for each finding, but for those in what is not yet edited. It logs which of that has
-// none any more.
+// report fails for each finding.
 func report(t *testing.T, found map[string][]string) {
 	t.Helper()
-	still := map[string]bool{}
-	for name, list := range found {
-		if i := slices.IndexFunc(notYet, func(folder string) bool { return within(name, []string{folder}) }); i >= 0 {
-			still[notYet[i]] = true
-			continue
-		}
+	for _, list := range found {
 		for _, what := range list {
 			t.Error(what)
-		}
-	}
-	for _, folder := range notYet {
-		if !still[folder] {
-			t.Logf("%s is clean: take it out of notYet", folder)
 		}
 	}
 }

@@ -32,7 +32,7 @@ var words = []word{
 }
 
 // wireFormat is where standards speak of octets.
-var wireFormat = []string{"docs/wire-format.md", "pkg/streamer/frame", "pkg/streamer/wire"}
+var wireFormat = []string{"docs/wire-format.md", "internal/frame", "internal/wire"}
 
 // phrase matches words in lower case that may stand on two lines.
 func phrase(text string) *regexp.Regexp {
@@ -111,7 +111,7 @@ func TestWordsAreFound(t *testing.T) {
 		{"a.go", "package a\n\n// Octets is a field of a [B.Octets].\n", ""},
 		{"a.go", "package a\n\ntype a struct {\n\tb int `json:\"unasked\"`\n}\n", ""},
 		{"a.go", "package a\n\n// application/octet-stream, `octets`, TestEveryOctet\n", ""},
-		{"pkg/streamer/frame/a.go", "package frame\n\n// an octet\n", ""},
+		{"internal/frame/a.go", "package frame\n\n// an octet\n", ""},
 		{"a.md", "a\n\nX tells\nwhether y\n", `a.md:3: "tells\nwhether": use "reports whether"`},
 		{"a.md", "| octets |\n", `a.md:1: "octets": use "byte"`},
 		{"docs/wire-format.md", "octets\n", ""},

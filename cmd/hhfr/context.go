@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/engines"
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+)
+
+func newContext(env Env, g *global) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "context",
+		Short: "Look into context stores, copy them, and serve them to others",
+		Long: `context works on the entries of a context store: shapes, sessions, sequences, and whatever else
+stands there under a URI. --store names the store: ` + strings.Join(engines.Forms(), ", ") + `.`,
+		Example: "  hhfr context list --store ./store\n  hhfr context serve --store bolt:store.db",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newContextGet(env, g), newContextPut(env, g), newContextDelete(env, g), newContextList(env, g),
+		newContextWatch(env, g), newContextExport(env, g), newContextImport(env, g), newContextServe(env, g))
+	return c
+}
+
+// contextOptions are what most of these commands take.
+type contextOptions struct {
+	store, output string
+}
+
+func (o *contextOptions) flags(f *pflag.FlagSet, g *global) {
+	g.storeFlags(f, &o.store, "", "context store: ")
+}
+
+// open opens the store, which exists already if it is only read.
+func (o *contextOptions) open(ctx context.Context, g *global, readOnly bool) (ctxstore.Store, error) {
+	if o.store == "" {
+		return nil, usage(errors.New("--store is missing"), "it is one of "+strings.Join(engines.Forms(), ", "))
+	}
+	return g.openEngine(ctx, o.store, readOnly)
+}
+
+func newContextGet(env Env, g *global) *cobra.Command {
+	var o contextOptions
+	c := &cobra.Command{
+		Use:   "get URI",
+		Short: "Print an entry",
+		Long: `get prints the value of an entry: a shape as a tree, text as it is, and other bytes in
+hexadecimal. -o raw prints the bytes, -o json what the store knows of the entry as well.`,
+		Example: `  hhfr context put urn:example:a message.xml --store ./store
+  hhfr context get urn:example:a --store ./store
+  hhfr context get urn:example:a --store ./store -o json`,
+		Args: takes("URI"),
+		RunE: func(c *cobra.Command, args []string) error { return runContextGet(c.Context(), env, g, o, args[0]) },
+	}
+	o.flags(c.Flags(), g)
+	outputFlag(c, &o.output, "text", "json", "raw")
+	return c
+}
+
+// contextEntry is an entry of a store in JSON.
+type contextEntry struct {
+	URI      string `json:"uri"`      // of the entry
+	Revision uint64 `json:"revision"` // grows with each change
+	Size     int64  `json:"size"`     // of the value, in bytes
+	// time after which there is no such entry, RFC 3339 in UTC
+	Expires string `json:"expires,omitempty"`
+}
+
+func newContextEntry(i ctxstore.Info) contextEntry {
+	return contextEntry{i.URI, i.Revision, i.Size, expiry(i.Expires)}
+}
+
+// expiry is a time of expiry for people and programs; empty for never.
+func expiry(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func runContextGet(ctx context.Context, env Env, g *global, o contextOptions, uri string) error {
+	store, err := o.open(ctx, g, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	e, err := store.Get(ctx, uri)
+	if err != nil {
+		return err
+	}
+	switch o.output {
+	case "raw":
+		_, err = env.Out.Write(e.Value)
+		return err
+	case "json":
+		info := ctxstore.Info{URI: uri, Revision: e.Revision, Size: int64(len(e.Value)), Expires: e.Expires}
+		return writeJSON(env.Out, struct {
+			Version int `json:"version"`
+			contextEntry
+			Value []byte `json:"value_base64"`
+		}{1, newContextEntry(info), e.Value})
+	}
+	return printValue(env.Out, uri, e.Value)
+}
+
+// printValue prints a value for people.
+func printValue(w io.Writer, uri string, value []byte) error {
+	if strings.HasPrefix(uri, ctxstore.ShapePrefix) {
+		if s, err := shape.Parse(value); err == nil {
+			return shape.Print(w, s)
+		}
+	}
+	if !isPrintable(value) {
+		_, err := io.WriteString(w, hex.Dump(value))
+		return err
+	}
+	text := string(value)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// isPrintable reports whether bytes are text that does nothing to a terminal.
+func isPrintable(b []byte) bool {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+type contextPutOptions struct {
+	contextOptions
+	ttl        time.Duration
+	ifRevision string
+}
+
+func newContextPut(env Env, g *global) *cobra.Command {
+	var o contextPutOptions
+	c := &cobra.Command{
+		Use:   "put URI FILE",
+		Short: "Store a file as an entry",
+		Long: `put stores the bytes of a file under a URI, and prints the entry's revision. An entry that is
+there already is replaced, unless --if-revision says which one: 0 means that there is none.`,
+		Example: `  hhfr context put urn:example:a message.xml --store ./store
+  hhfr context put urn:example:a message.xml --store ./store --ttl 1h
+  hhfr context list urn:example: --store ./store
+  hhfr context get urn:example:a --store ./store
+  hhfr context delete urn:example:a --store ./store`,
+		Args: takes("URI", "FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runContextPut(c.Context(), env, g, o, args[0], args[1])
+		},
+	}
+	o.flags(c.Flags(), g)
+	c.Flags().DurationVar(&o.ttl, "ttl", 0, "how long the entry lives; 0: forever")
+	c.Flags().StringVar(&o.ifRevision, "if-revision", "",
+		"store only if the entry has this revision; 0: if there is none")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func runContextPut(ctx context.Context, env Env, g *global, o contextPutOptions, uri, file string) error {
+	opt := ctxstore.PutOptions{TTL: o.ttl}
+	var err error
+	if opt.IfRevision, err = revision(o.ifRevision); err != nil {
+		return err
+	}
+	in, err := openInput(ctx, env, g, file, "a value")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	value, err := io.ReadAll(io.LimitReader(in, ctxstore.MaxValue+1)) // one more is refused by the store
+	if err != nil {
+		return err
+	}
+	store, err := o.open(ctx, g, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	rev, err := store.Put(ctx, uri, value, opt)
+	if err != nil {
+		return revisionProblem(err)
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, map[string]any{"version": 1, "uri": uri, "revision": rev})
+	}
+	_, err = fmt.Fprintf(env.Out, "revision %d\n", rev)
+	return err
+}
+
+// revision reads the value of --if-revision; nil if there is none.
+func revision(text string) (*uint64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--if-revision: %q is no revision", text), "hhfr context list shows them")
+	}
+	return &n, nil
+}
+
+// revisionProblem has an entry with another revision be one of this command.
+func revisionProblem(err error) error {
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		return &problem{exitFailed, err, "nothing was changed"}
+	}
+	return err
+}
+
+func newContextDelete(_ Env, g *global) *cobra.Command {
+	var o contextPutOptions
+	c := &cobra.Command{
+		Use:     "delete URI",
+		Short:   "Delete an entry",
+		Long:    "delete removes an entry, with --if-revision only if that has this revision.",
+		Example: "  hhfr context delete urn:example:a --store http://store.example/",
+		Args:    takes("URI"),
+		RunE: func(c *cobra.Command, args []string) error {
+			expect, err := revision(o.ifRevision)
+			if err != nil {
+				return err
+			}
+			store, err := o.open(c.Context(), g, false)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = store.Close() }()
+			return revisionProblem(store.Delete(c.Context(), args[0], expect))
+		},
+	}
+	o.flags(c.Flags(), g)
+	c.Flags().StringVar(&o.ifRevision, "if-revision", "", "delete only if the entry has this revision")
+	return c
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore/transfer"
+)
+
+func newContextExport(env Env, g *global) *cobra.Command {
+	var o contextOptions
+	c := &cobra.Command{
+		Use:   "export FILE [PREFIX]",
+		Short: "Write the entries of a store to a file",
+		Long: `export writes the entries whose URI begins with PREFIX to a file, which appears when it is
+complete; - is stdout. The file is as secret as the store. Entries that cannot be read are
+reported and left out, and the exit code is 5. Revisions are the store's own and not in the file.`,
+		Example: `  hhfr context export contexts.jsonl --store ./store
+  hhfr context import contexts.jsonl --store bolt:copy.db`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runContextExport(c.Context(), env, g, o, args[0], firstOf(args[1:]))
+		},
+	}
+	o.flags(c.Flags(), g)
+	return c
+}
+
+func runContextExport(ctx context.Context, env Env, g *global, o contextOptions, file, prefix string) error {
+	store, err := o.open(ctx, g, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	left, n := 0, 0
+	err = writeWhole(env, file, func(w io.Writer) error {
+		n, err = transfer.Export(ctx, w, store, prefix, func(err error) {
+			g.warn("%v", err)
+			left++
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	g.note("%s exported", count(n, "entry"))
+	if left > 0 {
+		return &problem{exitPartial, fmt.Errorf("%s not readable, and not exported", count(left, "entry")), ""}
+	}
+	return nil
+}
+
+// writeWhole writes a file that appears when it is complete; what is no ordinary file is written to
+// directly.
+func writeWhole(env Env, name string, write func(io.Writer) error) (err error) {
+	if name == "-" {
+		return write(env.Out)
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+type contextImportOptions struct {
+	contextOptions
+	keep bool
+}
+
+func newContextImport(env Env, g *global) *cobra.Command {
+	var o contextImportOptions
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Put the entries of a file into a store",
+		Long: `import puts the entries that export wrote into a store; - is stdin. Entries that are there already
+are replaced, unless --keep says that they stay; entries that have expired are left out. If it
+ends early, what is in the store is whole, and the same command goes on. Exit code 5 means that
+the file was cut, 4 that it is not one of export.`,
+		Example: "  hhfr context import contexts.jsonl --store http://store.example/",
+		Args:    takes("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runContextImport(c.Context(), env, g, o, args[0])
+		},
+	}
+	o.flags(c.Flags(), g)
+	c.Flags().BoolVar(&o.keep, "keep", false, "keep entries that the store has already")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func runContextImport(ctx context.Context, env Env, g *global, o contextImportOptions, file string) error {
+	in, err := openInput(ctx, env, g, file, "exported contexts")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	store, err := o.open(ctx, g, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	done, err := transfer.Import(ctx, store, in, transfer.ImportOptions{Keep: o.keep})
+	if said := reportImport(env, o.output, done); said != nil && err == nil {
+		return said
+	}
+	var f *transfer.FileError
+	switch {
+	case errors.As(err, &f) && f.Cut:
+		return &problem{exitPartial, fmt.Errorf("%s: %w", file, err), "what it has was imported"}
+	case errors.As(err, &f):
+		return &problem{exitMalformed, fmt.Errorf("%s: %w", file, err), "hhfr context export writes such files"}
+	}
+	return err
+}
+
+func reportImport(env Env, output string, done transfer.Imported) error {
+	if output == "json" {
+		return writeJSON(env.Out, struct {
+			Version int `json:"version"`
+			transfer.Imported
+		}{1, done})
+	}
+	_, err := fmt.Fprintf(env.Out, "%d stored, %d unchanged, %d kept, %d expired\n", done.Stored, done.Unchanged,
+		done.Kept, done.Expired)
+	return err
+}

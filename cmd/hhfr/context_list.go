@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+)
+
+func newContextList(env Env, g *global) *cobra.Command {
+	var o contextOptions
+	c := &cobra.Command{
+		Use:   "list [PREFIX]",
+		Short: "List the entries whose URI begins with PREFIX",
+		Long: `list prints a line for each entry: its revision, which grows with each change, the size of its
+value, when it expires, and its URI. Entries that cannot be read are reported, and the exit code is
+5.`,
+		Example: `  hhfr context list --store ./store
+  hhfr context list urn:hhfr:shape: --store ./store -o jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runContextList(c.Context(), env, g, o, firstOf(args))
+		},
+	}
+	o.flags(c.Flags(), g)
+	outputFlag(c, &o.output, "text", "json", "jsonl")
+	return c
+}
+
+// firstOf is an argument that may be left out.
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func runContextList(ctx context.Context, env Env, g *global, o contextOptions, prefix string) error {
+	store, err := o.open(ctx, g, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	p := entryPrinter{w: env.Out, output: o.output, list: []contextEntry{}}
+	unread := 0
+	for i, err := range store.List(ctx, prefix) {
+		if errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
+			g.warn("%v", err)
+			unread++
+			continue
+		}
+		if err == nil {
+			err = p.print(newContextEntry(i))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	if unread > 0 {
+		return &problem{exitPartial, fmt.Errorf("%s not readable", count(unread, "entry")), ""}
+	}
+	return nil
+}
+
+// entryPrinter prints entries in one of the formats.
+type entryPrinter struct {
+	w      io.Writer
+	output string
+	list   []contextEntry // of json
+	begun  bool
+}
+
+const entryLine = "%9v  %10v  %-20v  %s\n"
+
+func (p *entryPrinter) print(e contextEntry) error {
+	switch p.output {
+	case "json":
+		p.list = append(p.list, e)
+		return nil
+	case "jsonl":
+		return writeJSON(p.w, e)
+	}
+	if !p.begun {
+		p.begun = true
+		if _, err := fmt.Fprintf(p.w, entryLine, "REVISION", "SIZE", "EXPIRES", "URI"); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(p.w, entryLine, e.Revision, e.Size, dash(e.Expires), e.URI)
+	return err
+}
+
+func (p *entryPrinter) end() error {
+	if p.output != "json" {
+		return nil
+	}
+	return writeJSON(p.w, map[string]any{"version": 1, "entries": p.list})
+}
+
+func newContextWatch(env Env, g *global) *cobra.Command {
+	var o contextOptions
+	c := &cobra.Command{
+		Use:   "watch [PREFIX]",
+		Short: "Print changes of the entries whose URI begins with PREFIX",
+		Long: `watch prints a line for each change from now on, until Ctrl-C. Changes in quick succession may be
+printed as one, the last.`,
+		Example: "  hhfr context watch urn:hhfr:session: --store http://store.example/",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runContextWatch(c.Context(), env, g, o, firstOf(args))
+		},
+	}
+	o.flags(c.Flags(), g)
+	outputFlag(c, &o.output, "text", "jsonl")
+	return c
+}
+
+// contextChange is a line of `hhfr context watch -o jsonl`.
+type contextChange struct {
+	URI      string `json:"uri"`               // of the entry
+	Revision uint64 `json:"revision"`          // the new one, or the last one
+	Deleted  bool   `json:"deleted,omitempty"` // there is no such entry any more
+}
+
+func runContextWatch(ctx context.Context, env Env, g *global, o contextOptions, prefix string) error {
+	store, err := o.open(ctx, g, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	changes, err := store.Watch(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	g.note("watching; Ctrl-C ends it")
+	for c := range changes {
+		if o.output == "jsonl" {
+			err = writeJSON(env.Out, contextChange(c))
+		} else {
+			what := "changed"
+			if c.Deleted {
+				what = "deleted"
+			}
+			_, err = fmt.Fprintf(env.Out, "%s  %d  %s\n", what, c.Revision, c.URI)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}

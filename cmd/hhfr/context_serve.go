@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+const (
+	// contextHeaderTime, contextBodyTime and contextIdleTime bound how long clients of the context
+	// service may take: a value of 16 MiB comes within 10 minutes at 300 kbit/s.
+	contextHeaderTime = 30 * time.Second
+	contextBodyTime   = 10 * time.Minute
+	contextIdleTime   = 2 * time.Minute
+	// contextConns is how many connections it has at once.
+	contextConns = 1024
+	// contextGrace is how long requests in progress may take after the first Ctrl-C.
+	contextGrace = 5 * time.Second
+)
+
+type contextServeOptions struct {
+	contextOptions
+	listen, admit string
+	readOnly      bool
+	tls           serverTLS
+}
+
+func newContextServe(env Env, g *global) *cobra.Command {
+	var o contextServeOptions
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a store to others, as a WS-Context service",
+		Long: `serve offers the entries of a store at the path /, in SOAP 1.1 and 1.2, by the operations of
+WS-Context; ?wsdl describes them. Other commands use it with --store http://HOST:PORT/.
+
+A store is as secret as the traffic. --admit says who may use the service: loopback, programs on this
+machine; certificate, clients with a certificate that --client-ca vouches for; bearer:FILE, clients
+that send one of the tokens in the file, one a line; or everybody.
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP does not.`,
+		Example: `  hhfr context serve --store ./store
+  hhfr context serve --store bolt:store.db --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
+			`--client-ca ca.pem --admit certificate`,
+		Args: takes(),
+		RunE: func(c *cobra.Command, _ []string) error { return runContextServe(c.Context(), env, g, o) },
+	}
+	f := c.Flags()
+	o.flags(f, g)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8085", "address to listen at; port 0 takes a free one")
+	f.StringVar(&o.admit, "admit", "loopback", "who may use it: loopback, certificate, bearer:FILE or everybody")
+	f.BoolVar(&o.readOnly, "read-only", false, "refuse to change anything")
+	o.tls.certificateFlags(f)
+	f.StringVar(&o.tls.clientCA, "client-ca", "", "PEM file of certificates to trust: clients must show one that "+
+		"these signed")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func runContextServe(ctx context.Context, env Env, g *global, o contextServeOptions) (err error) {
+	manager, err := newBackground(g.logger())
+	if err != nil {
+		return err
+	}
+	defer manager.stopping()
+	defer onHangup(g.logger(), manager.reloads(nil))()
+	keys, err := keyLog()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = keys.Close() }() // nil is allowed
+	secure, err := o.tls.open(keys)
+	if err != nil {
+		return err
+	}
+	store, err := o.open(ctx, g, o.readOnly)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	service, err := newContextService(store, "--admit", o.admit, o.readOnly, o.tls.clientCA, g.logger())
+	if err != nil {
+		return err
+	}
+	l, err := listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen)
+	if err != nil {
+		return err
+	}
+	l = manager.watched(l)
+	url := o.tls.scheme() + "://" + l.Addr().String() + "/"
+	if o.output == "json" {
+		err = writeJSON(env.Out, map[string]any{"version": 1, "url": url})
+	} else {
+		_, err = fmt.Fprintf(env.Out, "contexts  %s\n", url)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return serveContexts(ctx, g, l, secure, service, func() error { return manager.ready("contexts " + url) })
+}
+
+// contextPath is where the context service is at an address that has others.
+const contextPath = proxy.ContextPath
+
+// contextFlag has a server offer its store to others.
+func contextFlag(f *pflag.FlagSet, who *string) {
+	f.StringVar(who, "context", "", "serve the store as a context service at "+contextPath+" to these clients: "+
+		"loopback, certificate, bearer:FILE or everybody; empty: to none")
+}
+
+// contextAt is the context service that a flag of contextFlag asks for; nil: none.
+func contextAt(who string, secure *serverTLS, store ctxstore.Store, g *global) (http.Handler, error) {
+	if who == "" {
+		return nil, nil
+	}
+	s, err := newContextService(store, "--context", who, false, secure.clientCA, g.logger())
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newContextService is the service of a store, for those whom a flag admits.
+func newContextService(store ctxstore.Store, flag, who string, readOnly bool, clientCA string,
+	log *slog.Logger) (*wscontext.ContextService, error) {
+	admit := wscontext.AdmitLoopback
+	if who != "loopback" {
+		var err error
+		if admit, err = admission(flag, who, clientCA, "loopback"); err != nil {
+			return nil, err
+		}
+	}
+	if admit == nil {
+		admit = func(*http.Request) error { return nil }
+	}
+	return wscontext.New(wscontext.Config{Store: store, Admit: admit, ReadOnly: readOnly, Log: log})
+}
+
+// serveContexts serves until ctx is done, and then what is in progress.
+func serveContexts(ctx context.Context, g *global, l net.Listener, secure *tls.Config,
+	service *wscontext.ContextService, ready func() error) error {
+	room := &accept.Room{Max: contextConns, PerPeer: contextConns, Log: g.logger()}
+	l = accept.Limit(accept.Steady(l, clock.Real(), g.logger()), room)
+	if secure != nil {
+		l = tls.NewListener(l, secure)
+	}
+	server := &http.Server{
+		Handler: service, ReadHeaderTimeout: contextHeaderTime, ReadTimeout: contextBodyTime,
+		WriteTimeout: contextBodyTime, IdleTimeout: contextIdleTime, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(g.logger().Handler(), slog.LevelDebug),
+	}
+	server.RegisterOnShutdown(service.Drain)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	if err := ready(); err != nil {
+		err = errors.Join(err, server.Close())
+		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	g.note("shutting down")
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), contextGrace)
+	defer cancel()
+	err := server.Shutdown(last)
+	if err != nil {
+		err = server.Close()
+	}
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/estimate"
+	"github.com/hhfr/hhfr/internal/estimate/page"
+	"github.com/hhfr/hhfr/internal/flow"
+	"github.com/hhfr/hhfr/internal/link"
+)
+
+type estimateOptions struct {
+	files               []string
+	link, html, output  string
+	schema              schemaSource
+	price               float64
+	lenient, perAddress bool
+}
+
+func newEstimate(env Env, g *global) *cobra.Command {
+	var o estimateOptions
+	c := &cobra.Command{
+		Use:   "estimate FILE…",
+		Short: "Say what a pair of proxies would save, by a capture of plain SOAP",
+		Long: `estimate reads captures of plain SOAP in HTTP, all that decode reads, and says what
+their calls take on thin links: as they are, and through a pair of hhfr proxies that stands between
+the clients and each server. Nothing has to be installed for that. Calls without SOAP are left out.
+
+  PLAIN   as captured
+  GZIP    as captured, the body of each message compressed with gzip
+  ZSTD    as captured, each direction of each connection compressed with zstd as a whole, with a
+          window of 128 KiB
+  FIRST   through a pair that meets for the first time
+  MET     through a pair that had a session with the same traffic before
+  STEADY  the same traffic once more on the stream that is open
+
+The first table has the bytes on the link, by operation, with 40 for the headers of each packet. The
+row "between calls" is what pairs need to open their streams, and to tell each other that a
+connection ended. The second one has the mean time from a request to the end of its reply on each
+link, or on that of --link. "too thin": the link cannot carry the calls at the pace of the capture.
+
+What a pair sends is not reckoned but made: its learner, coder and encoder get the messages. Links
+are those of bench, in virtual time: packets of 1,500 bytes at most, a queue, no loss; opening a
+connection takes a round trip and no bytes, and acknowledgements are free, which favors PLAIN. A
+request leaves at its time in the capture, or when the replies have come that its client had before
+it, whichever is later. Pairs are open before the first call.
+
+The time of the server is in all times: from the end of a request to the first byte of its reply in
+the capture. If the capture has the beginning of the connection, the time from SYN to its answer is
+taken off: that is the way from where the capture was made to the server and back.
+
+The last table has 30 days: the capture's bytes, multiplied by 30 days divided by the time from its
+first byte to its last; for FIRST and MET the capture once, and the rest as STEADY. With
+--price-per-mb also what that costs, for each million bytes.
+
+--html writes a page with charts that needs nothing else, for a browser.
+
+Files are read twice; from a pipe or stdin (-), they are copied first. Memory does not grow with
+them.
+Exit code 1: there is no plain SOAP. Exit code 5: something is missing (packets, the end of the
+file); the rest is estimated.`,
+		Example: `  hhfr estimate plain.pcapng
+  hhfr estimate plain.pcapng --link gprs,rtt=1s --price-per-mb 0.40
+  hhfr estimate plain.pcapng --html estimate.html -o json`,
+		Args: takes("FILE…"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.files = args
+			return runEstimate(c.Context(), env, g, &o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.link, "link", "", "one link, instead of all: "+strings.Join(link.Names(), ", ")+
+		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000")
+	f.Float64Var(&o.price, "price-per-mb", 0, "price of a million bytes on the link, in any currency")
+	o.schema.flags(f, "WSDL or XML Schema of the services, which both halves of the pair then have")
+	f.BoolVar(&o.perAddress, "client-per-address", false,
+		"as of the near half: connections from one address are of one client")
+	f.StringVar(&o.html, "html", "", "write a page with charts to this `FILE`")
+	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+// config returns what is to be estimated. Errors are of the command line.
+func (o *estimateOptions) config() (cfg estimate.Config, err error) {
+	if !(o.price >= 0) {
+		return cfg, usage(fmt.Errorf("a price of %v", o.price), "--price-per-mb is 0 or more")
+	}
+	names := link.Names()
+	if o.link != "" {
+		names = []string{o.link}
+	}
+	for _, name := range names {
+		p, err := link.ParseProfile(name)
+		if err != nil {
+			return cfg, usage(err, "")
+		}
+		p.Name = name
+		if _, err := link.NewLine(p); err != nil {
+			return cfg, usage(err, "estimates are of connections")
+		}
+		cfg.Links = append(cfg.Links, p)
+	}
+	cfg.PricePerMB, cfg.PerAddress = o.price, o.perAddress
+	return cfg, nil
+}
+
+// enoughToEstimate is what estimating needs, however long the captures are, in bytes: most of it
+// for the windows of zstd.
+const enoughToEstimate = 128 << 20
+
+func runEstimate(ctx context.Context, env Env, g *global, o *estimateOptions) (err error) {
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	described, err := readDescription(ctx, g, o.schema)
+	if err != nil {
+		return err
+	}
+	cfg.Description = described.messages()
+	defer frugal(enoughToEstimate)()
+	in, err := openSources(ctx, env, g, o.files, "a capture", true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.close() }()
+	shown := in.watch(env, g, estimate.Passes)
+	defer shown.end()
+	var inputs []estimate.Capture
+	for _, one := range in.list {
+		inputs = append(inputs, estimate.Capture{Name: one.Name, Octets: one.Octets.(io.ReadSeeker)})
+	}
+	r, stats, err := estimate.Run(ctx, cfg, inputs...)
+	shown.end()
+	switch {
+	case errors.Is(err, estimate.ErrNoSOAP):
+		return o.nothing(ctx, g, in)
+	case errors.Is(err, estimate.ErrManyServers):
+		return &problem{exitFailed, err, "cut the capture to those of one link: tshark -r IN -Y 'ip.addr == …' -w OUT"}
+	case err != nil:
+		return err
+	}
+	if err := o.print(env, r); err != nil {
+		return err
+	}
+	return o.verdict(g, r, &stats)
+}
+
+// print prints the estimate, and writes the page.
+func (o *estimateOptions) print(env Env, r *estimate.Report) (err error) {
+	if o.html != "" {
+		if err := o.writePage(r); err != nil {
+			return err
+		}
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, map[string]any{"version": 1, "report": r})
+	}
+	_, err = io.WriteString(env.Out, newEstimateTable(r, o.price, columns(env.Out)).text())
+	return err
+}
+
+func (o *estimateOptions) writePage(r *estimate.Report) (err error) {
+	f, err := os.Create(o.html)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return page.Write(f, page.Content{Files: o.files, Report: r, PricePerMB: o.price})
+}
+
+// verdict says what was left out, and returns an error if that is something missing.
+func (o *estimateOptions) verdict(g *global, r *estimate.Report, s *flow.Stats) error {
+	g.note("%s to %s in %.1f s; the server took %.3f s a call", count(r.Calls, "call"), count(r.Servers, "server"),
+		r.Seconds, r.ServerSeconds)
+	if r.Others > 0 {
+		g.note("%s without SOAP left out", count(r.Others, "call"))
+	}
+	if r.HHFR > 0 {
+		g.warn("%s of hhfr left out: hhfr decode says what is on them", count(r.HHFR, "connection"))
+	}
+	if r.Cut > 0 {
+		g.warn("%s without its rest or its reply, or too long, left out", count(r.Cut, "message"))
+	}
+	warnOfGaps(g, s)
+	if partial := r.Cut > 0 || s.Truncated || s.Gaps > 0 || s.Evicted > 0 || s.Dropped > 0; partial && !o.lenient {
+		return quiet(exitPartial)
+	}
+	return nil
+}
+
+// nothing says what captures have instead of plain SOAP.
+func (o *estimateOptions) nothing(ctx context.Context, g *global, in *sources) error {
+	for _, one := range in.list {
+		if _, err := one.Octets.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	r := capture.NewReader(ctx, capture.DecodeConfig{Starts: true})
+	for _, err := range r.Captures(ctx, in.list...) {
+		if err != nil {
+			return err
+		}
+	}
+	s := r.Summary()
+	files := strings.Join(o.files, ", ")
+	if len(s.Streams) > 0 {
+		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files,
+			count(len(s.Streams), "hhfr stream")), "what is on them, hhfr decode shows; estimates are of plain SOAP"}
+	}
+	if s.Counts().Messages > 0 || s.Partial() {
+		warnOfGaps(g, &s.Stats)
+		found := instead(s)
+		if n := s.Counts().Messages; n > 0 {
+			found = count(n, "message") + ", none with both its request and its reply whole"
+		}
+		return &problem{exitPartial, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files, found), ""}
+	}
+	return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files, instead(s)), ""}
+}

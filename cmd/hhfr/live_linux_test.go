@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// terminal opens a terminal of so many columns: what is written to its one end is read from the
+// other.
+func terminal(t *testing.T, columns uint16) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	return master, slave
+}
+
+// watched returns what a terminal shows, whole once read is closed: when its programs have ended.
+func watched(master *os.File) (screen *said, read chan struct{}) {
+	screen, read = new(said), make(chan struct{})
+	go func() {
+		defer close(read)
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			_, _ = screen.Write(b[:n])
+			if err != nil { // EIO: nobody has the terminal open
+				return
+			}
+		}
+	}()
+	return screen, read
+}
+
+// TestProgress: who reads a long capture shows on a terminal how far it is, and removes that before
+// anything else is printed. Nothing else than a terminal sees it.
+func TestProgress(t *testing.T) {
+	plain := filepath.Join(shared.Testdata(t, "pcap"), "plain.pcapng")
+	shows := func(stdout bool, args ...string) (screen, printed string) {
+		master, slave := terminal(t, 120)
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), "hhfr", args...)
+		cmd.Stderr, cmd.Stdout = slave, &out
+		if stdout {
+			cmd.Stdout = slave
+		}
+		require.NoError(t, cmd.Start())
+		require.NoError(t, slave.Close())
+		all, read := watched(master)
+		require.NoError(t, cmd.Wait(), all)
+		<-read
+		return all.String(), out.String()
+	}
+	const percent = `(\r ?[ 0-9]\d%)+\r    \r`
+	for _, command := range []string{"estimate", "decode"} {
+		screen, printed := shows(false, command, plain)
+		assert.Regexp(t, "^"+percent+"hhfr: [^%]+$", screen, command)
+		assert.NotContains(t, printed, "\r", command)
+		screen, _ = shows(true, command, plain)
+		assert.Regexp(t, "^"+percent+"[A-Z]", screen, "%s: the first line comes after it", command)
+		for _, silent := range [][]string{{command, "-q", plain}, {command, "--log-format", "json", plain}} {
+			screen, _ = shows(false, silent...)
+			assert.NotContains(t, screen, "%", command)
+		}
+	}
+}
+
+// TestLiveLine: on a terminal proxy keeps one line, which fits it; what it reports goes above that.
+func TestLiveLine(t *testing.T) {
+	origin := httptest.NewServer(&numbered{seen: map[string]int{}})
+	defer origin.Close()
+	far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/service", "--no-offer")
+	master, slave := terminal(t, 60)
+	listen := shared.Addr(t)
+	cmd := exec.CommandContext(t.Context(), "hhfr", "proxy", "--listen", listen, "--upstream", far.url("/service"))
+	cmd.Stderr = slave
+	require.NoError(t, cmd.Start())
+	require.NoError(t, slave.Close())
+	screen, read := watched(master)
+	shows := func(text string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, time.Minute,
+			10*time.Millisecond, "%q in %s", text, screen)
+	}
+	shows("\r\x1b[K0 calls, 1 stream")
+	c := &callers{t: t, to: "http://" + listen + "/service", answers: map[string]bool{}}
+	client := &http.Client{Transport: &http.Transport{}}
+	for number := range 3 {
+		c.call(client, number+1)
+	}
+	shows("\r\x1b[K3 calls, ")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1))
+	shows("\r\x1b[Khhfr: near http://")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), screen)
+	<-read
+	client.CloseIdleConnections()
+	far.end()
+	lines := strings.Split(screen.String(), "\r\x1b[K")
+	for _, line := range lines {
+		if !strings.Contains(line, "hhfr: ") {
+			assert.LessOrEqual(t, len([]rune(line)), 59, "%q", line)
+		}
+	}
+	last := lines[len(lines)-1]
+	assert.True(t, strings.HasPrefix(last, "hhfr: near ") && strings.HasSuffix(last, "\n"),
+		"the line is gone in the end: %q", last)
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/proxy"
+)
+
+// routeSection is how the sections of routes in a --config file begin; the name of a route follows.
+const routeSection = "proxy route "
+
+// routeName returns the name of the route that a section is; false: it is another section.
+func routeName(section string) (string, bool) {
+	name, ok := strings.CutPrefix(section, routeSection)
+	name = strings.TrimSpace(name)
+	return name, ok && name != ""
+}
+
+// routeOptions are a section of a --config file for a route.
+type routeOptions struct {
+	name         string
+	line         int
+	listen, path string
+	hosts        []string
+	upstreamOptions
+}
+
+// flags declares the keys of a route.
+func (r *routeOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&r.listen, "listen", "", "")
+	f.StringSliceVar(&r.hosts, "host", nil, "")
+	f.StringVar(&r.path, "path", "", "")
+	r.upstreamOptions.flags(f)
+}
+
+// routeKeys are the keys of a route.
+func routeKeys() []string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(routeOptions).flags(f)
+	return flagNames(f)
+}
+
+// readRoutes returns the routes of a --config file, which was checked. What a route does not set is
+// as in common, but for the URL.
+func (s settings) readRoutes(file string, common upstreamOptions) (all []routeOptions, err error) {
+	at := map[string]int{}
+	var flags []*pflag.FlagSet
+	for _, one := range s {
+		name, ok := routeName(one.command)
+		if !ok {
+			continue
+		}
+		i, known := at[name]
+		if !known {
+			i = len(all)
+			at[name] = i
+			all = append(all, routeOptions{name: name, line: one.line, upstreamOptions: common})
+			all[i].upstream = ""
+			flags = append(flags, nil)
+		}
+		if one.flag == "" && known {
+			return nil, usage(fmt.Errorf("%s: route %q stands in line %d already", place(file, one.line), name,
+				all[i].line), "each route has a name of its own")
+		}
+	}
+	for i := range all {
+		flags[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
+		all[i].flags(flags[i])
+	}
+	for _, one := range s {
+		name, ok := routeName(one.command)
+		if !ok || one.flag == "" {
+			continue
+		}
+		if err := flags[at[name]].Set(one.flag, one.value); err != nil {
+			return nil, usage(valueError(place(file, one.line)+", "+one.flag, err), "")
+		}
+	}
+	for i := range all {
+		if err := all[i].complete(file); err != nil {
+			return nil, err
+		}
+	}
+	return all, checkTwice(file, all)
+}
+
+// complete checks a route.
+func (r *routeOptions) complete(file string) error {
+	for i, host := range r.hosts {
+		r.hosts[i] = strings.ToLower(strings.TrimSpace(host))
+	}
+	_, err := r.check()
+	wrong, hint := err, ""
+	switch _, _, bad := net.SplitHostPort(r.listen); {
+	case err != nil:
+		_, hint = judge(err)
+	case r.listen != "" && bad != nil:
+		wrong, hint = fmt.Errorf("listen %q is no address", r.listen), "listen takes HOST:PORT"
+	case r.path != "" && !strings.HasPrefix(r.path, "/"):
+		wrong, hint = fmt.Errorf("path %q does not begin with /", r.path), "path = /"+r.path
+	case slices.ContainsFunc(r.hosts, func(host string) bool { return host == "" || strings.ContainsAny(host, "/ *") }):
+		wrong, hint = fmt.Errorf("host %q is no host", strings.Join(r.hosts, ",")),
+			"host = NAME, or NAME:PORT; several with commas between them"
+	default:
+		return nil
+	}
+	text := strings.ReplaceAll(wrong.Error(), "--upstream", "upstream")
+	return usage(fmt.Errorf("%s, route %s: %s", place(file, r.line), r.name, text),
+		strings.ReplaceAll(hint, "hhfr proxy --upstream URL", "upstream = URL"))
+}
+
+// checkTwice rejects routes of which one could never take a request, because another takes the
+// same ones.
+func checkTwice(file string, all []routeOptions) error {
+	type what struct{ listen, host, path string }
+	first := map[what]*routeOptions{}
+	for i := range all {
+		r := &all[i]
+		for _, host := range r.anyHost() {
+			same := what{r.listen, host, strings.TrimSuffix(r.path, "/")}
+			if other := first[same]; other != nil {
+				return usage(fmt.Errorf("%s: route %s takes the same requests as route %s in line %d",
+					place(file, r.line), r.name, other.name, other.line),
+					"they differ in listen, host or path")
+			}
+			first[same] = r
+		}
+	}
+	return nil
+}
+
+// anyHost are the hosts of a route; one that is empty stands for any.
+func (r *routeOptions) anyHost() []string {
+	if len(r.hosts) == 0 {
+		return []string{""}
+	}
+	return r.hosts
+}
+
+// routes are those of a --config file, and that of --upstream, which takes what no other does.
+func (o *proxyOptions) routes(all *upstreams) ([]proxy.Route, error) {
+	known := &upstreams{system: all.system, keys: all.keys, known: map[string]*proxy.Upstream{}}
+	for key, to := range all.known {
+		known.known[key] = to
+	}
+	var routes []proxy.Route
+	for i := range o.others {
+		r := &o.others[i]
+		u, err := r.check()
+		if err != nil {
+			return nil, err
+		}
+		to, err := known.take(r.name, u, &r.upstreamOptions)
+		if err != nil {
+			return nil, err
+		}
+		listen := r.listen
+		if listen == o.listen {
+			listen = ""
+		}
+		for _, host := range r.anyHost() {
+			routes = append(routes, proxy.Route{Listen: listen, Host: host, Path: r.path, Upstream: to})
+		}
+	}
+	if o.upstream != "" {
+		u, err := o.upstreamOptions.check()
+		if err != nil {
+			return nil, err
+		}
+		to, err := known.take("", u, &o.upstreamOptions)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(routes, func(r proxy.Route) bool { return r.Listen+r.Host+r.Path == "" }) {
+			routes = append(routes, proxy.Route{Upstream: to})
+		}
+	}
+	if len(routes) == 0 {
+		return nil, usage(errors.New("--upstream is missing"),
+			"hhfr proxy --upstream URL, or routes in a --config file")
+	}
+	all.known = known.known
+	return routes, nil
+}
+
+// routeLine is a route as it is announced.
+type routeLine struct {
+	Name     string   `json:"name"`
+	Listen   string   `json:"listen,omitempty"`
+	Hosts    []string `json:"hosts,omitempty"`
+	Path     string   `json:"path,omitempty"`
+	Upstream string   `json:"upstream"`
+}
+
+// lines are the routes as they are announced; addrs are the addresses of listeners.
+func (o *proxyOptions) lines(addrs map[string]string) []routeLine {
+	lines := []routeLine{}
+	for i := range o.others {
+		r := &o.others[i]
+		u, err := r.check()
+		if err != nil {
+			continue // it would not have come here
+		}
+		lines = append(lines, routeLine{
+			Name: r.name, Listen: cmp.Or(addrs[r.listen], r.listen), Hosts: r.hosts, Path: r.path,
+			Upstream: u.Redacted(),
+		})
+	}
+	return lines
+}
+
+func (r routeLine) String() string {
+	text := strings.Join(r.Hosts, ",") + r.Path
+	if r.Listen != "" {
+		text += " at " + r.Listen
+	}
+	return fmt.Sprintf("%s: %s to %s", r.Name, cmp.Or(text, "everything"), r.Upstream)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/internal/xsd"
+)
+
+func newSchemaCheck(env Env, g *global) *cobra.Command {
+	var o schemaOptions
+	var schema string
+	c := &cobra.Command{
+		Use:   "check MESSAGE…",
+		Short: "Compare messages with their description",
+		Long: `check says whether messages are as a description says, and where they are not: what is in the
+Body of an envelope, or a document that is none. MESSAGE is a file, - is stdin. Values are compared
+with their types and limits, but for patterns that regular expressions of Go cannot express. What is
+in SOAP's encoding is not compared, and neither are keys and IDs.
+
+Such messages travel all the same, byte for byte: many servers break their own schema.
+
+Exit code 0 means that all fit, 1 that some do not, or are not described.
+
+` + descriptions,
+		Example: "  hhfr schema check message.xml --schema service.wsdl",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runSchemaCheck(c.Context(), env, g, o, schema, args)
+		},
+	}
+	o.flags(c)
+	c.Flags().StringVar(&schema, "schema", "", "the description, FILE below")
+	return c
+}
+
+func runSchemaCheck(ctx context.Context, env Env, g *global, o schemaOptions, schema string, messages []string) error {
+	if schema == "" {
+		return usage(errors.New("--schema is missing"), "hhfr schema check MESSAGE --schema FILE")
+	}
+	d, err := o.load(ctx, schema)
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, name := range messages {
+		text, err := readWhole(env, name)
+		if err != nil {
+			return err
+		}
+		root, err := xsd.ParseMessage(name, text)
+		if err != nil {
+			return &problem{exitMalformed, err, ""}
+		}
+		misfits := d.Check(root)
+		if len(misfits) > 0 {
+			wrong++
+		}
+		for _, m := range misfits {
+			if _, err := fmt.Fprintln(env.Out, m); err != nil {
+				return err
+			}
+		}
+	}
+	g.note("%s, %d not as described", count(len(messages), "message"), wrong)
+	if wrong > 0 {
+		return quiet(exitFailed)
+	}
+	return nil
+}
+
+// readWhole reads a file, or stdin for -.
+func readWhole(env Env, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(env.In, xsd.MaxDocument+1))
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, xsd.MaxDocument+1))
+	return text, errors.Join(err, f.Close())
+}

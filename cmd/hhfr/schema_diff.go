@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/internal/xsd"
+)
+
+func newSchemaDiff(env Env, g *global) *cobra.Command {
+	var o schemaOptions
+	c := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Compare two descriptions, message by message",
+		Long: `diff compares two versions of a description. For each message that changed it prints the first
+difference, and last whether streams are affected. They are by messages that are described in both,
+and differently: the fingerprints agreed on are others then, the first such message travels with a
+new shape, and all else goes on. Messages that are new or gone affect no stream.
+
+Exit code 0 means that all messages are the same, 1 that some differ, are new, or are gone.
+
+` + descriptions,
+		Example: "  hhfr schema diff old.wsdl new.wsdl",
+		Args:    cobra.ExactArgs(2),
+		RunE:    func(c *cobra.Command, args []string) error { return runSchemaDiff(c.Context(), env, g, o, args) },
+	}
+	o.flags(c)
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+// change is a message that differs, in the JSON of diff.
+type change struct {
+	// Message is its operation or element, and which message of that it is.
+	Message string `json:"message"`
+	// What is the first difference, or new, or gone.
+	What string `json:"what"`
+	// Affected: streams that carry such messages are affected.
+	Affected bool `json:"affected"`
+}
+
+func runSchemaDiff(ctx context.Context, env Env, g *global, o schemaOptions, args []string) error {
+	var sides [2]map[string]*versionOfMessage
+	for i, file := range args {
+		d, err := o.load(ctx, file)
+		if err != nil {
+			return err
+		}
+		sides[i] = byName(messagesOf(d))
+	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(sides[0])), maps.Keys(sides[1]))
+	slices.Sort(names)
+	var changes []change
+	same, affected := 0, 0
+	for _, name := range slices.Compact(names) {
+		was, is := sides[0][name], sides[1][name]
+		what := ""
+		switch {
+		case was == nil:
+			what = "new"
+		case is == nil:
+			what = "gone"
+		case was.print != is.print:
+			what = was.message.Difference(is.message)
+		}
+		if what == "" {
+			same++
+			continue
+		}
+		differs := was != nil && is != nil
+		if differs {
+			affected++
+		}
+		changes = append(changes, change{name, what, differs})
+	}
+	g.note("%s the same, %d not", count(same, "message"), len(changes))
+	if err := printChanges(env, o.output, changes, affected); err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		return quiet(exitFailed)
+	}
+	return nil
+}
+
+// versionOfMessage is a message of one description with its names.
+type versionOfMessage struct {
+	message *xsd.Contents
+	print   xsd.Print
+}
+
+// byName has the messages of a description by their names in the output. Bindings of one operation
+// mostly have the same messages.
+func byName(list []described) map[string]*versionOfMessage {
+	var all []*xsd.Contents
+	for _, m := range list {
+		all = append(all, m.message)
+	}
+	of := map[string]*versionOfMessage{}
+	for i, p := range xsd.Prints(all...) {
+		name := list[i].of + ", " + list[i].what
+		if first := of[name]; first != nil && first.print != p {
+			name += " of " + list[i].binding
+		}
+		of[name] = &versionOfMessage{all[i], p}
+	}
+	return of
+}
+
+func printChanges(env Env, output string, changes []change, affected int) error {
+	if output == "json" {
+		return writeJSON(env.Out, map[string]any{"version": 1, "changes": changes, "affected": affected > 0})
+	}
+	for _, c := range changes {
+		if _, err := fmt.Fprintf(env.Out, "%s: %s\n", c.Message, c.What); err != nil {
+			return err
+		}
+	}
+	verdict := "streams are not affected"
+	if affected > 0 {
+		verdict = "streams are affected: " + count(affected, "message")
+	}
+	_, err := fmt.Fprintln(env.Out, verdict)
+	return err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/schema"
+)
+
+func newSchemaHHFR(env Env, g *global) *cobra.Command {
+	var o schemaOptions
+	c := &cobra.Command{
+		Use:   "hhfr FILE|URL [OPERATION…]",
+		Short: "Print messages as HHFR Schemas",
+		Long: `hhfr prints messages in the small dialect of XML Schema that --schema of other commands reads and
+that offers carry, each after a comment with its name and fingerprint, which is the same. OPERATION
+limits that to operations, or to elements of an XML Schema. The dialect has sequences of elements
+that occur once, attributes, arrays of values, and the types string, int, byte, float and boolean;
+messages beyond that are told, with what it has no words for.
+
+Exit code 5 means that it has no words for some messages.
+
+` + descriptions,
+		Example: "  hhfr schema hhfr service.wsdl Add",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return runSchemaHHFR(c.Context(), env, g, o, args) },
+	}
+	o.flags(c)
+	return c
+}
+
+func runSchemaHHFR(ctx context.Context, env Env, g *global, o schemaOptions, args []string) error {
+	d, err := o.load(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	list, err := wantedOf(messagesOf(d), args[0], args[1:])
+	if err != nil {
+		return err
+	}
+	without := 0
+	for _, m := range list {
+		s, why := schema.Of(m.message)
+		if s == nil {
+			without++
+			for _, e := range why {
+				g.note("%s, %s: %v", m.of, m.what, e)
+			}
+			continue
+		}
+		if _, err := fmt.Fprintf(env.Out, "<!-- %s, %s: %s -->\n%s", m.of, m.what, s.URI(), s); err != nil {
+			return err
+		}
+	}
+	if without > 0 {
+		g.note("no HHFR Schema of %s", count(without, "message"))
+		return quiet(exitPartial)
+	}
+	return nil
+}
+
+// wantedOf picks the messages of some operations, or all.
+func wantedOf(all []described, file string, wanted []string) (list []described, err error) {
+	for _, m := range all {
+		if len(wanted) == 0 || slices.Contains(wanted, m.of) {
+			list = append(list, m)
+		}
+	}
+	for _, name := range wanted {
+		if !slices.ContainsFunc(list, func(m described) bool { return m.of == name }) {
+			return nil, usage(fmt.Errorf("%s has no operation or element %s that compiles", file, name),
+				"hhfr schema compile "+file)
+		}
+	}
+	if len(list) == 0 {
+		return nil, &problem{exitPartial, fmt.Errorf("%s: nothing compiles", file),
+			"hhfr schema compile " + file + " says why"}
+	}
+	return list, nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/meter"
+)
+
+// liveInterval is how often the live line is renewed.
+const liveInterval = time.Second
+
+// watch shows a live line, if stderr is a terminal, and a summary on SIGUSR1, until stop is called.
+func (c *metricsCounters) watch(env Env, live bool) (stop func()) {
+	asked, forget := notifySummary()
+	over := make(chan struct{})
+	var line *liveLine
+	var tick <-chan time.Time
+	if live && isTerminal(env.Err) && !c.g.quiet && !c.g.verbose && c.g.logFormat == "text" {
+		line = &liveLine{to: c.g.err, width: func() int { return columns(env.Err) }}
+		c.g.err = line
+		ticker := time.NewTicker(liveInterval)
+		forget = func(before func()) func() { return func() { before(); ticker.Stop() } }(forget)
+		tick = ticker.C
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-tick:
+				line.show(liveText(c.now()))
+			case <-asked:
+				c.summarize()
+			case <-over:
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		forget()
+		close(over)
+		watching.Wait()
+		if line != nil {
+			line.show("")
+		}
+	})
+}
+
+// liveLine is stderr with a last line that is written anew, below all others.
+type liveLine struct {
+	to    io.Writer
+	width func() int
+
+	mu   sync.Mutex
+	text string
+}
+
+// Write writes what goes above the line.
+func (l *liveLine) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text == "" {
+		return l.to.Write(b)
+	}
+	if _, err := fmt.Fprintf(l.to, "\r\x1b[K%s%s", b, l.text); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// show replaces the line; empty: there is none.
+func (l *liveLine) show(text string) {
+	if width := l.width(); width > 0 {
+		text = shorten(text, width-1) // a line that is full would wrap
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text != l.text {
+		fmt.Fprintf(l.to, "\r\x1b[K%s", text)
+	}
+	l.text = text
+}
+
+// totals are sums over the upstreams of a role.
+type totals struct {
+	calls, failed, busy, http, link, plain, plainBytes, opened int64
+	streams, upstreams, connected                              int
+	roundTrip                                                  float64
+	why                                                        string
+}
+
+func totalsOf(list []*meter.UpstreamCounts) (t totals) {
+	for _, u := range list {
+		t.calls += u.Calls
+		t.failed += u.Failed
+		t.busy += u.InProgress
+		t.http += u.RequestBytes + u.ReplyBytes
+		t.link += u.SentBytes + u.ReceivedBytes
+		t.opened += u.Opened
+		for _, p := range u.Plain {
+			t.plain += p.Count
+			t.plainBytes += p.RequestBytes + p.ReplyBytes
+		}
+		t.streams += u.Streams
+		t.roundTrip = max(t.roundTrip, u.RoundTrip)
+		t.upstreams++
+		if u.Streams > 0 {
+			t.connected++
+		} else if u.Reason != "" {
+			t.why = u.Why
+		}
+	}
+	return t
+}
+
+// liveText is the live line.
+func liveText(s *meter.Snapshot) string {
+	t := totalsOf(s.Upstreams)
+	parts := []string{count(t.calls, "call")}
+	if t.busy > 0 {
+		parts[0] += fmt.Sprintf(" and %d under way", t.busy)
+	}
+	if t.http > 0 {
+		became := fmt.Sprintf("%s became %s (%s)", bytesText(t.http), bytesText(t.link), ratioText(t.link, t.http))
+		parts = append(parts, became)
+	}
+	if t.plain > 0 {
+		parts = append(parts, fmt.Sprintf("%d plain (%s)", t.plain, bytesText(t.plainBytes)))
+	}
+	switch {
+	case t.streams > 0:
+		parts = append(parts, count(t.streams, "stream"))
+	case t.why != "":
+		parts = append(parts, "no stream: "+t.why)
+	}
+	if t.roundTrip > 0 {
+		took := time.Duration(t.roundTrip * float64(time.Second)).Round(100 * time.Microsecond)
+		parts = append(parts, "round trip "+took.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summaryLines is how many upstreams a summary lists; of the others it says their sum.
+const summaryLines = 10
+
+// summarize reports what was carried, a line for each upstream: none that carried nothing.
+func (c *metricsCounters) summarize() {
+	s := c.now()
+	list := slices.DeleteFunc(s.Upstreams, func(u *meter.UpstreamCounts) bool {
+		return u.Calls == 0 && u.InProgress == 0 && len(u.Plain) == 0 && u.Opened == 0
+	})
+	for i := range list[:min(len(list), summaryLines)] {
+		c.g.note("%s %s: %s", list[i].Role, list[i].Upstream, summaryText(totalsOf(list[i:i+1]), list[i]))
+	}
+	if more := list[min(len(list), summaryLines):]; len(more) > 0 {
+		c.g.note("%s more: %s", count(len(more), "upstream"), summaryText(totalsOf(more), nil))
+	}
+}
+
+// summaryText is a line of a summary; one is the upstream that it is about, if it is about one.
+func summaryText(t totals, one *meter.UpstreamCounts) string {
+	text := fmt.Sprintf("%s, %d failed; %s of HTTP, %s on the link, ratio %s; %s opened", count(t.calls, "call"),
+		t.failed, bytesText(t.http), bytesText(t.link), ratioText(t.link, t.http), count(t.opened, "stream"))
+	if t.plain > 0 {
+		text += fmt.Sprintf("; %d plain, %s", t.plain, bytesText(t.plainBytes))
+	}
+	if one == nil {
+		return text
+	}
+	for i, p := range one.Plain {
+		text += []string{" (", ", "}[min(i, 1)] + fmt.Sprintf("%s %d", p.Reason, p.Count)
+		if i == len(one.Plain)-1 {
+			text += ")"
+		}
+	}
+	return text
+}
+
+// ratioText is a ratio of bytes, in percent.
+func ratioText(link, http int64) string {
+	if http == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(link)/float64(http))
+}
+
+// bytesText is a number of bytes with a unit that leaves three or four digits.
+func bytesText(n int64) string {
+	f, unit := float64(n), "bytes"
+	for _, next := range []string{"kB", "MB", "GB", "TB"} {
+		if f < 10_000 {
+			break
+		}
+		f, unit = f/1000, next
+	}
+	if unit == "bytes" {
+		return count(n, "byte")
+	}
+	return fmt.Sprintf("%.0f %s", f, unit)
+}
