@@ -182,6 +182,7 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 		return storeFailed()
 	}
 	r.storeFails.Store(false)
+	r.last(c.Session, c.Lifetime)
 	return nil
 }
 

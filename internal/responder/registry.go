@@ -20,6 +20,7 @@ type registry struct {
 	sessions map[negotiate.SessionID]*registered
 	peers    map[string]int // number of sessions of each peer
 	count    uint64         // number of sessions ever registered
+	next     time.Time      // no session is due before; zero: none is
 }
 
 type registered struct {
@@ -28,6 +29,8 @@ type registered struct {
 	until    time.Time
 	streams  int    // number of streams; 0: not joined
 	revision uint64 // revision of its context; 0: not stored yet
+	lifetime time.Duration
+	extendAt time.Time // when its context is to be kept for another lifetime; zero: it is not
 }
 
 // dropped is a session that was dropped for another, with the revision of its context; 0 if that
@@ -118,6 +121,51 @@ func (g *registry) join(id negotiate.SessionID, peer string) (gone []dropped, ok
 		return nil, true
 	}
 	return g.addLocked(id, &registered{peer: peer, streams: 1})
+}
+
+// last records that a joined session was kept for its lifetime just now, and is to be kept again
+// halfway. sooner: that is before any other is due.
+func (g *registry) last(id negotiate.SessionID, lifetime time.Duration) (sooner bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.sessions[id]
+	if s == nil {
+		return false
+	}
+	s.lifetime, s.extendAt = lifetime, g.clock.Now().Add(lifetime/2)
+	if sooner = g.next.IsZero() || s.extendAt.Before(g.next); sooner {
+		g.next = s.extendAt
+	}
+	return sooner
+}
+
+// nextDue is when the next session is due, unless that has ended by then; zero: none is.
+func (g *registry) nextDue() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.next
+}
+
+// due returns the sessions that are to be kept for another lifetime. Those that will be due soon
+// are among them, lest all are looked at for each.
+func (g *registry) due() map[negotiate.SessionID]time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, due := g.clock.Now(), map[negotiate.SessionID]time.Duration{}
+	g.next = time.Time{}
+	for id, s := range g.sessions {
+		if s.extendAt.IsZero() {
+			continue
+		}
+		if !s.extendAt.After(now.Add(s.lifetime / 8)) {
+			due[id] = s.lifetime
+			s.extendAt = now.Add(s.lifetime / 2)
+		}
+		if g.next.IsZero() || s.extendAt.Before(g.next) {
+			g.next = s.extendAt
+		}
+	}
+	return due
 }
 
 // remove records that a stream of a session has ended, or that there will be none; gone: the

@@ -158,6 +158,7 @@ type Responder struct {
 	closed  bool
 	ended   []endedSession // oldest first
 	closers map[any]func()
+	extends clock.Timer // nil: no session was joined
 
 	endedWeight int // weight of them all
 
@@ -382,6 +383,9 @@ func (r *Responder) Close() error {
 	closers := make([]func(), 0, len(r.closers))
 	for _, c := range r.closers {
 		closers = append(closers, c)
+	}
+	if r.extends != nil {
+		r.extends.Stop()
 	}
 	r.mu.Unlock()
 	for _, c := range closers {

@@ -75,8 +75,7 @@ func (s *Session) rememberMet(l *sessionStream, facts negotiate.Facts) {
 	if len(hello.Token) == 0 || hello.Lifetime == 0 {
 		return
 	}
-	const most = 10 * 366 * 24 * time.Hour
-	lifetime := time.Duration(min(hello.Lifetime, uint64(most/time.Second))) * time.Second
+	lifetime := lifetimeOf(&hello)
 	facts.Expires, facts.Proxy = s.cfg.Clock.Now().Add(lifetime), hello.Proxy
 	if facts.Transport == negotiate.TransportURI("upgrade") {
 		facts.Transport = negotiate.TransportURI(negotiate.OwnTransport(s.url.Scheme == "https"))
@@ -90,6 +89,45 @@ func (s *Session) rememberMet(l *sessionStream, facts negotiate.Facts) {
 	}
 	if err != nil {
 		s.cfg.Log.Warn("session not remembered", "url", loggable(s.url), "err", err)
+	}
+}
+
+// lifetimeOf returns how long the token in a peer's hello is valid.
+func lifetimeOf(h *streamer.Hello) time.Duration {
+	const most = 10 * 366 * 24 * time.Hour
+	return time.Duration(min(h.Lifetime, uint64(most/time.Second))) * time.Second
+}
+
+// last has the session of a stream last until that ends, here as at its peer: halfway through its
+// lifetime, what is recorded of it is kept for another one.
+func (s *Session) last(l *sessionStream, n *negotiation) {
+	facts := n.agreed.Facts
+	hello := l.stream.Hello()
+	lifetime := cmp.Or(lifetimeOf(&hello), facts.Expires.Sub(s.cfg.Clock.Now()))
+	if lifetime <= 0 {
+		<-l.stream.Done()
+		return
+	}
+	timer := s.cfg.Clock.NewTimer(lifetime / 2)
+	defer timer.Stop()
+	for {
+		select {
+		case <-l.stream.Done():
+			return
+		case <-timer.C():
+		}
+		timer.Reset(lifetime / 2)
+		for _, uri := range [...]string{facts.Session.URI(), metURI(l.node)} {
+			ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+			kept, err := coders.Extend(ctx, s.cfg.Store, uri, facts.Session, s.cfg.Clock.Now(), lifetime)
+			if kept != nil {
+				err = n.keepScope(ctx, kept, lifetime)
+			}
+			cancel()
+			if err != nil {
+				s.cfg.Log.Warn("session not kept", "url", loggable(s.url), "err", err)
+			}
+		}
 	}
 }
 
@@ -109,7 +147,7 @@ func (s *Session) watchMet(l *sessionStream, n *negotiation) {
 	hello := l.stream.Hello()
 	n.share(&hello)
 	s.rememberMet(l, n.confirmed(*n.agreed.Facts, &hello))
-	<-l.stream.Done()
+	s.last(l, n)
 	if !coders.Learned(n.agreed.Facts.PeerShapes, n.coder) {
 		return
 	}
