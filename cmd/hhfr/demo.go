@@ -23,15 +23,15 @@ func newDemo(env Env, g *global) *cobra.Command {
 		Short: "The whole thing in a minute on this machine",
 		Long: `demo starts a server and a client on this machine, each with a context store of its
 own, negotiates, and sends messages modeled on cameras (ONVIF), home gateways (CWMP) and mail (EWS)
-to the echo service over the stream, twice each. It compares the replies with the requests and
-prints what traveled.
+to the echo service over the stream, each twice, the second time with other values. It compares the
+replies with the requests and prints what traveled.
 
-Then some of the messages go over an emulated thin link, twice in each of four ways: as plain SOAP
-over one connection, over a stream, over a stream between peers that have met before, and through a
-pair of proxies around the link. The clock runs faster than real time; the times printed are those
-of the link. Each time is compared with the time that the session's own bytes and round trips take,
-by the link's bandwidth and round trip. A session whose time is more than 10 % off, or in which
-computing took more than 5 % of the time, is rerun at half the speed, up to twice.
+Then some of the messages go over an emulated thin link, twice as well, in each of four ways: as
+plain SOAP over one connection, over a stream, over a stream between peers that have met before, and
+through a pair of proxies around the link. The clock runs faster than real time; the times printed
+are those of the link. Each time is compared with the time that the session's own bytes and round
+trips take, by the link's bandwidth and round trip. A session whose time is more than 10 % off, or
+in which computing took more than 5 % of the time, is rerun at half the speed, up to twice.
 
 What went over the link is recorded. The messages are decoded from the captures, rebuilt from the
 bytes of the streams and the store, and compared with what was sent. The files stay in --dir.
@@ -118,6 +118,8 @@ func demoRows(w io.Writer, many int) func(demo.Row) {
 	var rows []demo.Row
 	return func(r demo.Row) {
 		if rows = append(rows, r); len(rows) == 1 {
+			fmt.Fprintln(w, "Over a stream on this machine. 2ND: the next of the kind, with other times, numbers\n"+
+				"and ids; RATIO: how many times the bytes of plain SOAP are those.")
 			fmt.Fprintf(w, demoHead, "MESSAGE, THERE AND BACK", "SOAP+HEAD", "SHAPES", "HHFR 1ST", "HHFR 2ND", "RATIO")
 		}
 		same := "same"
@@ -172,7 +174,9 @@ func demoEnd(env Env, g *global, cfg demo.Config, r *demo.TourReport) {
 		switch w.Name {
 		case demo.SOAP:
 		case demo.Stream:
-			fmt.Fprintf(env.Out, "\nWhat went over it, in %s:\n", cfg.Dir)
+			fmt.Fprintf(env.Out, "\nWhat went over it, in %s.\n"+
+				"AS SENT: messages that decode finds in the capture; REBUILT: from the bytes of the stream and the\n"+
+				"store alone. The request that asked for the stream was plain SOAP.\n", cfg.Dir)
 			fmt.Fprintf(env.Out, line, "CAPTURE", "AS SENT", "REBUILT", "TO LOOK INTO IT")
 			fallthrough
 		default:

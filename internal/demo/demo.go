@@ -82,14 +82,14 @@ var (
 type tour struct {
 	Config
 	report *TourReport
-	sample []TourMessage
-	met    *ends // of the way Stream
+	sent   []TourMessage // over the link
+	met    *ends         // of the way Stream
 }
 
-// Run sends each message twice to the echo service over a stream on loopback; then some of them
-// over an emulated link, by each of [Ways]; then reads the captures of that, and compares
-// everything with what was sent. Errors: those of link.ParseProfile and link.Relay, without a
-// report; ErrDifferent and ErrNotTheLink; that of a session.
+// Run sends each message, and the next one of its kind, to the echo service over a stream on
+// loopback; then some of them over an emulated link, by each of [Ways]; then reads the captures of
+// that, and compares everything with what was sent. Errors: those of link.ParseProfile and
+// link.Relay, without a report; ErrDifferent and ErrNotTheLink; that of a session.
 func Run(ctx context.Context, cfg Config) (*TourReport, error) {
 	if cfg.Link == "" {
 		cfg.Link = "gprs"
@@ -111,8 +111,11 @@ func Run(ctx context.Context, cfg Config) (*TourReport, error) {
 	if cfg.service.Handler == nil {
 		cfg.service = peer.Echo()
 	}
-	t := &tour{Config: cfg, sample: sample(cfg.Messages)}
-	t.report = &TourReport{link: profile, Sample: len(t.sample), Ways: []SessionRun{}}
+	t := &tour{Config: cfg, sent: sample(cfg.Messages)}
+	t.report = &TourReport{link: profile, Sample: len(t.sent), Ways: []SessionRun{}}
+	for _, m := range t.sent[:t.report.Sample] {
+		t.sent = append(t.sent, changed(m))
+	}
 	if err := t.costs(ctx); err != nil {
 		return t.report, err
 	}

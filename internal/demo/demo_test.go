@@ -3,11 +3,13 @@ package demo_test
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +117,9 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.TourMessage) {
 	with, err := capture.DecodeStreams(t.Context(), runs(), capture.DecodeConfig{Store: store})
 	require.NoError(t, err)
 	assert.Equal(t, 4*len(messages), with.Counts().Verified)
+	for _, m := range messages {
+		messages = append(messages, demo.Changed(m))
+	}
 	for _, m := range with.Messages {
 		assert.True(
 			t,
@@ -233,9 +238,40 @@ func TestSample(t *testing.T) {
 	assert.Len(t, demo.Sample(list[:5]), 4)
 }
 
+// The second of a kind is as long and as well-formed as the first, in the same vocabulary, and says
+// something else.
+func TestChanged(t *testing.T) {
+	messages, err := demo.Builtin()
+	require.NoError(t, err)
+	for _, m := range messages {
+		next := demo.Changed(m)
+		assert.Equal(t, next, demo.Changed(m), m.Name)
+		assert.Len(t, next.Body, len(m.Body), m.Name)
+		tags := regexp.MustCompile(`</?[A-Za-z:-]+|xmlns[:a-z0-9-]*="[^"]*"`)
+		assert.Equal(t, tags.FindAllString(string(m.Body), -1), tags.FindAllString(string(next.Body), -1), m.Name)
+		decoder := xml.NewDecoder(bytes.NewReader(next.Body))
+		for err == nil {
+			_, err = decoder.Token()
+		}
+		require.ErrorIs(t, err, io.EOF, m.Name)
+		err = nil
+	}
+	for text, same := range map[string]bool{
+		"<a>2026-11-22T10:20:30.125Z</a>": false, "<a>17</a>": false, "<a>-0.25</a>": false,
+		"<a>urn:uuid:7d2f6e1a-40c3-4f0b-9c55-1b8a3f6d2e90</a>":   false,
+		`<a Id="AAMkADk0ZTEwYTQ3LWV4YW1wbGUtaXRlbS0wMDAwMDA0"/>`: false,
+		`<a>true</a>`: true, `<a xmlns="http://www.w3.org/2003/05/soap-envelope"/>`: true, "<a>1</a>": true,
+		`<a b="1">VideoAnalyticsConfigurationToken</a>`: true, "no XML": true, "": true,
+	} {
+		next := demo.Changed(demo.TourMessage{Body: []byte(text)}).Body
+		assert.Equal(t, same, string(next) == text, "%s: %s", text, next)
+	}
+}
+
 // A message is found only if it is exactly what was sent, in its order and number.
 func TestFound(t *testing.T) {
 	sample := []demo.TourMessage{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
+	sent := slices.Concat(sample, sample)
 	told := func() (all []*capture.Decoded) {
 		for i := range 4 {
 			for _, reply := range []bool{false, true} {
@@ -253,16 +289,16 @@ func TestFound(t *testing.T) {
 		}
 		return all
 	}
-	assert.Equal(t, 8, demo.Found(sample, told()))
+	assert.Equal(t, 8, demo.Found(sent, told()))
 	besides := append(told(), &capture.Decoded{Number: 5, HHFR: true, Head: []byte("=x\n"), State: capture.Verified})
-	assert.Equal(t, 8, demo.Found(sample, besides))
+	assert.Equal(t, 8, demo.Found(sent, besides))
 
 	altered := told()
 	altered[3].Body = []byte("<B/>")
-	assert.Equal(t, 7, demo.Found(sample, altered))
+	assert.Equal(t, 7, demo.Found(sent, altered))
 	withdrawn := told()
 	withdrawn[0].State = capture.Withdrawn
-	assert.Equal(t, 7, demo.Found(sample, withdrawn))
-	assert.Zero(t, demo.Found(sample, told()[:7]), "one is missing")
-	assert.Zero(t, demo.Found(sample, append(told(), told()[0])), "one too many")
+	assert.Equal(t, 7, demo.Found(sent, withdrawn))
+	assert.Zero(t, demo.Found(sent, told()[:7]), "one is missing")
+	assert.Zero(t, demo.Found(sent, append(told(), told()[0])), "one too many")
 }

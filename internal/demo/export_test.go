@@ -14,4 +14,6 @@ func Sample(list []TourMessage) []TourMessage { return sample(list) }
 
 func BreakEven(soap, way []time.Duration) int { return breakEven(soap, way) }
 
-func Found(sample []TourMessage, messages []*capture.Decoded) int { return found(sample, messages, 0) }
+func Found(sent []TourMessage, messages []*capture.Decoded) int { return found(sent, messages, 0) }
+
+func Changed(m TourMessage) TourMessage { return changed(m) }

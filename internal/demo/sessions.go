@@ -65,9 +65,6 @@ func (w SessionRun) Off() float64 { return (w.Millis - w.Expected) / w.Expected 
 func (w SessionRun) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
 
 const (
-	// rounds is the number of times that the messages go over the link: a stream sends shapes the
-	// first time only.
-	rounds = 2
 	// tries is the maximum number of runs of a session that is not good: other work on the machine
 	// may have interfered.
 	tries = 3
@@ -75,7 +72,7 @@ const (
 
 // ways runs all sessions.
 func (t *tour) ways(ctx context.Context) error {
-	if len(t.sample) == 0 {
+	if len(t.sent) == 0 {
 		return nil
 	}
 	var soap []time.Duration
@@ -140,19 +137,17 @@ func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, er
 	if err != nil {
 		return nil, err
 	}
-	l := &lived{SessionRun: SessionRun{Name: name, Messages: rounds * len(t.sample), Speed: speed, CPU: -1, Same: true}}
+	l := &lived{SessionRun: SessionRun{Name: name, Messages: len(t.sent), Speed: speed, CPU: -1, Same: true}}
 	rec := pcapng.NewRecorder(&l.capture, ticks.Now)
 	o := &opener{tour: t, line: line, clock: ticks, rec: rec}
 	o.closers = append(o.closers, line.Close)
 	began, from, used := ticks.Now(), time.Now(), clock.Processor()
 	err = o.open(ctx, name)
 	l.ends = o.ends
-	for range rounds {
-		for _, m := range t.sample {
-			if err == nil {
-				err = l.send(ctx, o, m)
-				l.each = append(l.each, ticks.Since(began))
-			}
+	for _, m := range t.sent {
+		if err == nil {
+			err = l.send(ctx, o, m)
+			l.each = append(l.each, ticks.Since(began))
 		}
 	}
 	if err == nil {
