@@ -234,14 +234,42 @@ func slowConversations(t *testing.T, day bool) {
 				t.Logf("%.1f bytes a call with a sync after each message", float64(each.octets)/calls)
 				assert.Less(t, with.octets, each.octets)
 			}
-			rnd := rand.New(rand.NewPCG(3, 4))
-			longest := time.Duration(0)
-			for range 6 {
-				from := time.Duration(rnd.Int64N(int64(long - 20*time.Minute)))
-				longest = max(longest, with.joined(t, rnd.IntN(2), from))
-			}
+			longest := with.longestWait(t, long-20*time.Minute)
 			t.Logf("a decoder reads after %v at the latest", longest)
 			assert.LessOrEqual(t, longest, 15*time.Minute)
 		})
 	})
+}
+
+// longestWait returns how long a decoder waits at most for the first message that it reads, of some
+// that begin before a moment.
+func (s *slowStream) longestWait(t *testing.T, before time.Duration) (longest time.Duration) {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 6 {
+		from := time.Duration(rnd.Int64N(int64(before)))
+		longest = max(longest, s.joined(t, rnd.IntN(2), from))
+	}
+	return longest
+}
+
+// Calls that are rare have a sync after some of them, or after four hours: with one in each quarter
+// of an hour, lanes would remember nothing from one call to the next.
+func TestRareCallsHaveFewSyncs(t *testing.T) {
+	for every, latest := range map[time.Duration]time.Duration{
+		5 * time.Minute: 40 * time.Minute, 20 * time.Minute: 160 * time.Minute, time.Hour: 4 * time.Hour,
+	} {
+		t.Run(every.String(), func(t *testing.T) {
+			const long = 48 * time.Hour
+			with := slowly(t, polls(t, every), every, long, streamer.Config{})
+			each := slowly(t, polls(t, every), every, long, streamer.Config{SyncMessages: 1})
+			calls := float64(long / every)
+			t.Logf("%.1f bytes a call, %.1f with a sync before each", float64(with.octets)/calls,
+				float64(each.octets)/calls)
+			assert.Less(t, 2*with.octets, each.octets)
+			longest := with.longestWait(t, long-5*time.Hour)
+			t.Logf("a decoder reads after %v at the latest", longest)
+			assert.LessOrEqual(t, longest, latest+every)
+		})
+	}
 }

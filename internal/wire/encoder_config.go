@@ -26,7 +26,8 @@ type EncoderConfig struct {
 	// 1,048,576 and 16,384. From 65,536 and 1,024 on, a sync is sent as soon as it is cheap.
 	SyncBytes    int64
 	SyncMessages int
-	// SyncInterval bounds the time between two syncs of a direction that has messages; 0 means 15
+	// SyncInterval bounds the time between two syncs of a direction that has messages; of one that
+	// has fewer than 8 in it, the time until it has 8, but no more than 16 times that. 0 means 15
 	// minutes, below 0 time does not count.
 	SyncInterval time.Duration
 }
@@ -40,6 +41,10 @@ const (
 	soonestSyncBytes    = 65536
 	soonestSyncMessages = 1024
 	syncShare           = 20
+	// A SyncInterval with less than fewMessages lasts until there are more, for at most
+	// latestIntervals.
+	fewMessages     = 8
+	latestIntervals = 16
 	// syncOctets is about what a sync has beside shapes, laneOctets what it has of a lane.
 	syncOctets = 64
 	laneOctets = 4

@@ -21,12 +21,15 @@ func (e *Encoder) full(octets int64) bool {
 		e.numbering.Active() >= frame.MaxSyncLanes
 }
 
-// timeForSync reports whether a sync is due by time, whatever it costs: when the one before the
-// next message would come too late, if messages go on coming as the last two did.
+// timeForSync reports whether a sync is due by time: when the one before the next message would
+// come too late, if messages go on coming as the last two did. Where they are few, it waits for
+// more, since lanes would remember nothing from one to the next.
 func (e *Encoder) timeForSync(now time.Time) bool {
-	interval, passed := e.cfg.SyncInterval, now.Sub(e.syncedAt)
-	return interval > 0 && (passed >= interval ||
-		passed+now.Sub(e.before) >= interval && e.checks.Messages() > 0)
+	interval, passed, messages := e.cfg.SyncInterval, now.Sub(e.syncedAt), e.checks.Messages()
+	if messages > 0 {
+		passed += now.Sub(e.before)
+	}
+	return interval > 0 && passed >= interval && (messages >= fewMessages || passed >= latestIntervals*interval)
 }
 
 // mayBeSoon reports whether a sync is welcome behind so many octets, if it is cheap.

@@ -71,8 +71,8 @@ type Config struct {
 	SyncMessages int
 	// SyncInterval bounds the time between two syncs of a direction that has messages, so that a
 	// decoder that joins need not wait longer; from a minute on a sync is sent as soon as it adds
-	// no more than a twentieth to what was sent since the last one. 0 means 15 minutes; below 0,
-	// time does not count.
+	// no more than a twentieth to what was sent since the last one. Fewer than 8 messages wait for
+	// the eighth, for up to 16 times as long. 0 means 15 minutes; below 0, time does not count.
 	SyncInterval time.Duration
 	// HelloTimeout bounds the wait for the peer's hello; 0 means 30 s.
 	HelloTimeout time.Duration
