@@ -52,7 +52,10 @@ func (r *Responder) extend() {
 			err = r.keepScope(ctx, facts, lifetime)
 		}
 		cancel()
-		if err != nil && r.ctx.Err() == nil {
+		switch {
+		case r.ctx.Err() != nil:
+			return
+		case err != nil:
 			r.storeFailed(r.ctx, "session not kept", id, err)
 		}
 	}
