@@ -4,8 +4,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,3 +74,48 @@ func bounded(t *testing.T, messages int) {
 // However long the messages of a stream are in sum, reading it takes little memory beside its
 // longest message.
 func TestMemoryIsBounded(t *testing.T) { bounded(t, 20) }
+
+// Both halves of a pair carry bodies longer than what they hold, framed either way, in little
+// memory.
+func TestPairHoldsLittle(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		assert.NoError(t, err)
+		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+		fmt.Fprintf(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><n>%d</n></s:Body>`+
+			`</s:Envelope>`, n)
+	}))
+	defer origin.Close()
+	far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/")
+	near := startProxyProcess(t, "127.0.0.1:0", far.url("/"), "-v")
+	most := func(p *proxyProcess) (kib int64) {
+		status := string(shared.Read(t, fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)))
+		_, rest, _ := strings.Cut(status, "VmHWM:")
+		_, err := fmt.Sscanf(rest, "%d kB", &kib)
+		require.NoError(t, err)
+		return kib
+	}
+	send := func(body io.Reader) {
+		r, err := http.Post(near.url("/"), "text/xml; charset=utf-8", body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, r.StatusCode)
+		require.NoError(t, r.Body.Close())
+	}
+	send(strings.NewReader(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`))
+	near.linked(1)
+	unused := [...]int64{most(near), most(far)}
+	random := make([]byte, 30_000_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	body := []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><data>` +
+		base64.StdEncoding.EncodeToString(random) + `</data></s:Body></s:Envelope>`)
+	for range 4 {
+		send(bytes.NewReader(body))
+		send(io.MultiReader(bytes.NewReader(body))) // in chunks
+	}
+	for i, p := range []*proxyProcess{near, far} {
+		t.Logf("%d kB, %d kB after long bodies", unused[i], most(p))
+		assert.Less(t, most(p)-unused[i], int64(48<<10))
+	}
+	near.end()
+	far.end()
+}

@@ -287,7 +287,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 		MaxConns: o.maxConns, MaxBuffer: int(o.maxBuffer), Contract: described.contract, Schema: described.hhfr,
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Context: contexts,
 		Common: common, Archive: o.common.archive, PlainOnly: o.transport == plainTransport,
-		Meter: seen.Meter, Log: log,
+		Meter: seen.Meter, Log: log, OnLong: new(collector).hurry,
 	})
 	if err != nil {
 		return err

@@ -87,6 +87,9 @@ type Config struct {
 	RememberFor    time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
+	// OnLong, if given, is called when a body of unknown length beyond MaxBuffer begins to be held,
+	// and what it returns when that is over; concurrently, for few at a time.
+	OnLong func() (over func())
 	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of
 	// these names; 0 means them.
 	MaxConns                            int
@@ -137,6 +140,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Dial == nil {
 		c.Dial = new(net.Dialer).DialContext
+	}
+	if c.OnLong == nil {
+		c.OnLong = func() func() { return func() {} }
 	}
 	return c, nil
 }

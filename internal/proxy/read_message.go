@@ -82,9 +82,13 @@ func (p *Proxy) gather(
 	if st != stateFull || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
 		return g, st, release
 	}
+	over := p.cfg.OnLong()
 	in.Reserve(maxHeadOctets + maxWhole + sock.MaxSpace)
 	g, st = gather(ctx, in, skip, f, maxWhole, p.cfg.Gather)
-	return g, st, sync.OnceFunc(p.long.leave)
+	return g, st, sync.OnceFunc(func() {
+		over()
+		p.long.leave()
+	})
 }
 
 // isXML reports whether a body is XML, or may be, by its head and its beginning.

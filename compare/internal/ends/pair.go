@@ -6,25 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr"
-	"github.com/hhfr/hhfr/internal/codec/binary"
-	"github.com/hhfr/hhfr/internal/coders"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
 
-// The proxies, and the server of long bodies, by their names as contestants. Each is a process.
+// The proxies, and the server of long bodies, by their names. Each is a process.
 const (
 	hhfrProxy    = "hhfr proxy"
 	reverseProxy = "httputil.ReverseProxy"
@@ -72,8 +67,6 @@ func ServeProxy(ctx context.Context, name, upstream string, in io.Reader, out io
 	var addr string
 	var end func() error
 	switch name {
-	case hhfrProxy:
-		addr, end, err = startProxy(ctx, to)
 	case reverseProxy:
 		p := &httputil.ReverseProxy{
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
@@ -91,26 +84,6 @@ func ServeProxy(ctx context.Context, name, upstream string, in io.Reader, out io
 	return errors.Join(answerAll(in, out, func(command) (answer, error) {
 		return answer{Addr: "http://" + addr, sample: sample{Processor: float64(clock.Processor())}}, nil
 	}), end())
-}
-
-func startProxy(ctx context.Context, upstream *url.URL) (addr string, end func() error, err error) {
-	l, err := loopback(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	streams, err := loopback(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	store := memory.New(memory.Config{})
-	p, err := proxy.Start(proxy.Config{
-		Listen: l, Streams: streams, Upstream: upstream, Store: store, Log: slog.New(slog.DiscardHandler),
-		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})),
-	})
-	if err != nil {
-		return "", nil, err
-	}
-	return l.Addr().String(), func() error { return errors.Join(p.Close(), store.Close()) }, nil
 }
 
 // sink reads the body to its end.
@@ -153,6 +126,8 @@ type PairConfig struct {
 	Messages [][]byte
 	// Long are long bodies by name.
 	Long []Long
+
+	program string // hhfr
 }
 
 // Long is a long body.
@@ -163,6 +138,14 @@ type Long struct {
 
 // MeasurePair measures calls and long bodies through pairs of proxies.
 func MeasurePair(ctx context.Context, cfg PairConfig) (rows []PairRow, long []LongRow, err error) {
+	folder, err := os.MkdirTemp("", "compare-hhfr-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if cfg.program, err = buildHHFR(ctx, folder); err != nil {
+		return nil, nil, err
+	}
 	addr, stop, err := serveHTTP(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/sink" {
 			sink(w, r)
@@ -197,21 +180,26 @@ func MeasurePair(ctx context.Context, cfg PairConfig) (rows []PairRow, long []Lo
 // startPairs starts the pairs of proxies in front of a server. Those that were started are to be
 // stopped, also after an error.
 func startPairs(ctx context.Context, cfg PairConfig, server string) (routes []route, err error) {
-	for _, pair := range []struct{ way, proxy string }{{ReversePair, reverseProxy}, {HHFRPair, hhfrProxy}} {
-		routes = append(routes, route{way: pair.way, url: server})
-		r := &routes[len(routes)-1]
-		for range 2 {
-			p, err := start(ctx, pair.proxy, 0, append(slices.Clone(cfg.Args), pair.proxy, r.url)...)
-			if err != nil {
-				return routes, err
-			}
-			r.proxies = append(r.proxies, p)
-			a, err := p.ask(command{})
-			if err != nil {
-				return routes, err
-			}
-			r.url = a.Addr
+	routes = []route{{way: ReversePair, url: server}, {way: HHFRPair, url: server}}
+	for range 2 {
+		p, err := start(ctx, reverseProxy, 0, append(slices.Clone(cfg.Args), reverseProxy, routes[0].url)...)
+		if err != nil {
+			return routes, err
 		}
+		routes[0].proxies = append(routes[0].proxies, p)
+		a, err := p.ask(command{})
+		if err != nil {
+			return routes, err
+		}
+		routes[0].url = a.Addr
+		h, err := startProxy(ctx, cfg.program, routes[1].url)
+		if h != nil {
+			routes[1].proxies = append(routes[1].proxies, h)
+		}
+		if err != nil {
+			return routes, err
+		}
+		routes[1].url = h.url
 	}
 	return routes, nil
 }
