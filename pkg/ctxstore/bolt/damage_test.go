@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
@@ -174,4 +175,29 @@ func TestWholeFilesAreOpened(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 	}
+}
+
+// TestGrownBeforeTheLock: a file that another handle grows until it releases the lock is whole.
+func TestGrownBeforeTheLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := bolt.Open(path, bolt.Config{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+
+	other, err := bbolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	defer func() { _ = other.Close() }()
+	err = bolt.Verify(path, func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		require.NoError(t, other.Update(func(t *bbolt.Tx) error {
+			return t.Bucket([]byte("entries")).Put([]byte(uri), make([]byte, 1<<20))
+		}))
+		require.NoError(t, other.Close())
+		after, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Greater(t, after.Size(), before.Size())
+		return os.OpenFile(name, flag, mode)
+	})
+	require.NoError(t, err)
 }

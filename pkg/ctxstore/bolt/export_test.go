@@ -5,3 +5,6 @@ var (
 	LockBeside = lockBeside
 	ErrLocked  = errLocked
 )
+
+// Verify checks the pages of a file.
+var Verify = verify

@@ -122,7 +122,7 @@ func openFile(path string, readOnly bool) (_ *sharedFile, err error) {
 		}
 	}
 	err = guard("", path, func() (err error) {
-		if err := verify(path); err != nil {
+		if err := verify(path, os.OpenFile); err != nil {
 			return err
 		}
 		f.db, err = bbolt.Open(path, 0o600,

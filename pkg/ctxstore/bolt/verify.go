@@ -34,23 +34,30 @@ const (
 
 var native = binary.NativeEndian
 
-// verify checks the pages of a file that nobody writes meanwhile.
-func verify(path string) error {
+// openFunc is the form of [os.OpenFile].
+type openFunc func(name string, flag int, mode os.FileMode) (*os.File, error)
+
+// verify checks the pages of a file that nobody writes meanwhile. Its size is taken once the lock
+// is held: another process may have grown the file until then. open opens it, before the lock.
+func verify(path string, open openFunc) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() == 0 {
 		return nil // opening the file makes it, or reports the error
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: true})
+	var locked *os.File
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
+			locked, err = open(name, flag, mode)
+			return locked, err
+		}})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	f, err := os.Open(path)
-	if err != nil {
+	if info, err = locked.Stat(); err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	c := &fileChecker{file: f, size: info.Size(), pageSize: int64(db.Info().PageSize)}
+	c := &fileChecker{file: locked, size: info.Size(), pageSize: int64(db.Info().PageSize)}
 	return c.check()
 }
 
