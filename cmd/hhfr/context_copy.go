@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +23,9 @@ reported and left out, and the exit code is 5. Revisions are the store's own and
   hhfr context import contexts.jsonl --store bolt:copy.db`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := inputsOf(env, c.Flags(), nil).spare("FILE "+args[0], args[0]); err != nil {
+				return err
+			}
 			return runContextExport(c.Context(), env, g, o, args[0], firstOf(args[1:]))
 		},
 	}
@@ -39,7 +40,7 @@ func runContextExport(ctx context.Context, env Env, g *global, o contextOptions,
 	}
 	defer func() { _ = store.Close() }()
 	left, n := 0, 0
-	err = writeWhole(env, file, func(w io.Writer) error {
+	err = writeWhole(env, file, 0o600, func(w io.Writer) error {
 		n, err = transfer.Export(ctx, w, store, prefix, func(err error) {
 			g.warn("%v", err)
 			left++
@@ -54,39 +55,6 @@ func runContextExport(ctx context.Context, env Env, g *global, o contextOptions,
 		return &problem{exitPartial, fmt.Errorf("%s not readable, and not exported", count(left, "entry")), ""}
 	}
 	return nil
-}
-
-// writeWhole writes a file that appears when it is complete; what is no ordinary file is written to
-// directly.
-func writeWhole(env Env, name string, write func(io.Writer) error) (err error) {
-	if name == "-" {
-		return write(env.Out)
-	}
-	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }
 
 type contextImportOptions struct {

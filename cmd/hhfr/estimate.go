@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,7 +60,8 @@ The last table has 30 days: the capture's bytes, multiplied by 30 days divided b
 first byte to its last; for FIRST and MET the capture once, and the rest as STEADY. With
 --price-per-mb also what that costs, for each million bytes.
 
---html writes a page with charts that needs nothing else, for a browser.
+--html writes a page with charts that needs nothing else, for a browser. It appears when it is
+complete.
 
 Files are read twice; from a pipe or stdin (-), they are copied first. Memory does not grow with
 them.
@@ -158,8 +158,11 @@ func runEstimate(ctx context.Context, env Env, g *global, o *estimateOptions) (e
 // print prints the estimate, and writes the page.
 func (o *estimateOptions) print(env Env, r *estimate.Report) (err error) {
 	if o.html != "" {
-		if err := o.writePage(r); err != nil {
-			return err
+		content := page.Content{Files: o.files, Report: r, PricePerMB: o.price}
+		// Others may read the page; a web server, for one.
+		err := writeWhole(env, o.html, 0o666, func(w io.Writer) error { return page.Write(w, content) })
+		if err != nil {
+			return fmt.Errorf("--html: %w", err)
 		}
 	}
 	if o.output == "json" {
@@ -167,15 +170,6 @@ func (o *estimateOptions) print(env Env, r *estimate.Report) (err error) {
 	}
 	_, err = io.WriteString(env.Out, newEstimateTable(r, o.price, columns(env.Out)).text())
 	return err
-}
-
-func (o *estimateOptions) writePage(r *estimate.Report) (err error) {
-	f, err := os.Create(o.html)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return page.Write(f, page.Content{Files: o.files, Report: r, PricePerMB: o.price})
 }
 
 // verdict says what was left out, and returns an error if that is something missing.

@@ -95,6 +95,7 @@ func askedFormat(c *cobra.Command, args []string) string {
 var notStreams = map[string]string{
 	"dir": folderFlag, "save-dir": folderFlag, "write-streams": folderFlag, "store": "a store has a place of its own",
 	"record": "stdout has the data of the command; name a file, or a named pipe",
+	"html":   "stdout has the data of the command; name a file",
 	"schema": inputFlag, "catalog": inputFlag, "reply-schema": inputFlag, "geoip": inputFlag,
 	"store-token": inputFlag, "store-cacert": inputFlag, "store-cert": inputFlag, "store-key": inputFlag,
 	"cacert": inputFlag, "cert": inputFlag, "key": inputFlag, "listen-cert": inputFlag, "listen-key": inputFlag,

@@ -134,14 +134,14 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
   hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10
   hhfr decode server.pcapng`,
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(c *cobra.Command, args []string) error {
 			if err := fillFlags(c); err != nil {
 				return err
 			}
 			if g.logFormat != "text" && g.logFormat != "json" {
 				return usage(errors.New("--log-format is text or json, not "+g.logFormat), "")
 			}
-			if err := checkDashes(c); err != nil {
+			if err := errors.Join(checkDashes(c), checkOutputs(env, c, args)); err != nil {
 				return err
 			}
 			g.useResolver()

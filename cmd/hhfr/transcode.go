@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +26,9 @@ func newTranscode(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transcode FILE…",
 		Short: "Pack messages as one hhfr stream in a file",
-		Long: `transcode writes messages as one stream into a file. Their shapes are in it, too; with
---store they are in the store, and the stream has only references to them.
+		Long: `transcode writes messages as one stream into a file, which appears when it is complete. Their
+shapes are in it, too; with --store they are in the store, and the stream has only references to
+them.
 hhfr reconstruct returns the messages, byte for byte: 000001-request.xml, 000002-request.xml, …
 
 --schema FILE|URL takes types, what may be absent and what may repeat from a description. Shapes
@@ -95,15 +95,6 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 		defer func() { _ = store.Close() }()
 		cfg.Store = store
 	}
-	out := env.Out
-	if o.out != "-" {
-		f, err := os.OpenFile(o.out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		out = f
-	}
 	var each func(transcode.Figures) error
 	if o.stats {
 		each = func(f transcode.Figures) error { return printFigures(env.Out, o.output, f) }
@@ -112,7 +103,11 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 				"MESSAGE")
 		}
 	}
-	total, err := transcode.Pack(ctx, out, packable(ctx, env, g, o.files), cfg, each)
+	var total transcode.Figures
+	err = writeWhole(env, o.out, 0o600, func(w io.Writer) (err error) {
+		total, err = transcode.Pack(ctx, w, packable(ctx, env, g, o.files), cfg, each)
+		return err
+	})
 	if err != nil {
 		return err
 	}
