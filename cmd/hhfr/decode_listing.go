@@ -64,6 +64,7 @@ type listing struct {
 	idle                     int
 	lacking, lackingContexts int // messages
 	lackingContracts         int
+	unread                   int // messages that need what the store could not be read for
 	shapes, contexts         map[string]bool
 }
 
@@ -90,14 +91,16 @@ func (l *listing) event(ev capture.Event, saveDir string) error {
 		}
 	}
 	l.messages++
-	if m.LacksContract {
+	if m.Unread {
+		l.unread++
+	} else if m.LacksContract {
 		l.lackingContracts++
 	} else if m.Lacks != "" {
 		if l.lacking++; len(l.shapes) < mostNames {
 			l.shapes[shapeName(m.Lacks)] = true
 		}
 	}
-	if m.LacksContext != "" {
+	if m.LacksContext != "" && !m.Unread {
 		if l.lackingContexts++; len(l.contexts) < mostNames {
 			l.contexts[m.LacksContext] = true
 		}

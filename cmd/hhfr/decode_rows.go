@@ -230,7 +230,7 @@ func stateText(m *listed) string {
 	why := m.Why
 	if m.LacksContract {
 		why = "the WSDL of its service is missing"
-	} else if m.Lacks != "" {
+	} else if m.Lacks != "" && !m.Unread {
 		why = "shape " + shapeName(m.Lacks) + " is missing"
 	}
 	if why != "" {

@@ -40,6 +40,17 @@ func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 			"that one of the peers used has them, too", count(n, "message"))
 	}
 	warnOfContexts(g, o, r, l)
+	warnOfStore(g, r.StoreFailure)
+	if l.unread > 0 {
+		g.warn("%s not decoded for that: the store may have what is missing", count(l.unread, "message"))
+	}
+}
+
+// warnOfStore warns that a store could not be read.
+func warnOfStore(g *global, failure error) {
+	if failure != nil {
+		g.warn("not all that was asked for could be read: %v", failure)
+	}
 }
 
 // warnOfGaps warns of what a capture lacks.

@@ -184,6 +184,9 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 func loadRecording(ctx context.Context, g *global, file string, in io.Reader, store ctxstore.Store) (
 	*replay.Recording, error) {
 	recorded, err := replay.Load(ctx, in, store)
+	if recorded != nil {
+		warnOfStore(g, recorded.StoreFailure)
+	}
 	if recorded != nil && recorded.CutAt >= 0 {
 		g.warn("the capture is cut off or damaged at offset %d", recorded.CutAt)
 	}

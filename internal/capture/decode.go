@@ -16,6 +16,8 @@ type Summary struct {
 	Stats   flow.Stats
 	// Others counts what was found instead of SOAP and hhfr, by kind, in connections or datagrams.
 	Others map[string]int
+	// StoreFailure is the first error of the store, other than that it lacks an entry.
+	StoreFailure error
 
 	counts    Counts
 	sequences sequenceTracker

@@ -347,6 +347,9 @@ func (d *direction) finish(in *incoming) {
 	if in.err != nil && in.Whole() {
 		in.State = Undecodable
 		in.Why, in.Lacks, in.LacksContract = why(in.err)
+		if errors.Is(in.err, &wire.Error{Code: wire.Lacking}) {
+			in.couldNotRead(d.r.store.failure(in.Lacks))
+		}
 	}
 	if len(head) > 0 {
 		in.Head = bytes.Clone(head)

@@ -65,6 +65,7 @@ func (r *Reader) putFragmentsBack(d *Decoded) {
 		seen := soap.Recognize(start)
 		d.Version, d.Operation = seen.Version, seen.Operation
 		d.State, d.Why = Undecodable, "a fragment that it refers to is not put back: "+lost.Err.Error()
+		d.couldNotRead(failureOf(lost.Err))
 		d.content.Free()
 		return
 	}

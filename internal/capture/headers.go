@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 // (docs/negotiation.md, section 3.2), and its service. Headers need no further check: bodies name
 // the blocks by their digests.
 type contexts struct {
-	store  ctxstore.Store
+	store  *storeReader                 // nil: none
 	agreed map[[16]byte]*agreement      // from the capture
 	order  [][16]byte                   // the sessions in agreed
 	stored map[[16]byte]agreement       // from the contexts of the store
@@ -33,10 +34,14 @@ type agreement struct {
 	common  *negotiate.Common // nil: none is known
 }
 
-func newContexts(store ctxstore.Store) contexts {
+func newContexts(store *storeReader) contexts {
 	c := contexts{store: store, agreed: map[[16]byte]*agreement{}, stored: map[[16]byte]agreement{},
 		common: map[string]*negotiate.Common{}}
-	c.restorer = unchanging.NewRestorer(unchanging.RestorerConfig{Store: store, Common: c.commonOf})
+	cfg := unchanging.RestorerConfig{Common: c.commonOf}
+	if store != nil {
+		cfg.Store = store
+	}
+	c.restorer = unchanging.NewRestorer(cfg)
 	return c
 }
 
@@ -59,8 +64,11 @@ func (c *contexts) kept(ctx context.Context, session [16]byte) agreement {
 			clear(c.stored)
 		}
 		c.stored[session] = agreement{}
-		if entry, err := c.store.Get(ctx, ctxstore.SessionURI(session)); err == nil {
-			if facts, err := negotiate.ParseFacts(entry.Value); err == nil {
+		uri := ctxstore.SessionURI(session)
+		if entry, err := c.store.Get(ctx, uri); err == nil { // otherwise [storeReader] remembers why
+			facts, err := negotiate.ParseFacts(entry.Value)
+			c.store.note(ctx, uri, err)
+			if err == nil {
 				c.stored[session] = agreement{facts.Headers, Endpoint{facts.Origin, facts.Path}, facts.Common}
 			}
 		}
@@ -77,22 +85,22 @@ func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []stri
 }
 
 // fetch adds a header of a session that was agreed on in mid-session, by its name: the common store
-// has it. false: it is not there.
-func (c *contexts) fetch(ctx context.Context, session [16]byte, name string) bool {
+// has it, or an error says why not.
+func (c *contexts) fetch(ctx context.Context, session [16]byte, name string) error {
 	common := c.kept(ctx, session).common
 	if seen := c.agreed[session]; seen != nil && seen.common != nil {
 		common = seen.common
 	}
 	if common == nil {
-		return false
+		return unchanging.ErrNoStore
 	}
 	text, err := c.restorer.Named(ctx, common, name)
 	if err != nil {
-		return false
+		return err
 	}
 	seen := c.seen(session)
 	seen.headers = append(slices.Clip(seen.headers), text)
-	return true
+	return nil
 }
 
 // putHeadersBack makes a message of a stream whole: it puts back the headers that its session
@@ -103,7 +111,11 @@ func (r *Reader) putHeadersBack(d *Decoded) {
 	}
 	blocks := r.contexts.headers(r.shapes.ctx, d.Session)
 	name, err := lacksHeader(blocks, d.content.Reader())
-	for err == nil && name != "" && name != absent && r.contexts.fetch(r.shapes.ctx, d.Session, name) {
+	var unread error
+	for err == nil && name != "" && name != absent {
+		if unread = r.contexts.fetch(r.shapes.ctx, d.Session, name); unread != nil {
+			break
+		}
 		blocks = r.contexts.headers(r.shapes.ctx, d.Session)
 		name, err = lacksHeader(blocks, d.content.Reader())
 	}
@@ -123,6 +135,9 @@ func (r *Reader) putHeadersBack(d *Decoded) {
 	}
 	if err != nil && d.Whole() {
 		d.State, d.Why = Undecodable, err.Error()
+		if d.LacksContext != "" {
+			d.couldNotRead(cmp.Or(r.store.failure(d.LacksContext), failureOf(unread)))
+		}
 	}
 	if d.LacksContext != "" {
 		start, _ := d.content.Start()

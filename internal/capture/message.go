@@ -108,6 +108,8 @@ type Decoded struct {
 	// LacksContext is the URI of the session's missing context, if that is why the message is
 	// [Undecodable]: its Body is then not given.
 	LacksContext string
+	// Unread: the store may have it, but failed. Why has its error.
+	Unread bool
 
 	content *spool.Spooled // nil: Body is complete
 	faulted string         // the sequence that a fault of Reliable names

@@ -69,6 +69,7 @@ type Check struct {
 // and a [Check] when there is one. A reader is for one input.
 type Reader struct {
 	cfg      DecodeConfig
+	store    *storeReader // nil: none
 	shapes   *shapes
 	contexts contexts
 	bodies   *spool.Spool
@@ -103,16 +104,19 @@ func NewReader(ctx context.Context, cfg DecodeConfig) *Reader {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	shapes := newShapes(ctx, cfg.Store)
-	shapes.own = cfg.Own
-	return &Reader{
-		cfg:      cfg,
-		shapes:   shapes,
-		contexts: newContexts(cfg.Store),
-		survey:   map[wayKey]*found{},
-		streams:  map[int]bool{},
-		summary:  newSummary(),
+	r := &Reader{
+		cfg:     cfg,
+		survey:  map[wayKey]*found{},
+		streams: map[int]bool{},
+		summary: newSummary(),
 	}
+	r.shapes = newShapes(ctx, nil)
+	if cfg.Store != nil {
+		r.store = &storeReader{Store: cfg.Store}
+		r.shapes.store = r.store
+	}
+	r.shapes.own, r.contexts = cfg.Own, newContexts(r.store)
+	return r
 }
 
 // Summary returns what was found so far.
@@ -242,6 +246,7 @@ func (r *Reader) pass(read func() error) error {
 	r.bodies = &spool.Spool{Short: r.cfg.Starts || r.surveying}
 	err := errors.Join(read(), r.bodies.Close())
 	r.serve()
+	r.summary.StoreFailure = r.store.failure("")
 	return err
 }
 

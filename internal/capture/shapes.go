@@ -85,7 +85,7 @@ func (s *shapes) Find(fp shape.Fingerprint) *program.Program {
 	}
 	p, looked := s.stored[fp]
 	if !looked {
-		octets, _ := ctxstore.Shapes{Store: s.store}.Get(s.ctx, fp)
+		octets, _ := ctxstore.Shapes{Store: s.store}.Get(s.ctx, fp) // as in search
 		if one, err := shape.Parse(octets); err == nil && one.Fingerprint() == fp {
 			p = program.Compile(one)
 		}
@@ -128,7 +128,7 @@ func (s *shapes) search(a *alike, beginning []byte) {
 	}
 	for info, err := range s.store.List(s.ctx, fmt.Sprintf("%s%x", shape.URIPrefix, beginning)) {
 		if err != nil {
-			return
+			continue // [storeReader] remembers it
 		}
 		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok {
 			a.add(fp)

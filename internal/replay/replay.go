@@ -53,6 +53,8 @@ type Recording struct {
 	// the offset at which it is cut off or damaged, -1 if it is not.
 	Partial bool
 	CutAt   int64
+	// StoreFailure is that of [capture.Summary].
+	StoreFailure error
 }
 
 // Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of
@@ -62,7 +64,8 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1}
+	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1,
+		StoreFailure: decoded.StoreFailure}
 	rec.Skipped = decoded.Others[capture.OtherRequests]
 	if decoded.Stats.Truncated {
 		rec.CutAt = decoded.Stats.TruncatedAt
