@@ -75,6 +75,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	for _, m := range decoded.Messages {
 		switch {
 		case m.Number == 0: // a negotiation: the new session has its own
+		case m.Interim: // it answers nothing
 		case m.Reply:
 			replies = append(replies, m)
 		case m.HHFR && proxy.Control(m.Head) != "":

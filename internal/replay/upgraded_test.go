@@ -141,3 +141,40 @@ func TestDeclinedRequestsAreSentOnce(t *testing.T) {
 	require.Len(t, rec.Exchanges, 1)
 	assert.Equal(t, soapOf(2), string(rec.Exchanges[0].Reply))
 }
+
+// TestInterimRepliesAreNoReplies: a request with interim replies alone has no recorded reply; one
+// after them is the recorded reply.
+func TestInterimRepliesAreNoReplies(t *testing.T) {
+	const early = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
+	for _, final := range []bool{false, true} {
+		out := newWay(t, frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen)})
+		back := newWay(t, frame.Hello{Responder: true, Session: [16]byte{1}})
+		key := frame.Key{Exchange: 1}
+		request := out.says(map[frame.Key]string{key: soapOf(1)}, true)
+		key.Reply = true
+		m := wire.Outgoing{Key: key, Interim: true}
+		head, body := wire.Part{There: true, Content: []byte(early), Last: true}, wire.Part{There: true, Last: true}
+		require.NoError(t, back.Data(&m, &head, &body, true, time.Time{}))
+		bodies := map[frame.Key]string{}
+		if final {
+			bodies[key] = soapOf(2)
+		}
+		reply := back.says(bodies, true)
+		rec, err := replay.Load(t.Context(), bytes.NewReader(talked(t, []string{request, reply})), nil)
+		require.NoError(t, err)
+		require.Len(t, rec.Exchanges, 1)
+		assert.Equal(t, final, rec.Exchanges[0].Answered)
+		if final {
+			assert.Equal(t, 200, rec.Exchanges[0].Status)
+			assert.Equal(t, soapOf(2), string(rec.Exchanges[0].Reply))
+		}
+	}
+	for _, final := range []string{"", fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s",
+		len(soapOf(2)), soapOf(2))} {
+		rec, err := replay.Load(t.Context(), bytes.NewReader(talked(t, []string{posted("", soapOf(1)), early + final})),
+			nil)
+		require.NoError(t, err)
+		require.Len(t, rec.Exchanges, 1)
+		assert.Equal(t, final != "", rec.Exchanges[0].Answered, "in plain HTTP")
+	}
+}
