@@ -11,22 +11,30 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
+type contextListOptions struct {
+	contextOptions
+	check bool
+}
+
 func newContextList(env Env, g *global) *cobra.Command {
-	var o contextOptions
+	var o contextListOptions
 	c := &cobra.Command{
 		Use:   "list [PREFIX]",
 		Short: "List the entries whose URI begins with PREFIX",
 		Long: `list prints a line for each entry: its revision, which grows with each change, the size of its
-value, when it expires, and its URI. Entries that cannot be read are reported, and the exit code is
-5.`,
+value, when it expires, and its URI. It reads what the store knows of the entries and not their
+values: damage there is found with --check, which reads all of them, as export does. Entries that
+are found to be damaged are reported and left out, and the exit code is 5.`,
 		Example: `  hhfr context list --store ./store
-  hhfr context list urn:hhfr:shape: --store ./store -o jsonl`,
+  hhfr context list urn:hhfr:shape: --store ./store -o jsonl
+  hhfr context list --store bolt:store.db --check`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runContextList(c.Context(), env, g, o, firstOf(args))
 		},
 	}
 	o.flags(c.Flags(), g)
+	c.Flags().BoolVar(&o.check, "check", false, "read the value of each entry, to find those that are damaged")
 	outputFlag(c, &o.output, "text", "json", "jsonl")
 	return c
 }
@@ -39,7 +47,7 @@ func firstOf(args []string) string {
 	return args[0]
 }
 
-func runContextList(ctx context.Context, env Env, g *global, o contextOptions, prefix string) error {
+func runContextList(ctx context.Context, env Env, g *global, o contextListOptions, prefix string) error {
 	store, err := o.open(ctx, g, true)
 	if err != nil {
 		return err
@@ -48,12 +56,17 @@ func runContextList(ctx context.Context, env Env, g *global, o contextOptions, p
 	p := entryPrinter{w: env.Out, output: o.output, list: []contextEntry{}}
 	unread := 0
 	for i, err := range store.List(ctx, prefix) {
-		if errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
+		if err == nil && o.check {
+			_, err = store.Get(ctx, i.URI)
+		}
+		switch {
+		case errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}):
 			g.warn("%v", err)
 			unread++
 			continue
-		}
-		if err == nil {
+		case o.check && errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}): // deleted meanwhile, or expired
+			continue
+		case err == nil:
 			err = p.print(newContextEntry(i))
 		}
 		if err != nil {
@@ -64,7 +77,7 @@ func runContextList(ctx context.Context, env Env, g *global, o contextOptions, p
 		return err
 	}
 	if unread > 0 {
-		return &problem{exitPartial, fmt.Errorf("%s not readable", count(unread, "entry")), ""}
+		return &problem{exitPartial, fmt.Errorf("%s damaged", count(unread, "entry")), ""}
 	}
 	return nil
 }
