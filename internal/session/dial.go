@@ -133,7 +133,8 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
 		s.portal = refused.portal
-		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() {
+		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() &&
+			!(d.cfg.RequireHHFR && refused.mayPass()) {
 			d.remember(ctx, u, refused)
 		}
 	}
@@ -193,6 +194,10 @@ func cause(err error) error {
 	}
 	return err
 }
+
+// mayPass reports whether the peer may agree soon: it was not reached, had trouble, or somebody
+// else answered. A stream that could not be opened is hardly open soon.
+func (r *refusal) mayPass() bool { return r.portal || r.passing && r.blocked == "" }
 
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }

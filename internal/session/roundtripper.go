@@ -34,6 +34,8 @@ type RoundTripper struct {
 
 	lastType atomic.Pointer[contentType]
 
+	ctx     context.Context // until Close
+	cancel  context.CancelFunc
 	wait    sync.WaitGroup
 	mu      sync.Mutex
 	closed  bool
@@ -82,13 +84,15 @@ func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) 
 	bare := d.cfg
 	// a refusal of an offer without OfferFields does not apply to offers with them
 	bare.OfferFields, bare.RememberFor = nil, -1
-	return &RoundTripper{
+	t := &RoundTripper{
 		base:      base,
 		dialer:    d,
 		elsewhere: &Dialer{bare},
 		origins:   map[string]*originSession{},
 		names:     map[urlOrigin]string{},
-	}, nil
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t, nil
 }
 
 // RoundTrip sends one request.
@@ -290,19 +294,25 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	if !o.named {
 		dialer = t.elsewhere
 	}
-	session, err := dialer.Dial(context.Background(), bare.String())
+	session, err := dialer.Dial(t.ctx, bare.String())
 	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
+	case t.closed:
+		if session != nil {
+			t.wait.Go(func() { _ = session.Close() })
+		}
+		o.err = &negotiate.Error{Code: negotiate.Closed, At: -1}
+	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}) && !t.dialer.cfg.RequireHHFR:
 		// The request itself finds out, and so does the next one.
 		o.until = time.Unix(0, 1)
 	case err != nil:
-		o.err, o.until = err, now.Add(t.keep())
-	case t.closed:
-		t.wait.Go(func() { _ = session.Close() })
-		o.err = &negotiate.Error{Code: negotiate.Closed, At: -1}
+		o.err, o.until = err, time.Unix(0, 1)
+		var refused *refusal
+		if errors.As(err, &refused) && !refused.mayPass() {
+			o.until = now.Add(t.keep())
+		}
 	default:
 		o.session = session
 		t.tell(o, u)
@@ -371,6 +381,7 @@ func (t *RoundTripper) CloseIdleConnections() {
 func (t *RoundTripper) Close() error {
 	t.mu.Lock()
 	t.closed = true
+	t.cancel()
 	var list []*originSession
 	for _, o := range t.origins {
 		list = append(list, o)
