@@ -169,7 +169,7 @@ func (s *Set) element(name QName) *ElementDecl {
 	if g == nil {
 		return nil
 	}
-	e := &ElementDecl{Name: name, Place: g.node.Place}
+	e := &ElementDecl{Name: name, Place: g.node.Place, global: true}
 	s.declared[name] = e
 	s.declaration(e, g.node, g.doc)
 	e.Abstract = isTrue(g.node.Attr("abstract"))

@@ -188,6 +188,7 @@ func (s *Set) simpleContent(t *TypeDef, n *DocumentNode, d *schemaDocument) {
 	}
 	if step.Name.Local == "restriction" {
 		t.Simple = s.facets(t, t.Simple, step)
+		s.restricts(t, base, step)
 	}
 	s.attributes(t, step, d)
 }
@@ -211,6 +212,9 @@ func (s *Set) complexContent(t *TypeDef, n *DocumentNode, d *schemaDocument) {
 		default:
 			t.Particle = &Particle{Kind: Sequence, Min: 1, Max: 1, Parts: []*Particle{base.Particle, own}}
 		}
+	}
+	if step.Name.Local == "restriction" {
+		s.restricts(t, base, step)
 	}
 	s.attributes(t, step, d)
 	s.arrayOf(t, step, d)

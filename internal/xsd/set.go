@@ -28,9 +28,12 @@ type Set struct {
 	// inAll is what all types contain, and full whether that was said to be too much.
 	inAll int
 	full  bool
-	// queue is what still has to be filled in, and late what needs all that first.
-	queue, late []func()
-	blocks      bool // something blocks a derivation
+	// queue is what still has to be filled in, late what needs all that first, and checks what
+	// compares that then.
+	queue, late, checks []func()
+	// compared is how much was done for the checks of restrictions.
+	compared int
+	blocks   bool // something blocks a derivation
 	// blockedTypes are those that xsi:type may not name, of all elements of a type.
 	blockedTypes map[blockedType][]*TypeDef
 
@@ -204,10 +207,13 @@ func (s *Set) Type(name QName) *TypeDef {
 
 // fill completes what was begun.
 func (s *Set) fill() {
-	for len(s.queue) > 0 || len(s.late) > 0 {
+	for len(s.queue) > 0 || len(s.late) > 0 || len(s.checks) > 0 {
 		from := &s.queue
 		if len(*from) == 0 {
 			from = &s.late
+		}
+		if len(*from) == 0 {
+			from = &s.checks
 		}
 		next := (*from)[0]
 		*from = (*from)[1:]
