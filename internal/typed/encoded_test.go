@@ -67,7 +67,7 @@ func TestEncodedMessagesOnTheCorpus(t *testing.T) {
 	dir := filepath.Join(shared.Dir(t), "corpus", "messages")
 	described, all := 0, 0
 	for _, file := range shared.Files(t, dir, func(p string) bool { return strings.HasSuffix(p, ".wsdl") }) {
-		if !regexp.MustCompile(`use=["']encoded`).Match(shared.Read(t, file)) {
+		if !regexp.MustCompile(`use\s*=\s*["']encoded`).Match(shared.Read(t, file)) {
 			continue
 		}
 		c := load(t, file)
