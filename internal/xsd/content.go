@@ -174,7 +174,7 @@ func (s *Set) element(name QName) *ElementDecl {
 	s.declaration(e, g.node, g.doc)
 	e.Abstract = isTrue(g.node.Attr("abstract"))
 	s.queue = append(s.queue, func() { e.Members = s.members(name) })
-	s.late = append(s.late, func() { e.Members = s.allowed(e) })
+	s.late = append(s.late, func() { s.blockMembers(e) })
 	return e
 }
 

@@ -298,18 +298,21 @@ func (s *Set) overflow(t *TypeDef) {
 	t.problems = append(t.problems, s.Problems[len(s.Problems)-1])
 }
 
-// allowed are the members of a substitution group that its head does not block.
-func (s *Set) allowed(head *ElementDecl) []*ElementDecl {
-	switch {
-	case !s.blocks:
-		return head.Members
-	case head.block&bySubstitution != 0:
-		return nil
+// blockMembers takes the members of a substitution group away that its head blocks.
+func (s *Set) blockMembers(head *ElementDecl) {
+	if !s.blocks {
+		return
 	}
-	return slices.DeleteFunc(head.Members, func(m *ElementDecl) bool {
+	var members []*ElementDecl
+	for _, m := range head.Members {
 		ways, between := s.since(m.Type, head.Type)
-		return ways&(head.blocks()|between) != 0
-	})
+		if head.block&bySubstitution != 0 || ways&(head.blocks()|between) != 0 {
+			head.blocked = append(head.blocked, m)
+		} else {
+			members = append(members, m)
+		}
+	}
+	head.Members = members
 }
 
 // affiliated notes that an element may not be in the substitution group that it names.

@@ -101,6 +101,7 @@ type ElementDecl struct {
 	Refused []*TypeDef
 
 	block, final derivations
+	blocked      []*ElementDecl // that would be Members, and are blocked
 	global       bool
 	problems     []*Problem
 	byName       map[QName]*ElementDecl // itself and Members, as far as they are not abstract; nil: not yet made
