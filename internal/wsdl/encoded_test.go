@@ -219,3 +219,28 @@ func TestEncodedChecksAreBounded(t *testing.T) {
 	require.Len(t, found, 1)
 	assert.Less(t, len(found[0].Path), 300)
 }
+
+// Whatever a message in SOAP's encoding is, it is compared in bounded time.
+func FuzzEncodedCheck(f *testing.F) {
+	d, err := wsdl.Load(f.Context(), filepath.Join("testdata", "encoded", "archive.wsdl"), wsdl.SourceOptions{})
+	require.NoError(f, err)
+	files, err := filepath.Glob(filepath.Join("testdata", "encoded", "*.xml"))
+	require.NoError(f, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	for _, inside := range []string{
+		`<properties id="p" e:arrayType="xsd:anyType[][1]"><i href="#p"/></properties>`,
+		`<counts e:arrayType="xsd:int[9,9]" e:offset="[1,1]"><i e:position="[8,8]">1</i></counts>`,
+	} {
+		f.Add([]byte(encodedBody(`<t:store>` + inside + `</t:store>`)))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		root, err := xsd.ParseMessage("m.xml", text)
+		if err == nil && len(text) < 64<<10 {
+			assert.LessOrEqual(t, len(d.Check(root)), 32)
+		}
+	})
+}

@@ -46,7 +46,14 @@ func load(ctx context.Context, s *documentSource, location string) (*ServiceDesc
 		return nil, &xsd.Problem{Place: root.Place, What: "this is WSDL 2.0, which is not supported: the service " +
 			"may have a description in WSDL 1.1, too"}
 	}
-	return nil, &xsd.Problem{Place: root.Place, What: fmt.Sprintf("%s is neither a WSDL nor an XML Schema", root.Name)}
+	what := fmt.Sprintf("%s is neither a WSDL nor an XML Schema", root.Name)
+	switch root.Name.Local {
+	case definitionsName.Local:
+		what += ": definitions of a WSDL are in the namespace " + definitionsName.Space
+	case schemaName.Local:
+		what += ", which is in the namespace " + schemaName.Space
+	}
+	return nil, &xsd.Problem{Place: root.Place, What: what}
 }
 
 // wsdl20 is the namespace of WSDL 2.0 (W3C, 26 June 2007).

@@ -54,6 +54,16 @@ func TestChecks(t *testing.T) {
 			<xs:complexType name="b"/><xs:complexType name="d"><xs:complexContent><xs:extension base="t:b">
 			<xs:attribute name="n"><xs:simpleType><xs:restriction base="xs:int"/></xs:simpleType></xs:attribute>
 			</xs:extension></xs:complexContent></xs:complexType>`, e(` xsi:type="t:d" n="1"`, ""), ""},
+		{"a type whose bases are a circle", `<xs:element name="e" type="t:b"/><xs:complexType name="b"/>
+			<xs:complexType name="x"><xs:complexContent>
+			<xs:extension base="t:y"/></xs:complexContent></xs:complexType><xs:complexType name="y"><xs:complexContent>
+			<xs:extension base="t:x"/>
+			</xs:complexContent></xs:complexType>`,
+			e(` xsi:type="t:x"`, ""), "xsi:type {urn:t}x is not derived from its type"},
+		{"simple types whose bases are a circle", `<xs:element name="e" type="t:b"/><xs:simpleType name="b">
+			<xs:restriction base="xs:int"/></xs:simpleType><xs:simpleType name="x"><xs:restriction base="t:y"/>
+			</xs:simpleType><xs:simpleType name="y"><xs:restriction base="t:x"/></xs:simpleType>`,
+			e(` xsi:type="t:x"`, "1"), ""},
 		{"elements in a value", list, open + `<a><b/></a></e>`, "e/a: {urn:t}b inside a value"},
 		{"all, in any order", `<xs:element name="e"><xs:complexType><xs:all><xs:element name="a"/>
 			<xs:element name="b"/>

@@ -212,8 +212,11 @@ func (s *Set) simpleType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple
 		case "restriction":
 			base := none
 			if c.Attr("base") != "" {
-				t.Base = s.base(t, c, d)
-				base = take(c, t.Base, byRestriction)
+				of := s.base(t, c, d)
+				base = take(c, of, byRestriction)
+				if !s.isBusy(of) {
+					t.Base = of
+				}
 			} else if i := c.First(xsName("simpleType")); i != nil {
 				t.Base = inner(i)
 				base = t.Base.Simple

@@ -127,9 +127,20 @@ func (s *Set) derivation(t *TypeDef, n *DocumentNode, d *schemaDocument) (step *
 		return nil, nil
 	}
 	s.complete(base)
+	if s.isBusy(base) {
+		t.fail(step, "%s is derived from itself", base.Name)
+		return nil, nil
+	}
 	t.Base = base
 	t.unlessFinal(step, base, t.how)
 	return step, base
+}
+
+// isBusy reports whether a global type is being filled in: what is derived from it then is a
+// circle, in which no walk along bases would end.
+func (s *Set) isBusy(t *TypeDef) bool {
+	g := s.globals[globalName{"type", t.Name}]
+	return g != nil && s.types[t.Name] == t && g.state == busy
 }
 
 // base resolves the type that a step of derivation names, which is not filled in: of one that

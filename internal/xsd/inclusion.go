@@ -11,8 +11,8 @@ import (
 const (
 	// maxCompared bounds what is done to compare one content model with that of its base, and
 	// maxComparedInAll what is done for all of a description. Beyond, nothing is said.
-	maxCompared      = 1_000_000
-	maxComparedInAll = 20_000_000
+	maxCompared      = 300_000
+	maxComparedInAll = 5_000_000
 )
 
 // particles checks that whatever elements a type allows, in whatever order, its base allows too.
@@ -240,8 +240,10 @@ func (c *inclusion) compare(own, base *state) {
 			c.r.fail(Position{}, "nothing may come %s, where that needs %s", at.where(), steps[0].leaf.title())
 			return
 		}
+		index := indexSteps(steps)
 		for _, next := range c.steps(nil, at.own, nil) {
 			for _, is := range c.leaves(next.leaf) {
+				steps := index.of(is)
 				if c.r.set.compared += len(steps) + 1; c.r.set.compared > c.most || len(c.states) > maxCompared/10 {
 					return
 				}
@@ -258,6 +260,32 @@ func (c *inclusion) compare(own, base *state) {
 			}
 		}
 	}
+}
+
+// stepIndex has steps by the names of their elements, and those that are not of one name.
+type stepIndex struct {
+	named  map[QName][]step
+	others []step
+}
+
+func indexSteps(list []step) stepIndex {
+	x := stepIndex{named: map[QName][]step{}}
+	for _, s := range list {
+		if s.leaf.Kind == ElementParticle && len(s.leaf.Element.Members) == 0 {
+			x.named[s.leaf.Element.Name] = append(x.named[s.leaf.Element.Name], s)
+		} else {
+			x.others = append(x.others, s)
+		}
+	}
+	return x
+}
+
+// of are the steps that may be those of an element.
+func (x *stepIndex) of(is leaf) []step {
+	if is.e == nil {
+		return x.others
+	}
+	return slices.Concat(x.named[is.e.Name], x.others)
 }
 
 // where is the place of a pair in a content.
