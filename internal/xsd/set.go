@@ -205,6 +205,23 @@ func (s *Set) Type(name QName) *TypeDef {
 	return t
 }
 
+// TypeProblems are those of the global types that somebody has asked for, or that xsi:type may name
+// in place of these, but for those that are known; in the order of their places.
+func (s *Set) TypeProblems(known map[*Problem]bool) (list []*Problem) {
+	for _, t := range s.types {
+		for _, p := range t.problems {
+			if !known[p] && !slices.Contains(list, p) && len(list) < maxProblems {
+				list = append(list, p)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(a.Place.Location, b.Place.Location), cmp.Compare(a.Place.Line, b.Place.Line),
+			cmp.Compare(a.Place.Column, b.Place.Column), cmp.Compare(a.What, b.What))
+	})
+	return list
+}
+
 // fill completes what was begun.
 func (s *Set) fill() {
 	for len(s.queue) > 0 || len(s.late) > 0 || len(s.checks) > 0 {
