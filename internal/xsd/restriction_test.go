@@ -335,3 +335,20 @@ func TestRestrictionsAreBounded(t *testing.T) {
 		assert.Empty(t, reach.Problems)
 	}
 }
+
+// So is a restriction with many values of a union of many types.
+func TestManyValuesOfManyTypes(t *testing.T) {
+	var members, values strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&members, `<xs:simpleType><xs:restriction base="xs:int"><xs:minInclusive value="%d"/>`+
+			`</xs:restriction>`+
+			`</xs:simpleType>`, i)
+		fmt.Fprintf(&values, `<xs:enumeration value="%d"/>`, -i)
+	}
+	s := load(t, files{"a.xsd": schema(target, `<xs:element name="e" type="t:r"/><xs:simpleType name="b"><xs:union>`+
+		members.String()+`</xs:union></xs:simpleType><xs:simpleType name="r"><xs:restriction base="t:b">`+
+		values.String()+`</xs:restriction></xs:simpleType>`)})
+	var reach xsd.Reach
+	reach.Element(s.Element(name("e")))
+	assert.NotEmpty(t, reach.Problems, "the first of them")
+}
