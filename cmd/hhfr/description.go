@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"os"
-	"regexp"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -22,9 +19,6 @@ type description struct {
 	hhfr     *schema.Schema
 	contract *typed.Contract
 }
-
-// rootElement finds the local name of a document's first element.
-var rootElement = regexp.MustCompile(`<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)`)
 
 // schemaSource is what --schema names, and where what that imports may come from.
 type schemaSource struct {
@@ -58,15 +52,8 @@ func readDescription(ctx context.Context, g *global, from schemaSource) (d descr
 	if err != nil {
 		return d, err
 	}
-	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return d, err
-		}
-		if root := rootElement.FindSubmatch(text); root == nil || string(root[1]) == "element" {
-			d.hhfr, err = parseSchema(name, text)
-			return d, err
-		}
+	if d.hhfr, err = readDialect(name); d.hhfr != nil || err != nil {
+		return d, err
 	}
 	service, err := wsdl.Load(ctx, name, wsdl.SourceOptions{
 		Fetch: from.fetch, Catalog: from.catalog, Client: &http.Client{}, Annotations: from.annotations,

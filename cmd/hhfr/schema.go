@@ -86,8 +86,9 @@ func unreadDescription(err error, hint string) error {
 }
 
 // dialectRoot finds that a file is an HHFR Schema: it begins with a declaration, not with a schema.
+// Comments end where they first can, or the beginning would reach into what is no beginning.
 var dialectRoot = regexp.MustCompile(
-	`(?s)^(?:\xEF\xBB\xBF)?\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*)*<(?:[\w.-]+:)?(?:element|header)[\s>]`,
+	`(?s)^(?:\xEF\xBB\xBF)?\s*(?:<\?[^>]*\?>\s*|<!--(?:[^-]|-[^-])*-->\s*)*<(?:[\w.-]+:)?(?:element|header)[\s>]`,
 )
 
 // readDialect reads a file that is an HHFR Schema; nil: it is none.

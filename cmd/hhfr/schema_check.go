@@ -20,8 +20,9 @@ func newSchemaCheck(env Env, g *global) *cobra.Command {
 		Short: "Compare messages with their description",
 		Long: `check says whether messages are as a description says, and where they are not: what is in the
 Body of an envelope, or a document that is none. MESSAGE is a file, - is stdin. Values are compared
-with their types and limits, but for patterns that regular expressions of Go cannot express. What is
-in SOAP's encoding is not compared, and neither are keys and IDs.
+with their types and limits, but for patterns that regular expressions of Go cannot express, keys
+and IDs. Calls in SOAP 1.1's encoding are compared as its section 5 says: types, structs, arrays and
+references.
 
 Such messages travel all the same, byte for byte: many servers break their own schema.
 

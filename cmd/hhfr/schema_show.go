@@ -19,6 +19,11 @@ func newSchemaShow(env Env, _ *global) *cobra.Command {
 		Long: `show prints what messages consist of: a line for each element and attribute, with how often it
 occurs and the type of its text. OPERATION limits that to operations, or to elements of an XML Schema.
 
+Below an element stand the types that xsi:type may name in place of its own, with what they add to
+their base, or all that they have where they restrict it; then, with "or", the elements of its
+substitution group. Abstract ones are no choice, but what is derived from them is; neither is what
+the description blocks, which is shown as such.
+
 With --canonical it prints the canonical forms that fingerprints are made of (docs/schemas.md), and
 nothing else.
 

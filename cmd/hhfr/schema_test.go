@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -117,4 +119,33 @@ func TestSchemaCommands(t *testing.T) {
 	code, _, errs = do(t, "schema", "check", fits)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, errs, "--schema is missing")
+}
+
+// A description may be in any charset that XML has, also where a stream takes it, and begin with
+// comments.
+func TestSchemaCharsets(t *testing.T) {
+	for name, text := range map[string][]byte{
+		"UTF-16LE": inUTF16(binary.LittleEndian, sumWSDL), "UTF-16BE": inUTF16(binary.BigEndian, sumWSDL),
+		"UTF-8 with a mark": append([]byte("\xef\xbb\xbf"), sumWSDL...),
+		"line ends":         []byte(strings.ReplaceAll(sumWSDL, "\n", "\r\n")),
+		"comments": []byte("<!-- one -->" +
+			strings.Replace(sumWSDL, "<xs:element", "<!-- two --><xs:element", 1)),
+	} {
+		file := filepath.Join(t.TempDir(), "sum.wsdl")
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		code, out, errs := do(t, "schema", "compile", file)
+		assert.Equal(t, exitDone, code, "%s: %s", name, errs)
+		assert.Contains(t, out, "Reset", name)
+		code, _, errs = do(t, "negotiate", "http://127.0.0.1:1/", "--schema", file)
+		assert.Equal(t, exitNoPeer, code, name)
+		assert.NotContains(t, errs, "schema", name)
+	}
+}
+
+// inUTF16 writes a text with a byte order mark.
+func inUTF16(order binary.AppendByteOrder, text string) (out []byte) {
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		out = order.AppendUint16(out, unit)
+	}
+	return out
 }

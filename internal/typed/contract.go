@@ -57,6 +57,8 @@ type kindName struct {
 type kind struct {
 	kindName
 	headers, in []*xsd.ElementDecl // what is in Header, in the order of their names, and in Body
+	encoded     bool               // values are in SOAP's encoding, in all messages of the kind
+	known       bool               // a message of the kind was met
 	own         *shape.Shape       // nil: not yet made
 }
 
@@ -103,6 +105,9 @@ func (s *Contract) URI() string {
 			if len(k.headers) > 0 {
 				fmt.Fprintf(h, " header %d", len(k.headers))
 			}
+			if k.encoded {
+				fmt.Fprint(h, " encoded")
+			}
 			h.Write([]byte{'\n'})
 			elements = append(append(elements, k.in...), k.headers...)
 		}
@@ -136,7 +141,7 @@ func (s *Contract) message(envelope string, m *wsdl.EnvelopeParts) {
 		s.elsewhere[h.Name] = h
 	}
 	if len(m.Body) > 0 {
-		s.add(kindName{envelope, m.Body[0].Name, false}, m.Body).mayHave(m.Headers)
+		s.add(kindName{envelope, m.Body[0].Name, false}, m.Body).takes(m)
 	}
 }
 
@@ -161,9 +166,12 @@ func (s *Contract) add(name kindName, in []*xsd.ElementDecl) *kind {
 	return k
 }
 
-// mayHave adds header blocks, those of one name once.
-func (k *kind) mayHave(headers []*xsd.ElementDecl) {
-	for _, h := range headers {
+// takes adds what a message of the kind may have: header blocks, those of one name once. It is in
+// SOAP's encoding if all are.
+func (k *kind) takes(m *wsdl.EnvelopeParts) {
+	k.encoded = m.Encoded && (k.encoded || !k.known)
+	k.known = true
+	for _, h := range m.Headers {
 		at, known := slices.BinarySearchFunc(k.headers, h, func(a, b *xsd.ElementDecl) int {
 			return compareNames(a.Name, b.Name)
 		})
@@ -235,7 +243,7 @@ func (s *Contract) Broken(message []byte) bool {
 // ownShape makes the own shape of a kind where it is needed; nil: there can be none.
 func (k *kind) ownShape() *shape.Shape {
 	if k.own == nil {
-		k.own, _ = own(k.envelope, k.headers, k.in) // of the few that are beyond what a shape can be there is none
+		k.own, _ = own(k) // of the few that are beyond what a shape can be there is none
 	}
 	return k.own
 }
@@ -245,7 +253,7 @@ func (k *kind) ownShape() *shape.Shape {
 func (s *Contract) nameOwnShapes() {
 	shapes := map[transit.OwnName]shape.Fingerprint{}
 	for _, k := range s.all {
-		made, err := own(k.envelope, k.headers, k.in)
+		made, err := own(k)
 		if err != nil {
 			continue
 		}
@@ -279,7 +287,7 @@ func (s *Contract) named(name transit.OwnName) *shape.Shape {
 func (s *Contract) OwnShapes() iter.Seq[*shape.Shape] {
 	return func(yield func(*shape.Shape) bool) {
 		for _, k := range s.all {
-			made, err := own(k.envelope, k.headers, k.in)
+			made, err := own(k)
 			if err != nil {
 				made = nil
 			}

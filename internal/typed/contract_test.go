@@ -139,3 +139,15 @@ func TestOwnShapesAreBounded(t *testing.T) {
 		require.NotNil(t, s)
 	}
 }
+
+// What is refused of a description is not described, and does no harm.
+func TestRefusedMessages(t *testing.T) {
+	c := load(t, changed(t, "orders.wsdl", `<xs:element name="customerNumber" type="xs:int"/>`,
+		`</xs:sequence></xs:complexType></xs:element><xs:element name="Odd"><xs:complexType><xs:all><xs:any/>`+
+			`<xs:element name="a"/></xs:all></xs:complexType></xs:element><xs:element name="More"><xs:complexType>`+
+			`<xs:sequence>`))
+	for own := range c.OwnShapes() {
+		assert.NotNil(t, own)
+	}
+	assert.NotEmpty(t, c.URI())
+}

@@ -23,18 +23,21 @@ const (
 // each namespace. What a type contains is written where it comes first, and is open where it comes
 // again, so that types that contain themselves come to an end. It depends on nothing but what
 // fingerprints stand for, since both peers make it by themselves.
-func own(envelope string, headers, body []*xsd.ElementDecl) (*shape.Shape, error) {
+func own(k *kind) (*shape.Shape, error) {
 	w := ownWriter{Builder: shape.NewBuilder(), written: map[string]bool{}, spaces: map[string]int64{}}
-	w.tag(envelope, "Envelope", func() {
+	w.tag(k.envelope, "Envelope", func() {
 		w.declaration("xsi", xmlns.XSI)
 		w.declaration("xsd", xmlns.XSD)
-		w.Text(">")
-		if len(headers) > 0 {
-			w.most = maxInHeader
-			w.part(envelope, "Header", headers)
+		if k.encoded {
+			w.declaration("soapenc", xmlns.SOAP11Encoding)
 		}
-		w.most = maxWritten
-		w.part(envelope, "Body", body)
+		w.Text(">")
+		if len(k.headers) > 0 {
+			w.most = maxInHeader
+			w.part(k.envelope, "Header", k.headers)
+		}
+		w.most, w.encoded = maxWritten, k.encoded
+		w.part(k.envelope, "Body", k.in)
 	})
 	return w.Shape()
 }
@@ -44,7 +47,9 @@ func (w *ownWriter) part(envelope, local string, inside []*xsd.ElementDecl) {
 	w.tag(envelope, local, func() {
 		w.Text(">")
 		for _, e := range inside {
-			if w.count <= w.most {
+			if w.count <= w.most && w.encoded {
+				w.call(envelope, e)
+			} else if w.count <= w.most {
 				w.element(e, 0)
 			}
 		}
@@ -57,6 +62,7 @@ type ownWriter struct {
 	spaces  map[string]int64 // slots of namespaces
 	count   int              // of elements and attributes
 	most    int              // of these
+	encoded bool             // values are in SOAP's encoding
 }
 
 // declaration writes a namespace that types and nil of elements need.
@@ -114,8 +120,16 @@ func (w *ownWriter) content(t *xsd.TypeDef, depth int) {
 		w.Value(shape.TypeOpen, shape.UntilElement)
 		return
 	}
-	for _, a := range t.Attributes {
-		w.attribute(a)
+	if w.encoded && t.Array != nil {
+		w.items(t, depth)
+		return
+	}
+	if w.encoded && t.Simple != nil {
+		w.fixed(` xsi:type="xsd:` + nameOf(t.Simple) + `"`)
+	} else {
+		for _, a := range t.Attributes {
+			w.attribute(a)
+		}
 	}
 	w.Text(">")
 	switch {
@@ -130,6 +144,47 @@ func (w *ownWriter) content(t *xsd.TypeDef, depth int) {
 			}
 		})
 	}
+}
+
+// call writes the element around the parts of an operation, in SOAP's encoding.
+func (w *ownWriter) call(envelope string, e *xsd.ElementDecl) {
+	w.count++
+	w.tag(e.Name.Space, e.Name.Local, func() {
+		w.Begin(shape.Attribute)
+		w.Text(" ")
+		w.name(envelope, `encodingStyle="`+xmlns.SOAP11Encoding+`"`)
+		w.End()
+		w.content(e.Type, 0)
+	})
+}
+
+// items writes the content of an array of SOAP's encoding.
+func (w *ownWriter) items(t *xsd.TypeDef, depth int) {
+	w.fixed(` xsi:type="soapenc:Array"`)
+	w.Begin(shape.Attribute)
+	w.Text(` soapenc:arrayType="`)
+	w.Value(shape.TypeText, shape.UntilQuote)
+	w.Text(`"`)
+	w.End()
+	w.Text(">")
+	w.Begin(shape.Array)
+	w.element(&xsd.ElementDecl{Name: xsd.QName{Local: "item"}, Type: t.Array}, depth+1)
+	w.End()
+}
+
+// fixed writes an attribute that is always the same.
+func (w *ownWriter) fixed(text string) {
+	w.Begin(shape.Attribute)
+	w.Text(text)
+	w.End()
+}
+
+// nameOf is the built-in type that a simple type is made of.
+func nameOf(s *xsd.Simple) string {
+	if s.Variety != xsd.Atomic || s.Builtin == "anySimpleType" {
+		return "string"
+	}
+	return s.Builtin
 }
 
 // again reports whether a type was written that contains elements of the same names, and notes this

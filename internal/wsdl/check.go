@@ -1,8 +1,6 @@
 package wsdl
 
 import (
-	"slices"
-
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
 )
@@ -18,11 +16,17 @@ func (d *ServiceDescription) Check(root *xsd.DocumentNode) (misfits []xsd.Misfit
 		}
 		parts = body.Children
 	}
-	for _, n := range parts {
-		if d.encoded(n.Name) {
-			continue
+	for i, n := range parts {
+		if call := d.encoded(n.Name); call != nil {
+			if root.Name.Space == xmlns.SOAP12 {
+				break // in the encoding of SOAP 1.2, which is another one
+			}
+			return append(misfits, d.set.CheckEncoded(call, parts[i:])...)
 		}
 		e := d.Element(n.Name)
+		if e == nil && i > 0 && parts[0].Name.Local == "Fault" && n.Attr("id") != "" {
+			continue // a value that the detail of an encoded fault refers to
+		}
 		if e == nil {
 			misfits = append(misfits, xsd.Misfit{Place: n.Place, Path: n.Name.Local,
 				What: n.Name.String() + " is not described"})
@@ -38,13 +42,16 @@ func OfContents(c *xsd.Contents) *ServiceDescription {
 	return &ServiceDescription{Elements: []Declared{{Element: c.Body[0], Headers: c.Headers}}, set: xsd.NewSet()}
 }
 
-// encoded reports whether a name is that of a message in SOAP's encoding, which is not compared.
-func (d *ServiceDescription) encoded(name xsd.QName) bool {
-	return slices.ContainsFunc(d.Operations, func(o *Operation) bool {
-		return slices.ContainsFunc([]*EnvelopeParts{o.Input, o.Output}, func(m *EnvelopeParts) bool {
-			return m != nil && m.Encoded && len(m.Body) > 0 && m.Body[0].Name == name
-		})
-	})
+// encoded finds the call or result in SOAP's encoding that has this name; nil: there is none.
+func (d *ServiceDescription) encoded(name xsd.QName) *xsd.ElementDecl {
+	for _, o := range d.Operations {
+		for _, m := range []*EnvelopeParts{o.Input, o.Output} {
+			if m != nil && m.Encoded && len(m.Body) > 0 && m.Body[0].Name == name {
+				return m.Body[0]
+			}
+		}
+	}
+	return nil
 }
 
 // Element finds the declaration of what may be in a Body, or the global one of a name; a fault is

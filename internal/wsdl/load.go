@@ -37,6 +37,7 @@ func load(ctx context.Context, s *documentSource, location string) (*ServiceDesc
 	case definitionsName:
 		d := compile(ctx, l, root, append(slices.Clip(s.opt.Annotations), xmlns.HHFRWSDL))
 		d.Problems, d.set = append(d.Problems, l.Set.Problems...), l.Set
+		d.Problems = append(d.Problems, l.Set.TypeProblems(d.problems())...)
 		return d, nil
 	case schemaName:
 		d := loadSchema(ctx, l, root)
@@ -46,7 +47,28 @@ func load(ctx context.Context, s *documentSource, location string) (*ServiceDesc
 		return nil, &xsd.Problem{Place: root.Place, What: "this is WSDL 2.0, which is not supported: the service " +
 			"may have a description in WSDL 1.1, too"}
 	}
-	return nil, &xsd.Problem{Place: root.Place, What: fmt.Sprintf("%s is neither a WSDL nor an XML Schema", root.Name)}
+	what := fmt.Sprintf("%s is neither a WSDL nor an XML Schema", root.Name)
+	switch root.Name.Local {
+	case definitionsName.Local:
+		what += ": definitions of a WSDL are in the namespace " + definitionsName.Space
+	case schemaName.Local:
+		what += ", which is in the namespace " + schemaName.Space
+	}
+	return nil, &xsd.Problem{Place: root.Place, What: what}
+}
+
+// problems are all that are in the description.
+func (d *ServiceDescription) problems() map[*xsd.Problem]bool {
+	all := map[*xsd.Problem]bool{}
+	for _, p := range d.Problems {
+		all[p] = true
+	}
+	for _, o := range d.Operations {
+		for _, p := range o.Problems {
+			all[p] = true
+		}
+	}
+	return all
 }
 
 // wsdl20 is the namespace of WSDL 2.0 (W3C, 26 June 2007).

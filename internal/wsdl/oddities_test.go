@@ -1,6 +1,7 @@
 package wsdl_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +26,25 @@ func TestOddities(t *testing.T) {
 	schema := func(content string) string { return inline + content + `</xs:schema>` }
 	and := func(files map[string]string, name, text string) map[string]string {
 		files[name] = text
+		return files
+	}
+	xsdOf := func(content string) string {
+		return `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:s" targetNamespace="urn:s"
+			elementFormDefault="qualified">` + content + `</xs:schema>`
+	}
+	more := func(name string) string { // what x was, and an element
+		return `<xs:complexType name="x"><xs:complexContent><xs:extension base="s:x"><xs:sequence><xs:element name="` +
+			name + `" type="xs:int"/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>`
+	}
+	five := func(files map[string]string) map[string]string {
+		e := ""
+		for i := range 5 {
+			e += fmt.Sprintf(`<xs:element ref="s:e%d"/>`, i)
+			files[fmt.Sprintf("%d.xsd", i)] = xsdOf(fmt.Sprintf(`<xs:include schemaLocation="%d.xsd"/>
+				<xs:include schemaLocation="%d.xsd"/><xs:element name="e%d" type="xs:int"/>`, (i+1)%5, i, i))
+		}
+		files["4.xsd"] = strings.Replace(files["4.xsd"], `</xs:schema>`, `<xs:element name="e"><xs:complexType>
+			<xs:sequence>`+e+`</xs:sequence></xs:complexType></xs:element></xs:schema>`, 1)
 		return files
 	}
 	const other = `<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/" xmlns:xs="http://www.w3.org/2001/XMLSchema"
@@ -79,6 +99,27 @@ func TestOddities(t *testing.T) {
 		{"what is redefined and is not there", of(schema(`<xs:redefine schemaLocation="r.xsd"><xs:simpleType name="x">
 			<xs:restriction base="s:x"/></xs:simpleType></xs:redefine><xs:element name="e" type="s:x"/>`), part, body),
 			"", "redefine of simpleType {urn:s}x, which is not declared in r.xsd"},
+		{"one namespace in five files that include each other", five(of(inline+`<xs:include schemaLocation="0.xsd"/>
+			</xs:schema>`, part, body)),
+			"{urn:s}e  elements\n  e0  int\n  e1  int\n  e2  int\n  e3  int\n  e4  int\n", ""},
+		{"what is redefined twice", and(and(of(schema(`<xs:redefine schemaLocation="1.xsd">`+more("z")+`</xs:redefine>
+			<xs:element name="e" type="s:x"/>`), part, body), "1.xsd", xsdOf(`<xs:redefine schemaLocation="2.xsd">`+
+			more("y")+`</xs:redefine>`)), "2.xsd", xsdOf(`<xs:complexType name="x"><xs:sequence/></xs:complexType>`)),
+			"{urn:s}e  elements\n  y  int\n  z  int\n", ""},
+		{"groups that contain each other", of(schema(`<xs:group name="g"><xs:sequence><xs:group ref="s:h"/>
+			</xs:sequence></xs:group><xs:group name="h"><xs:sequence><xs:group ref="s:g"/></xs:sequence></xs:group>
+			<xs:element name="e"><xs:complexType><xs:group ref="s:g"/></xs:complexType></xs:element>`), part, body), "",
+			"group {urn:s}g contains itself"},
+		{"bases in a circle", of(schema(`<xs:complexType name="x"><xs:complexContent><xs:extension base="s:y"/>
+			</xs:complexContent></xs:complexType><xs:complexType name="y"><xs:complexContent><xs:extension base="s:x"/>
+			</xs:complexContent></xs:complexType><xs:element name="e" type="s:x"/>`), part, body), "",
+			"{urn:s}x is derived from itself"},
+		{"a wildcard in all", of(schema(`<xs:element name="e"><xs:complexType><xs:all><xs:element name="f"/><xs:any/>
+			</xs:all></xs:complexType></xs:element>`), part, body), "", "any inside all, which has elements only"},
+		{"anonymous types that contain each other", of(schema(`<xs:element name="e"><xs:complexType><xs:sequence>
+			<xs:element name="f" minOccurs="0"><xs:complexType><xs:choice><xs:element ref="s:e"/></xs:choice>
+			</xs:complexType></xs:element></xs:sequence></xs:complexType></xs:element>`), part, body),
+			"{urn:s}e  elements\n  f  0..1  elements\n    e  elements  (as above)\n", ""},
 		{"a binding of HTTP beside", map[string]string{"a.wsdl": strings.Replace(op(schema(e), part),
 			`<w:binding name="b"`, `<w:binding name="get" type="s:p"><h:binding verb="GET"
 			xmlns:h="http://schemas.xmlsoap.org/wsdl/http/"/><w:operation name="Op"><h:operation location="/x"

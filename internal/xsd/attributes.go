@@ -80,7 +80,7 @@ func (t *TypeDef) find(name QName) (at int, found bool) {
 
 // attribute makes the use of an attribute; nil if it cannot be.
 func (s *Set) attribute(t *TypeDef, n *DocumentNode, d *schemaDocument) (a *AttributeRule, prohibited bool) {
-	a = &AttributeRule{Required: n.Attr("use") == "required"}
+	a = &AttributeRule{Required: n.Attr("use") == "required", place: n.Place}
 	node, doc := n, d
 	if ref, ok := n.Get("ref"); ok {
 		name, err := d.name(n, ref)
@@ -104,7 +104,8 @@ func (s *Set) attribute(t *TypeDef, n *DocumentNode, d *schemaDocument) (a *Attr
 			a.Name.Space = d.target
 		}
 	}
-	a.Type = s.attributeType(t, node, doc)
+	a.of = s.attributeType(t, node, doc)
+	a.Type = cmp.Or(a.of.Simple, s.builtin("anySimpleType").Simple)
 	for _, from := range []*DocumentNode{node, n} {
 		if v, ok := from.Get("default"); ok {
 			a.Default = &v
@@ -116,17 +117,19 @@ func (s *Set) attribute(t *TypeDef, n *DocumentNode, d *schemaDocument) (a *Attr
 	return a, n.Attr("use") == "prohibited"
 }
 
-func (s *Set) attributeType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple {
-	none := s.builtin("anySimpleType").Simple
+// attributeType is the type that an attribute declares.
+func (s *Set) attributeType(t *TypeDef, n *DocumentNode, d *schemaDocument) *TypeDef {
 	if text, ok := n.Get("type"); ok {
 		of := s.reference(n, d, text, func(p *Problem) { t.problems = append(t.problems, p) })
 		s.complete(of)
-		return cmp.Or(of.Simple, none)
+		return of
 	}
 	if inner := n.First(xsName("simpleType")); inner != nil {
-		return s.simpleType(t, inner, d)
+		own := &TypeDef{Place: inner.Place}
+		s.define(own, inner, d)
+		return own
 	}
-	return none
+	return s.builtin("anySimpleType")
 }
 
 // attributeNamed is the type of the global attribute of a name; nil: there is none.
@@ -137,7 +140,7 @@ func (s *Set) attributeNamed(name QName) *Simple {
 	}
 	of := s.attributeType(&TypeDef{Place: g.node.Place}, g.node, g.doc)
 	s.fill()
-	return of
+	return cmp.Or(of.Simple, s.builtin("anySimpleType").Simple)
 }
 
 // knownAttribute is the type of an attribute that every processor knows, whose schema documents

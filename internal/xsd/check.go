@@ -28,10 +28,15 @@ const maxMisfits = 32
 func (s *Set) Check(e *ElementDecl, n *DocumentNode) []Misfit {
 	c := contentChecker{set: s}
 	c.element(e, n, n.Name.Local)
+	c.sort()
+	return c.found
+}
+
+// sort orders what was found as it stands in the message.
+func (c *contentChecker) sort() {
 	slices.SortStableFunc(c.found, func(a, b Misfit) int {
 		return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Place.Column, b.Place.Column))
 	})
-	return c.found
 }
 
 type contentChecker struct {

@@ -50,6 +50,20 @@ func TestChecks(t *testing.T) {
 		{"another attribute", list, strings.Replace(open, "x=", `y="" x=`, 1) + `<a>1</a></e>`,
 			"the attribute y is not declared"},
 		{"text between", list, open + `<a>1</a>text</e>`, `e: text "text" between elements`},
+		{"a derived type with an attribute of an inline type", `<xs:element name="e" type="t:b"/>
+			<xs:complexType name="b"/><xs:complexType name="d"><xs:complexContent><xs:extension base="t:b">
+			<xs:attribute name="n"><xs:simpleType><xs:restriction base="xs:int"/></xs:simpleType></xs:attribute>
+			</xs:extension></xs:complexContent></xs:complexType>`, e(` xsi:type="t:d" n="1"`, ""), ""},
+		{"a type whose bases are a circle", `<xs:element name="e" type="t:b"/><xs:complexType name="b"/>
+			<xs:complexType name="x"><xs:complexContent>
+			<xs:extension base="t:y"/></xs:complexContent></xs:complexType><xs:complexType name="y"><xs:complexContent>
+			<xs:extension base="t:x"/>
+			</xs:complexContent></xs:complexType>`,
+			e(` xsi:type="t:x"`, ""), "xsi:type {urn:t}x is not derived from its type"},
+		{"simple types whose bases are a circle", `<xs:element name="e" type="t:b"/><xs:simpleType name="b">
+			<xs:restriction base="xs:int"/></xs:simpleType><xs:simpleType name="x"><xs:restriction base="t:y"/>
+			</xs:simpleType><xs:simpleType name="y"><xs:restriction base="t:x"/></xs:simpleType>`,
+			e(` xsi:type="t:x"`, "1"), ""},
 		{"elements in a value", list, open + `<a><b/></a></e>`, "e/a: {urn:t}b inside a value"},
 		{"all, in any order", `<xs:element name="e"><xs:complexType><xs:all><xs:element name="a"/>
 			<xs:element name="b"/>
@@ -157,6 +171,15 @@ func TestFacets(t *testing.T) {
 		{`base="xs:decimal"><xs:totalDigits value="3"/><xs:fractionDigits value="1"/>`, "012.50", "1.25"},
 		{`base="xs:hexBinary"><xs:length value="2"/>`, "0aff", "0a"},
 		{`base="t:short"><xs:length value="2"/>`, "1 2", "1 2 3"},
+		{`base="xs:date"><xs:minInclusive value="2026-01-01"/>`, "2026-01-01", "2025-12-31"},
+		{`base="xs:dateTime"><xs:maxExclusive value="2026-01-01T00:00:00Z"/>`, "2026-01-01T00:30:00+01:00",
+			"2025-12-31T23:30:00-01:00"},
+		{`base="xs:time"><xs:maxInclusive value="12:00:00"/>`, "12:00:00Z", "12:00:00.5"},
+		{`base="xs:gYear"><xs:minExclusive value="1999"/>`, "2000", "1999"},
+		{`base="xs:gMonthDay"><xs:maxInclusive value="--06-30"/>`, "--06-30", "--07-01"},
+		{`base="xs:gDay"><xs:minInclusive value="---15"/>`, "---15", "---14"},
+		{`base="xs:duration"><xs:maxInclusive value="P1M"/>`, "P30D", "P32D"},
+		{`base="xs:double"><xs:maxExclusive value="1e3"/>`, "-INF", "INF"},
 	} {
 		content := `<xs:element name="e" type="t:r"/><xs:simpleType name="short"><xs:list itemType="xs:short"/>
 			</xs:simpleType>` +

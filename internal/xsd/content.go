@@ -55,6 +55,8 @@ func (s *Set) particle(t *TypeDef, n *DocumentNode, d *schemaDocument, groups []
 		switch {
 		case c.Name.Space != xmlns.XSD:
 		case c.Name.Local == "annotation":
+		case p.Kind == All && c.Name.Local != "element":
+			t.fail(c, "%s inside all, which has elements only", c.Name.Local)
 		case slices.Contains([]string{"element", "group", "choice", "sequence", "any", "all"}, c.Name.Local):
 			if part := s.particle(t, c, d, groups); part != nil {
 				p.Parts = append(p.Parts, part)
@@ -169,12 +171,12 @@ func (s *Set) element(name QName) *ElementDecl {
 	if g == nil {
 		return nil
 	}
-	e := &ElementDecl{Name: name, Place: g.node.Place}
+	e := &ElementDecl{Name: name, Place: g.node.Place, global: true}
 	s.declared[name] = e
 	s.declaration(e, g.node, g.doc)
 	e.Abstract = isTrue(g.node.Attr("abstract"))
 	s.queue = append(s.queue, func() { e.Members = s.members(name) })
-	s.late = append(s.late, func() { e.Members = s.allowed(e) })
+	s.late = append(s.late, func() { s.blockMembers(e) })
 	return e
 }
 
@@ -234,7 +236,10 @@ func (s *Set) declaration(e *ElementDecl, n *DocumentNode, d *schemaDocument) {
 			e.Type = head.Type
 		}
 	}
-	if head := s.head(n, d); head != nil {
+	if head := s.head(n, d); head == nil && n.Attr("substitutionGroup") != "" {
+		s.note(problemAt(n.Place, "the head %s of the substitution group of %s is not declared",
+			n.Attr("substitutionGroup"), e.Name))
+	} else if head != nil {
 		s.late = append(s.late, func() { s.affiliated(e, head, n) })
 	}
 }

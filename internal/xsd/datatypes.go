@@ -182,11 +182,11 @@ func isTrue(v string) bool { return v == "true" || v == "1" }
 func (s *Set) simpleType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple {
 	none := s.builtin("anySimpleType").Simple
 	fail := func(p *Problem) { t.problems = append(t.problems, p) }
-	inner := func(c *DocumentNode) *Simple {
+	inner := func(c *DocumentNode) *TypeDef {
 		it := &TypeDef{Place: c.Place}
-		it.Simple = s.simpleType(it, c, d)
+		s.define(it, c, d)
 		t.problems = append(t.problems, it.problems...)
-		return it.Simple
+		return it
 	}
 	take := func(c *DocumentNode, of *TypeDef, how derivations) *Simple {
 		s.complete(of)
@@ -212,10 +212,14 @@ func (s *Set) simpleType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple
 		case "restriction":
 			base := none
 			if c.Attr("base") != "" {
-				t.Base = s.base(t, c, d)
-				base = take(c, t.Base, byRestriction)
+				of := s.base(t, c, d)
+				base = take(c, of, byRestriction)
+				if !s.isBusy(of) {
+					t.Base = of
+				}
 			} else if i := c.First(xsName("simpleType")); i != nil {
-				base = inner(i)
+				t.Base = inner(i)
+				base = t.Base.Simple
 			} else {
 				t.fail(c, "restriction of nothing")
 			}
@@ -225,7 +229,7 @@ func (s *Set) simpleType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple
 				return listOf(take(c, s.reference(c, d, text, fail), byList))
 			}
 			if i := c.First(xsName("simpleType")); i != nil {
-				return listOf(inner(i))
+				return listOf(inner(i).Simple)
 			}
 			t.fail(c, "list of nothing")
 			return none
@@ -235,7 +239,7 @@ func (s *Set) simpleType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple
 				u.Members = append(u.Members, take(c, s.reference(c, d, text, fail), byUnion))
 			}
 			for _, i := range c.All(xsName("simpleType")) {
-				u.Members = append(u.Members, inner(i))
+				u.Members = append(u.Members, inner(i).Simple)
 			}
 			for _, m := range u.Members {
 				u.members += 1 + m.members
@@ -261,14 +265,23 @@ func listOf(item *Simple) *Simple {
 // facets returns a simple type with the facets of a further step.
 func (s *Set) facets(t *TypeDef, base *Simple, n *DocumentNode) *Simple {
 	next := *base
-	next.values, next.patterns = nil, nil
+	next.values, next.patterns, next.fixed = nil, nil, slices.Clone(base.fixed)
 	f := &next.Facets
 	var patterns, values []string
 	for _, c := range n.Children {
 		if c.Name.Space != xmlns.XSD {
 			continue
 		}
-		value, _ := c.Get("value")
+		value, stated := c.Get("value")
+		s.compared += (1 + 16*base.members) * (1 + len(value)/16) // a value may have to be compared with each
+		if stated && s.compared < maxComparedInAll {
+			if why := base.narrower(c.Name.Local, value); why != "" {
+				t.fail(c, "restriction of %s: %s", base.describe(), why)
+			}
+		}
+		if isTrue(c.Attr("fixed")) {
+			next.fixed = append(next.fixed, c.Name.Local)
+		}
 		number := func() *int {
 			v, err := strconv.Atoi(strings.TrimSpace(value))
 			if err != nil || v < 0 {
@@ -313,6 +326,9 @@ func (s *Set) facets(t *TypeDef, base *Simple, n *DocumentNode) *Simple {
 	}
 	if values != nil {
 		f.Enumeration = values
+	}
+	if why := next.contradiction(); why != "" {
+		t.fail(n, "%s", why)
 	}
 	return &next
 }

@@ -127,9 +127,20 @@ func (s *Set) derivation(t *TypeDef, n *DocumentNode, d *schemaDocument) (step *
 		return nil, nil
 	}
 	s.complete(base)
+	if s.isBusy(base) {
+		t.fail(step, "%s is derived from itself", base.Name)
+		return nil, nil
+	}
 	t.Base = base
 	t.unlessFinal(step, base, t.how)
 	return step, base
+}
+
+// isBusy reports whether a global type is being filled in: what is derived from it then is a
+// circle, in which no walk along bases would end.
+func (s *Set) isBusy(t *TypeDef) bool {
+	g := s.globals[globalName{"type", t.Name}]
+	return g != nil && s.types[t.Name] == t && g.state == busy
 }
 
 // base resolves the type that a step of derivation names, which is not filled in: of one that
@@ -188,6 +199,7 @@ func (s *Set) simpleContent(t *TypeDef, n *DocumentNode, d *schemaDocument) {
 	}
 	if step.Name.Local == "restriction" {
 		t.Simple = s.facets(t, t.Simple, step)
+		s.restricts(t, base, step)
 	}
 	s.attributes(t, step, d)
 }
@@ -211,6 +223,9 @@ func (s *Set) complexContent(t *TypeDef, n *DocumentNode, d *schemaDocument) {
 		default:
 			t.Particle = &Particle{Kind: Sequence, Min: 1, Max: 1, Parts: []*Particle{base.Particle, own}}
 		}
+	}
+	if step.Name.Local == "restriction" {
+		s.restricts(t, base, step)
 	}
 	s.attributes(t, step, d)
 	s.arrayOf(t, step, d)
@@ -294,18 +309,21 @@ func (s *Set) overflow(t *TypeDef) {
 	t.problems = append(t.problems, s.Problems[len(s.Problems)-1])
 }
 
-// allowed are the members of a substitution group that its head does not block.
-func (s *Set) allowed(head *ElementDecl) []*ElementDecl {
-	switch {
-	case !s.blocks:
-		return head.Members
-	case head.block&bySubstitution != 0:
-		return nil
+// blockMembers takes the members of a substitution group away that its head blocks.
+func (s *Set) blockMembers(head *ElementDecl) {
+	if !s.blocks {
+		return
 	}
-	return slices.DeleteFunc(head.Members, func(m *ElementDecl) bool {
+	var members []*ElementDecl
+	for _, m := range head.Members {
 		ways, between := s.since(m.Type, head.Type)
-		return ways&(head.blocks()|between) != 0
-	})
+		if head.block&bySubstitution != 0 || ways&(head.blocks()|between) != 0 {
+			head.blocked = append(head.blocked, m)
+		} else {
+			members = append(members, m)
+		}
+	}
+	head.Members = members
 }
 
 // affiliated notes that an element may not be in the substitution group that it names.

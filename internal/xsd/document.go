@@ -157,10 +157,12 @@ func parse(location string, text []byte, message bool) (*DocumentNode, error) {
 			}
 			return &latin1Reader{in: in}, nil
 		}
-		return nil, fmt.Errorf("charset %q", label)
+		return nil, fmt.Errorf("%w: %q", errCharset, label)
 	}
 	return r.read()
 }
+
+var errCharset = errors.New("a charset that is not supported (UTF-8, UTF-16, ISO-8859-1)")
 
 // mark8 is the byte order mark of UTF-8.
 const mark8 = "\xef\xbb\xbf"
@@ -278,6 +280,9 @@ func (r *treeReader) read() (*DocumentNode, error) {
 			what := err.Error()
 			if errors.As(err, &syntax) {
 				what = syntax.Msg
+			}
+			if errors.Is(err, errCharset) {
+				return nil, r.fail(line, column, errCharset.Error()+":"+what[strings.LastIndexByte(what, ' '):])
 			}
 			return nil, r.fail(line, column, "not well-formed: "+what)
 		}

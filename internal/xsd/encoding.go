@@ -11,7 +11,7 @@ import (
 // nil if it is none. Those that are named after built-in types are these, with the attributes of
 // references.
 func (s *Set) encoded(name QName) *TypeDef {
-	if name.Space != xmlns.SOAP11Encoding && name.Space != xmlns.SOAP12Encoding {
+	if !isEncoding(name.Space) {
 		return nil
 	}
 	t := &TypeDef{Name: name, AnyAttribute: &Wildcard{Namespaces: []string{"##any"}, Process: "lax"}}
@@ -32,6 +32,11 @@ func (s *Set) encoded(name QName) *TypeDef {
 	}
 	s.types[name] = t
 	return t
+}
+
+// isEncoding reports whether a namespace is that of one of SOAP's encodings.
+func isEncoding(space string) bool {
+	return space == xmlns.SOAP11Encoding || space == xmlns.SOAP12Encoding
 }
 
 // anyItems are elements of any name, as many as there are.
@@ -70,7 +75,7 @@ func (t *TypeDef) withoutEncoding() *TypeDef {
 	own := *t
 	own.AnyAttribute = nil
 	own.Attributes = slices.DeleteFunc(slices.Clone(t.Attributes), func(a *AttributeRule) bool {
-		return a.Name.Space == xmlns.SOAP11Encoding || a.Name.Space == xmlns.SOAP12Encoding
+		return isEncoding(a.Name.Space)
 	})
 	if p := t.Particle; p != nil && p.Kind == AnyParticle {
 		own.Particle = nil

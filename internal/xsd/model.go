@@ -67,6 +67,7 @@ type Simple struct {
 	Facets  Facets
 
 	members  int             // that it is made of, with those of these
+	fixed    []string        // facets that no restriction may change
 	values   map[string]bool // of its enumeration, as they are compared; nil: not yet made
 	patterns [][]*regexp.Regexp
 }
@@ -100,6 +101,8 @@ type ElementDecl struct {
 	Refused []*TypeDef
 
 	block, final derivations
+	blocked      []*ElementDecl // that would be Members, and are blocked
+	global       bool
 	problems     []*Problem
 	byName       map[QName]*ElementDecl // itself and Members, as far as they are not abstract; nil: not yet made
 }
@@ -110,6 +113,9 @@ type AttributeRule struct {
 	Type           *Simple
 	Required       bool
 	Default, Fixed *string
+
+	of    *TypeDef // whose text Type is; nil: of an attribute that every processor knows
+	place Position // of the use; zero: of an attribute that the compiler makes
 }
 
 // ParticleKind is what a particle is.

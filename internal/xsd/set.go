@@ -28,9 +28,12 @@ type Set struct {
 	// inAll is what all types contain, and full whether that was said to be too much.
 	inAll int
 	full  bool
-	// queue is what still has to be filled in, and late what needs all that first.
-	queue, late []func()
-	blocks      bool // something blocks a derivation
+	// queue is what still has to be filled in, late what needs all that first, and checks what
+	// compares that then.
+	queue, late, checks []func()
+	// compared is how much was done for the checks of restrictions.
+	compared int
+	blocks   bool // something blocks a derivation
 	// blockedTypes are those that xsi:type may not name, of all elements of a type.
 	blockedTypes map[blockedType][]*TypeDef
 
@@ -202,12 +205,32 @@ func (s *Set) Type(name QName) *TypeDef {
 	return t
 }
 
+// TypeProblems are those of the global types that somebody has asked for, or that xsi:type may name
+// in place of these, but for those that are known; in the order of their places.
+func (s *Set) TypeProblems(known map[*Problem]bool) (list []*Problem) {
+	for _, t := range s.types {
+		for _, p := range t.problems {
+			if !known[p] && !slices.Contains(list, p) && len(list) < maxProblems {
+				list = append(list, p)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(a.Place.Location, b.Place.Location), cmp.Compare(a.Place.Line, b.Place.Line),
+			cmp.Compare(a.Place.Column, b.Place.Column), cmp.Compare(a.What, b.What))
+	})
+	return list
+}
+
 // fill completes what was begun.
 func (s *Set) fill() {
-	for len(s.queue) > 0 || len(s.late) > 0 {
+	for len(s.queue) > 0 || len(s.late) > 0 || len(s.checks) > 0 {
 		from := &s.queue
 		if len(*from) == 0 {
 			from = &s.late
+		}
+		if len(*from) == 0 {
+			from = &s.checks
 		}
 		next := (*from)[0]
 		*from = (*from)[1:]

@@ -154,25 +154,27 @@ func (s *Simple) checkFacets(text string) string {
 	case f.MaxLength != nil && length > *f.MaxLength:
 		return fmt.Sprintf("%.40q has the length %d, at most %d is allowed", text, length, *f.MaxLength)
 	}
-	if s.Variety != Atomic || len(text) > maxDigits || !s.isNumber() {
-		return ""
-	}
-	switch {
-	case !within(text, f.MinInclusive, f.MaxInclusive),
-		f.MinExclusive != "" && compare(text, f.MinExclusive) <= 0,
-		f.MaxExclusive != "" && compare(text, f.MaxExclusive) >= 0:
+	if s.outside(text) {
 		return text + " is out of its range"
+	}
+	if s.Variety != Atomic || len(text) > maxDigits || primitive(s.Builtin) != "decimal" {
+		return ""
 	}
 	return s.checkDigits(text)
 }
 
-func (s *Simple) isNumber() bool {
-	for of := s.Builtin; of != ""; of = builtins[of] {
-		if of == "decimal" || of == "float" || of == "double" {
-			return true
+// outside reports whether a value is below the least or above the greatest one.
+func (s *Simple) outside(text string) bool {
+	f := &s.Facets
+	beyond := func(limit string, sign int, on bool) bool {
+		if limit == "" {
+			return false
 		}
+		c, known := s.order(text, s.normalize(limit))
+		return known && (c == sign || on && c == 0)
 	}
-	return false
+	return beyond(f.MinInclusive, -1, false) || beyond(f.MaxInclusive, 1, false) ||
+		beyond(f.MinExclusive, -1, true) || beyond(f.MaxExclusive, 1, true)
 }
 
 func (s *Simple) checkDigits(text string) string {

@@ -36,6 +36,9 @@ func (r *Reach) Type(t *TypeDef) {
 	r.Problems = append(r.Problems, t.problems...)
 	r.Type(t.Base)
 	r.Type(t.Array)
+	for _, a := range t.Attributes {
+		r.Type(a.of)
+	}
 	r.particle(t.Particle)
 }
 

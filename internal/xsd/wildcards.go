@@ -78,3 +78,25 @@ func (w *Wildcard) within(o *Wildcard, process string) *Wildcard {
 	}
 	return &Wildcard{Namespaces: list, Target: w.Target, Process: process}
 }
+
+// isWithin reports whether a wildcard allows no more than another one.
+func (w *Wildcard) isWithin(o *Wildcard) bool {
+	switch {
+	case !w.isAsStrict(o):
+		return false
+	case o.is(anyNamespace):
+		return true
+	case w.is(anyNamespace):
+		return false
+	case w.is(otherNamespace):
+		return o.is(otherNamespace) && (o.Target == w.Target || o.Target == "")
+	}
+	return !slices.ContainsFunc(w.Namespaces, func(space string) bool { return !o.Allows(space) })
+}
+
+// isAsStrict reports whether what a wildcard allows is compared at least as strictly as by another
+// one.
+func (w *Wildcard) isAsStrict(o *Wildcard) bool {
+	order := []string{"skip", "lax", "strict"}
+	return slices.Index(order, w.Process) >= slices.Index(order, o.Process)
+}

@@ -111,7 +111,7 @@ func TestConstructs(t *testing.T) {
 			<xs:element name="head" type="xs:string" abstract="true"/>
 			<xs:element name="m1" type="xs:string" substitutionGroup="t:head"/>
 			<xs:element name="m0" substitutionGroup="t:m1"/>`,
-			"{urn:t}e  elements\n  head  string  abstract\n    or {urn:t}m0\n    or {urn:t}m1\n"},
+			"{urn:t}e  elements\n  head  string  abstract\n  or m0  string\n  or m1  string\n"},
 		{"a type that contains itself", target,
 			`<xs:element name="e" type="t:tree"/>
 			<xs:complexType name="tree"><xs:sequence><xs:element name="v" type="xs:int"/>
@@ -125,7 +125,8 @@ func TestConstructs(t *testing.T) {
 			<xs:complexType name="derived"><xs:complexContent><xs:extension base="t:base"><xs:sequence>
 				<xs:element name="v" type="xs:int"/></xs:sequence></xs:extension></xs:complexContent>
 					</xs:complexType>`,
-			"{urn:t}e  elements\n  d  0..1  elements\n    d  0..1  elements  (as above)\n    v  int\n"},
+			"{urn:t}e  elements\n  d  0..1  elements\n    d  0..1  elements  (as above)\n    v  int\n" +
+				"  xsi:type {urn:t}derived  (as above)\n"},
 		{"a group that what it contains uses", target,
 			`<xs:element name="e"><xs:complexType><xs:group ref="t:g"/></xs:complexType></xs:element>
 			<xs:group name="g"><xs:sequence><xs:element name="a" minOccurs="0"><xs:complexType>

@@ -93,12 +93,13 @@ func (m *dialectMaker) element(e *xsd.ElementDecl, path string, depth int) *Elem
 
 // simple returns a type of the dialect.
 func (m *dialectMaker) simple(s *xsd.Simple, path string) shape.Type {
+	name := s.String() // of a type with many values it is long
 	for _, t := range hhfrTypes {
-		if t.name == s.String() {
+		if t.name == name {
 			return t.typ
 		}
 	}
-	m.cannot(path, "the type %.60s: there are string, int, byte, float, boolean", s)
+	m.cannot(path, "the type %.60s: there are string, int, byte, float, boolean", name)
 	return shape.TypeOpen
 }
 
