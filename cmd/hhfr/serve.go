@@ -204,6 +204,10 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 		return errors.Join(err, closeAll(&cfg))
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
+	if cfg.CallbackClient, err = callbackClient(g.system, rec); err != nil {
+		return errors.Join(err, closeAll(&cfg))
+	}
+	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
 	server, err := startServer(g, o, rec, cfg)
 	if err != nil {
 		return err

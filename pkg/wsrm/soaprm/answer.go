@@ -190,7 +190,7 @@ func (s *SequenceSource) complain(ack header.Acknowledgement) {
 	if err != nil {
 		return
 	}
-	s.wait.Go(func() { _, _ = s.post(s.ctx, p.Action, octets) })
+	s.goLocked(func() { _, _ = s.post(s.ctx, p.Action, octets) })
 }
 
 // replyLocked takes in the reply in an answer, if there is one.
@@ -236,15 +236,30 @@ func (s *SequenceSource) byIDLocked(id string) *SentMessage {
 
 // dueLocked has the replies acknowledged in a while, if no request does it first.
 func (s *SequenceSource) dueLocked() {
-	s.ackDue = true
-	if s.ackTime != nil {
-		s.ackTime.Stop()
+	s.ackDue, s.ackFrom = true, s.cfg.Clock.Now().Add(s.cfg.AckDelay)
+	if !s.acking {
+		s.acking = true
+		s.goLocked(s.acknowledgeLater)
 	}
-	s.ackTime = s.cfg.Clock.AfterFunc(s.cfg.AckDelay, func() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.cfg.MaxResend)
-		defer cancel()
-		_ = s.acknowledge(ctx) // the next reply says it again
-	})
+}
+
+// acknowledgeLater acknowledges replies when no other came for a while.
+func (s *SequenceSource) acknowledgeLater() {
+	for {
+		s.mu.Lock()
+		wait := s.ackFrom.Sub(s.cfg.Clock.Now())
+		s.acking = wait > 0
+		s.mu.Unlock()
+		if wait <= 0 {
+			break
+		}
+		if s.cfg.Clock.Sleep(s.ctx, wait) != nil {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.MaxResend)
+	defer cancel()
+	_ = s.acknowledge(ctx) // the next reply says it again
 }
 
 // acknowledge says which replies came, in a message of its own, if nothing else has.
