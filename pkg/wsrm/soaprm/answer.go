@@ -144,11 +144,17 @@ func (s *SequenceSource) protocolLocked(a *heardAnswer, toMessage bool) error {
 		if errors.Is(err, &wsrm.Error{Code: wsrm.Refused}) {
 			s.cfg.Log.Warn("the service acknowledges what was never sent",
 				"sequence", ack.Sequence, "ranges", ack.Ranges)
-			s.complain(*ack)
+			s.complain(neverSent, acknowledgementBlock(s.record.Version, *ack))
 			continue
 		}
 		if err != nil {
 			return err
+		}
+	}
+	for _, block := range a.b.Invalid {
+		if identifierOf(block) == s.record.Identifier {
+			s.cfg.Log.Warn("the service acknowledges against the rules", "rule", brokenRule(a.b))
+			s.complain(brokenRule(a.b), block)
 		}
 	}
 	switch a.b.Fault {
@@ -177,12 +183,10 @@ func (s *SequenceSource) lostLocked(a *heardAnswer) error {
 	return s.forget(context.WithoutCancel(s.ctx))
 }
 
-// complain tells the service of an acknowledgement of what was never sent (1.1, section 4.4).
-func (s *SequenceSource) complain(ack header.Acknowledgement) {
+// complain tells the service of an acknowledgement that cannot be (1.1, section 4.4).
+func (s *SequenceSource) complain(why string, block soap.Element) {
 	v := s.cfg.Version
-	b := header.Blocks{Version: string(v), Acknowledgements: []header.Acknowledgement{ack}}
-	detail, _ := b.Elements("")
-	r := refusal(s.cfg.SOAP, v, invalidAck, "it acknowledges what was never sent", detail...)
+	r := invalidAcknowledgement(s.cfg.SOAP, v, why, block)
 	p := s.properties(v.faultAction(s.cfg.Addressing))
 	e := r.Fault.Envelope(s.cfg.SOAP)
 	e.Header = append(append(p.Blocks(), r.Blocks...), e.Header...)
