@@ -70,15 +70,3 @@ func bounded(t *testing.T, messages int) {
 // However long the messages of a stream are in sum, reading it takes little memory beside its
 // longest message.
 func TestMemoryIsBounded(t *testing.T) { bounded(t, 20) }
-
-// Under a guarantee a FILE is read as it is sent.
-func TestLongFileUnderAGuarantee(t *testing.T) {
-	const size = 100 << 20
-	file := filepath.Join(t.TempDir(), "long.xml")
-	text := []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><b>` +
-		strings.Repeat("x", size) + `</b></s:Body></s:Envelope>`)
-	require.NoError(t, os.WriteFile(file, text, 0o600))
-	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", "bolt:"+filepath.Join(t.TempDir(), "server.db"))
-	requireFrugal(t, 0, nil, "stream", server.url, file, "-q", "--one-way", "--assurance", "exactly-once",
-		"--store", filepath.Join(t.TempDir(), "client"))
-}
