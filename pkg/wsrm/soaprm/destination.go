@@ -150,13 +150,17 @@ func (e *SequenceDestination) open(r *http.Request, octets []byte) (a *admittedR
 		}
 		a.connection = &envelope.Body[0]
 	}
-	if space := a.in.Body.Space; space == V10.Namespace() || space == V11.Namespace() {
+	space := a.in.Body.Space
+	isFault := a.in.Body.Local == "Fault" && space == a.in.Version.Namespace()
+	if space == V10.Namespace() || space == V11.Namespace() || isFault {
 		envelope, err := whole(octets)
-		if err != nil {
+		if err != nil && !isFault { // a fault may be of an application
 			return a, err
 		}
-		if b := header.Parse(envelope); b != nil {
-			a.b = b
+		if err == nil {
+			if b := header.Parse(envelope); b != nil {
+				a.b = b
+			}
 		}
 	}
 	return a, nil
@@ -196,6 +200,10 @@ func (e *SequenceDestination) serve(w http.ResponseWriter, a *admittedRequest) e
 	case a.in.Body.Local == "" && (a.b.Version != "" || isAboutSequences(a.at.Action)),
 		a.at.Action == V10.action(lastMessage), a.at.Action == V10.action(terminateSequence):
 		w.WriteHeader(http.StatusAccepted) // it says no more than its acknowledgements
+		return nil
+	case a.b.Fault != "": // which is not answered by another one
+		e.cfg.Log.Warn("fault of a client", "fault", a.b.Fault)
+		w.WriteHeader(http.StatusAccepted)
 		return nil
 	case a.b.Version != "" && len(a.b.Broken) > 0 && a.in.Body.Local == createSequence:
 		return refusal(a.in.Version, a.version(), createRefused, a.b.Broken[0])

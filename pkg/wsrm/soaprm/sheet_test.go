@@ -391,3 +391,23 @@ func TestSelections(t *testing.T) {
 		assert.Equal(t, http.StatusAccepted, status)
 	})
 }
+
+// A fault of a client about a sequence is taken, and is not answered by another one.
+func TestFaultsOfClients(t *testing.T) {
+	eachPairing(t, func(t *testing.T, k *talk) {
+		k.create()
+		k.post(k.message(1))
+		for _, required := range []bool{false, true} {
+			k.cfg.Required = required
+			k.restart()
+			for _, subcode := range []string{"InvalidAcknowledgement", "UnknownSequence", "SequenceTerminated"} {
+				status, answer, _ := k.post(k.faultFor(k.message(2), subcode))
+				assert.Equal(t, http.StatusAccepted, status)
+				assert.Nil(t, answer)
+			}
+		}
+		assert.Equal(t, []string{"1"}, k.calls)
+		_, _, b := k.post(k.message(2))
+		assert.Equal(t, [][2]uint64{{1, 2}}, b.Acknowledgements[0].Ranges)
+	})
+}
