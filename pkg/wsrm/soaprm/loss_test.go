@@ -116,6 +116,40 @@ func TestRefusedSequence(t *testing.T) {
 	})
 }
 
+// A service goes away at the end of a sequence, or takes no notice of it: all messages are done, so
+// that is no error, and what comes after that goes in another sequence.
+func TestTheEndIsLost(t *testing.T) {
+	for _, ending := range []string{"/LastMessage<", "/CloseSequence<", "/TerminateSequence<"} {
+		eachPairing(t, func(t *testing.T, k *talk) {
+			right := k.link.handler
+			k.link.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				octets, _ := io.ReadAll(r.Body)
+				switch r.Body = io.NopCloser(strings.NewReader(string(octets))); {
+				case !strings.Contains(string(octets), ending):
+					right.ServeHTTP(w, r)
+				case ending == "/LastMessage<":
+					w.WriteHeader(http.StatusAccepted)
+				default:
+					http.Error(w, "away", http.StatusServiceUnavailable)
+				}
+			})
+			cfg := k.sourceConfig(k.version, k.pairing.space, k.soap)
+			cfg.GiveUp = 30 * time.Second
+			for n := range 3 {
+				s, err := soaprm.OpenSource(t.Context(), cfg)
+				require.NoError(t, err)
+				sent, err := s.Send(t.Context(), soaprm.OutgoingEnvelope{Envelope: entry(k.soap, n), Action: "urn:add"})
+				require.NoError(t, err)
+				_, err = sent.Reply(t.Context())
+				require.NoError(t, err, "%s %d", ending, n)
+				require.NoError(t, s.Finish(t.Context()))
+				require.NoError(t, s.Close())
+			}
+			assert.Equal(t, numbers(3), slices.Sorted(slices.Values(k.entries())))
+		})
+	}
+}
+
 // A source outlives its sequence: what the service does not take is reported, and what comes then
 // goes in another one. So does what comes after a pause that was longer than the sequence.
 func TestSourceOutlivesItsSequence(t *testing.T) {

@@ -101,9 +101,7 @@ func (s *SequenceSource) open(ctx context.Context) error {
 			}
 			s.cfg.SOAP = r.SOAP
 			s.listenAt(r.AcksTo)
-			if !r.Expires.IsZero() && s.cfg.Clock.Now().After(r.Expires) {
-				err = s.renew(ctx)
-			}
+			err = s.goOn(ctx)
 		}
 	default:
 		err = unstored(err)
@@ -134,6 +132,21 @@ func (s *SequenceSource) open(ctx context.Context) error {
 		s.goLocked(func() { s.carry(t) })
 	}
 	return nil
+}
+
+// goOn replaces the sequence of the store by another one if it takes no more messages.
+func (s *SequenceSource) goOn(ctx context.Context) error {
+	if !s.record.Expires.IsZero() && s.cfg.Clock.Now().After(s.record.Expires) {
+		return s.renew(ctx)
+	}
+	over, err := s.isOver(ctx)
+	if err != nil || !over {
+		return err
+	}
+	if err := s.forget(ctx); err != nil { // at the service it ends with its life, if not before
+		return err
+	}
+	return s.create(ctx)
 }
 
 // renew replaces a sequence whose time is over. What it left is of unknown fate.
