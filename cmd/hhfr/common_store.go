@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/engines"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -56,7 +57,7 @@ func (o *commonOptions) open(ctx context.Context, g *global) (common *unchanging
 		}
 		common.Headers = append(common.Headers, name)
 	}
-	if common.Store, err = g.openEngine(ctx, o.store, false); err != nil {
+	if common.Store, err = g.openEngine(ctx, o.store, engines.Options{}); err != nil {
 		return nil, nil, fmt.Errorf("--common-store: %w", err)
 	}
 	return common, func() { _ = common.Store.Close() }, nil

@@ -41,15 +41,28 @@ type contextOptions struct {
 }
 
 func (o *contextOptions) flags(f *pflag.FlagSet, g *global) {
-	g.storeFlags(f, &o.store, "", "context store: ")
+	g.storeFlags(f, &o.store, "", contextStoreAbout)
 }
+
+// writtenFlags are flags of a command that writes the store.
+func (o *contextOptions) writtenFlags(f *pflag.FlagSet, g *global) {
+	g.writtenStoreFlags(f, &o.store, "", contextStoreAbout)
+}
+
+const contextStoreAbout = "context store: "
 
 // open opens the store, which exists already if it is only read.
 func (o *contextOptions) open(ctx context.Context, g *global, readOnly bool) (ctxstore.Store, error) {
 	if o.store == "" {
 		return nil, usage(errors.New("--store is missing"), "it is one of "+strings.Join(engines.Forms(), ", "))
 	}
-	return g.openEngine(ctx, o.store, readOnly)
+	if !readOnly {
+		return g.openWritten(ctx, o.store)
+	}
+	if g.storeSize > 0 {
+		return nil, usage(errors.New("--store-size is for a store that is written"), "")
+	}
+	return g.openEngine(ctx, o.store, engines.Options{ReadOnly: true})
 }
 
 func newContextGet(env Env, g *global) *cobra.Command {
@@ -170,7 +183,7 @@ there already is replaced, unless --if-revision says which one: 0 means that the
 			return runContextPut(c.Context(), env, g, o, args[0], args[1])
 		},
 	}
-	o.flags(c.Flags(), g)
+	o.writtenFlags(c.Flags(), g)
 	c.Flags().DurationVar(&o.ttl, "ttl", 0, "how long the entry lives; 0: forever")
 	c.Flags().StringVar(&o.ifRevision, "if-revision", "",
 		"store only if the entry has this revision; 0: if there is none")
@@ -250,7 +263,7 @@ func newContextDelete(_ Env, g *global) *cobra.Command {
 			return revisionProblem(store.Delete(c.Context(), args[0], expect))
 		},
 	}
-	o.flags(c.Flags(), g)
+	o.writtenFlags(c.Flags(), g)
 	c.Flags().StringVar(&o.ifRevision, "if-revision", "", "delete only if the entry has this revision")
 	return c
 }

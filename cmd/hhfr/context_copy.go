@@ -77,7 +77,7 @@ the file was cut, 4 that it is not one of export.`,
 			return runContextImport(c.Context(), env, g, o, args[0])
 		},
 	}
-	o.flags(c.Flags(), g)
+	o.writtenFlags(c.Flags(), g)
 	c.Flags().BoolVar(&o.keep, "keep", false, "keep entries that the store has already")
 	outputFlag(c, &o.output, "text", "json")
 	return c

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/engines"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
@@ -148,7 +149,7 @@ func (g *global) openReadOnly(ctx context.Context, spec string) (ctxstore.Store,
 	if spec == "" {
 		return nil, nil
 	}
-	return g.openEngine(ctx, spec, true)
+	return g.openEngine(ctx, spec, engines.Options{ReadOnly: true})
 }
 
 // present prints and saves what is decoded as it arrives; its error says what is missing.

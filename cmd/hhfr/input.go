@@ -114,9 +114,23 @@ func readShorter(name string, most int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case n > int64(most):
-		return nil, fmt.Errorf("%s is longer than a message may be, %d bytes", name, most)
+		return nil, tooLong(name, most)
 	}
 	return b.Bytes(), nil
+}
+
+func tooLong(name string, most int) error {
+	return fmt.Errorf("%s is longer than a message may be, %d bytes", name, most)
+}
+
+// readBeginning reads the first bytes of a file.
+func readBeginning(name string, n int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, n))
 }
 
 // interruptible reads r until ctx ends. A goroutine that still reads r is abandoned; it ends with

@@ -88,7 +88,7 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
 	o.common.flags(f, true)
-	g.storeFlags(f, &o.store, "mem:", "context store, of which offers name what was used with the service: ")
+	g.writtenStoreFlags(f, &o.store, "mem:", "context store, of which offers name what was used with the service: ")
 	f.StringArrayVar(
 		&o.allowHost,
 		"allow-host",

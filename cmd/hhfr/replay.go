@@ -52,7 +52,7 @@ or the capture lacks something.`,
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
 	fieldsFlag(f, &o.fields, "each request (it replaces recorded fields of that name) and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
-	g.storeFlags(f, &o.store, "mem:", "context store, for shapes that the recording lacks, too: ")
+	g.writtenStoreFlags(f, &o.store, "mem:", "context store, for shapes that the recording lacks, too: ")
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"a host, besides that of --to, that the answer may name for the stream")

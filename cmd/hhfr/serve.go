@@ -106,7 +106,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	f.StringVar(&o.advertise, "advertise", "",
 		"host that answers name for streams, if it is not that of the URL")
-	g.storeFlags(f, &o.store, "mem:", "context store: ")
+	g.writtenStoreFlags(f, &o.store, "mem:", "context store: ")
 	o.common.flags(f, false)
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
@@ -204,6 +204,10 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 		return errors.Join(err, closeAll(&cfg))
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
+	if cfg.CallbackClient, err = callbackClient(g.system, rec); err != nil {
+		return errors.Join(err, closeAll(&cfg))
+	}
+	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
 	server, err := startServer(g, o, rec, cfg)
 	if err != nil {
 		return err

@@ -32,9 +32,13 @@ func (s *size) Set(text string) error {
 	return fmt.Errorf("%q is no size; write 4096, 4KiB or 1MB", text)
 }
 
-func (s *size) String() string {
-	n := int64(*s)
+func (s *size) String() string { return sizeText(int64(*s)) }
+
+// sizeText is a number of bytes as a flag takes it.
+func sizeText(n int64) string {
 	switch {
+	case n > 0 && n%(1<<30) == 0:
+		return fmt.Sprintf("%dGiB", n>>30)
 	case n > 0 && n%(1<<20) == 0:
 		return fmt.Sprintf("%dMiB", n>>20)
 	case n > 0 && n%(1<<10) == 0:

@@ -17,6 +17,7 @@ type global struct {
 	dns            dnsServer
 	system         resolve.System
 	storeAccess    storeAccess
+	storeSize      size
 	err            io.Writer
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -19,6 +20,13 @@ import (
 // storeAccess are the flags for a store that is a context service.
 type storeAccess struct{ token, cacert, cert, key string }
 
+// writtenStoreFlags declares --store of a command that writes it, and how much space it may take.
+func (g *global) writtenStoreFlags(f *pflag.FlagSet, spec *string, value, about string) {
+	g.storeFlags(f, spec, value, about)
+	f.Var(&g.storeSize, "store-size", fmt.Sprintf("space that --store may take; default %s for a file or folder, "+
+		"else %s", sizeText(engines.FileBytes), sizeText(ctxstore.DefaultMaxBytes)))
+}
+
 // storeFlags declares --store, and how a context service is accessed.
 func (g *global) storeFlags(f *pflag.FlagSet, spec *string, value, about string) {
 	f.StringVar(spec, "store", value, about+strings.Join(engines.Forms(), " or "))
@@ -30,13 +38,17 @@ func (g *global) storeFlags(f *pflag.FlagSet, spec *string, value, about string)
 }
 
 // openEngine opens a store as it is.
-func (g *global) openEngine(ctx context.Context, spec string, readOnly bool) (ctxstore.Store, error) {
-	o := engines.Options{ReadOnly: readOnly}
+func (g *global) openEngine(ctx context.Context, spec string, o engines.Options) (ctxstore.Store, error) {
 	var err error
 	if o.Token, o.TLS, err = g.storeAccess.open(g.system); err != nil {
 		return nil, err
 	}
 	return engines.Open(ctx, spec, o)
+}
+
+// openWritten opens the --store of a command that writes it.
+func (g *global) openWritten(ctx context.Context, spec string) (ctxstore.Store, error) {
+	return g.openEngine(ctx, spec, engines.Options{MaxBytes: int64(g.storeSize)})
 }
 
 // open reads the files.
@@ -64,7 +76,7 @@ func (a *storeAccess) open(system resolve.System) (token string, c *tls.Config, 
 // openStore opens the --store of a command that has sessions. A full disk must not turn them into
 // plain SOAP, so what can be recreated is then held in memory.
 func (g *global) openStore(ctx context.Context, spec string) (ctxstore.Store, error) {
-	store, err := g.openEngine(ctx, spec, false)
+	store, err := g.openWritten(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ the store and not known to be committed; 130: interrupted, after which all that 
 			", ",
 		)+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7",
 	)
-	g.storeFlags(f, &o.store, "mem:", "context store; all but mem: store shapes for later sessions: ")
+	g.writtenStoreFlags(f, &o.store, "mem:", "context store; all but mem: store shapes for later sessions: ")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	fieldsFlag(f, &o.fields, "each message and the offer")
 	f.StringVar(&o.wrap, "wrap", "", "put each FILE, which is a body, into an envelope of SOAP 1.1 or 1.2")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/sequence"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -145,6 +146,9 @@ func (o *streamOptions) unfinished(err error, silent bool) error {
 			"of this one (hhfr context delete), a new sequence begins", o.store)}
 	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) &&
 		!errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
+	case o.kept() && errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}):
+		return &problem{exitPartial, err, "with more space (--store-size) the same command with --resume goes on " +
+			"with what is left"}
 	case !o.kept():
 		return &problem{exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent"}
 	case silent:

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,7 +40,7 @@ type exchangeReport struct {
 	Operation string  `json:"operation,omitempty"` // local name of the first element in the Body
 	Status    int     `json:"status"`              // HTTP status of the reply
 	Fault     bool    `json:"fault"`               // the reply is a fault or an HTTP error
-	Sent      int     `json:"sent_octets"`         // envelope sent
+	Sent      int64   `json:"sent_octets"`         // envelope sent
 	Received  int     `json:"received_octets"`     // envelope received
 	Millis    float64 `json:"ms"`                  // milliseconds until the whole reply had arrived
 	// HTTP head of the reply, if it is not the default one (negotiation.md)
@@ -104,17 +105,8 @@ func (p *printer) incoming(in *sender.Incoming) error {
 		p.posted = append(p.posted, posted{sentOf(in), in.Posted})
 	}
 	if p.o.saveDir != "" {
-		for _, f := range []struct {
-			kind   string
-			octets []byte
-		}{{"request", in.Sent.Body}, {"reply", in.Body}} {
-			if f.kind == "reply" && in.Sent.OneWay || f.kind == "request" && in.Sent.Name == earlierRun {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(p.o.saveDir, fmt.Sprintf("%06d-%s.xml", in.Number, f.kind)), f.octets,
-				0o600); err != nil {
-				return err
-			}
+		if err := save(p.o.saveDir, in); err != nil {
+			return err
 		}
 	}
 	operation := soap.Recognize(in.Sent.Body).Operation.Local
@@ -128,7 +120,7 @@ func (p *printer) incoming(in *sender.Incoming) error {
 				operation,
 				in.Status(),
 				in.Failed(),
-				len(in.Sent.Body),
+				in.Sent.Length(),
 				len(in.Body),
 				millis(in.Took),
 				in.Head,
@@ -155,7 +147,7 @@ func (p *printer) incoming(in *sender.Incoming) error {
 		in.Number,
 		in.Status(),
 		shorten(operation, 28),
-		len(in.Sent.Body),
+		in.Sent.Length(),
 		len(in.Body),
 		millis(in.Took),
 		shortName(in.Sent.Name),
@@ -163,12 +155,44 @@ func (p *printer) incoming(in *sender.Incoming) error {
 	return err
 }
 
+// save writes a message and its reply into a folder.
+func save(dir string, in *sender.Incoming) error {
+	path := func(kind string) string { return filepath.Join(dir, fmt.Sprintf("%06d-%s.xml", in.Number, kind)) }
+	var err error
+	switch {
+	case in.Sent.Name == earlierRun:
+	case in.Sent.File != "":
+		err = copyFile(path("request"), in.Sent.File)
+	default:
+		err = os.WriteFile(path("request"), in.Sent.Body, 0o600)
+	}
+	if err != nil || in.Sent.OneWay {
+		return err
+	}
+	return os.WriteFile(path("reply"), in.Body, 0o600)
+}
+
+// copyFile copies a file.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
 func (s *summary) add(in *sender.Incoming) {
 	s.Messages++
 	if in.Failed() {
 		s.Failed++
 	}
-	s.Envelopes.Sent += int64(len(in.Sent.Body))
+	s.Envelopes.Sent += in.Sent.Length()
 	s.Envelopes.Received += int64(len(in.Body))
 	s.Heads.Sent += int64(len(in.Sent.Head))
 	if in.Head == nil && !in.Sent.OneWay {

@@ -121,7 +121,7 @@ func (r *reliableRun) sendAll(ctx context.Context, o *streamOptions, queue chan<
 		return r.open(ctx, o, soap.None)
 	}
 	number := 0
-	for m, err := range messages(ctx, r.env, r.g, *o) {
+	for m, err := range messages(ctx, r.env, r.g, *o, false) {
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer stop()
 	finished, told := false, false
 	o.begin(g, sess)
-	for in := range sender.Send(sending, sess, messages(sending, env, g, o), o.concurrency) {
+	for in := range sender.Send(sending, sess, messages(sending, env, g, o, o.kept()), o.concurrency) {
 		p.decided(sess)
 		if isAccepted(in.Err) {
 			continue
@@ -158,8 +158,13 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	return errors.Join(err, closed, ended)
 }
 
-// messages reads what is to be sent.
-func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[sender.MessageToSend, error] {
+// longFile is the length from which on a FILE is read as it is sent, in bytes.
+const longFile = 1 << 20
+
+// messages reads what is to be sent. asSent: long files need not be read before they are.
+func messages(
+	ctx context.Context, env Env, g *global, o streamOptions, asSent bool,
+) iter.Seq2[sender.MessageToSend, error] {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
@@ -171,6 +176,14 @@ func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq
 		}
 		for range o.repeat {
 			for _, name := range o.files {
+				if info, err := os.Stat(name); asSent && o.wrap == "" && name != "-" && err == nil &&
+					info.Mode().IsRegular() && info.Size() > longFile {
+					m, err := keptInFile(o, path, name, info.Size())
+					if !yield(m, err) || err != nil {
+						return
+					}
+					continue
+				}
 				if name != "-" {
 					body, err := readMessage(ctx, name)
 					if err != nil {
@@ -194,6 +207,20 @@ func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq
 			}
 		}
 	}
+}
+
+// keptInFile is a message that stays in its file.
+func keptInFile(o streamOptions, path, name string, size int64) (m sender.MessageToSend, err error) {
+	if size > maxDocument {
+		return sender.MessageToSend{Name: name}, tooLong(name, maxDocument)
+	}
+	begin, err := readBeginning(name, soap.MaxRecognize)
+	if err != nil {
+		return sender.MessageToSend{Name: name}, err
+	}
+	m, err = outgoing(o, path, name, begin)
+	m.File, m.Size = name, size
+	return m, err
 }
 
 func outgoing(o streamOptions, path, name string, body []byte) (m sender.MessageToSend, err error) {

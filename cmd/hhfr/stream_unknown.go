@@ -38,11 +38,11 @@ func isUnknown(err error) bool {
 type unknownMessage struct {
 	number          int
 	name, operation string
-	octets          int
+	octets          int64
 }
 
 func sentOf(in *sender.Incoming) unknownMessage {
-	return unknownMessage{in.Number, in.Sent.Name, soap.Recognize(in.Sent.Body).Operation.Local, len(in.Sent.Body)}
+	return unknownMessage{in.Number, in.Sent.Name, soap.Recognize(in.Sent.Body).Operation.Local, in.Sent.Length()}
 }
 
 // posted is a one-way message whose fate is not known yet.

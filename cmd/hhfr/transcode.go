@@ -51,7 +51,7 @@ message into shape and content, and to join it again.`,
 	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
 	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
-	g.storeFlags(f, &o.store, "", "write shapes to this context store and not into the stream: ")
+	g.writtenStoreFlags(f, &o.store, "", "write shapes to this context store and not into the stream: ")
 	o.schema.flags(f,
 		"description of the messages: a WSDL or XML Schema, which readers then need, too, or an HHFR Schema")
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
@@ -88,7 +88,7 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 	}
 	cfg.Description, cfg.Schema = described.messages(), described.hhfr
 	if o.store != "" {
-		store, err := g.openEngine(ctx, o.store, false)
+		store, err := g.openWritten(ctx, o.store)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,10 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,8 +23,9 @@ import (
 type Options struct {
 	// ReadOnly opens what must exist already, and writes nothing.
 	ReadOnly bool
-	// MaxBytes is the space the store may take, in bytes; 0 means [ctxstore.DefaultMaxBytes]. A
-	// bucket of NATS that exists keeps its own.
+	// MaxBytes is the space the store may take, in bytes; 0 means [FileBytes] for a file or folder,
+	// else [ctxstore.DefaultMaxBytes]. A bucket of NATS that exists keeps its own, and a context
+	// service has one of its own: the option is [ctxstore.Invalid] there.
 	MaxBytes int64
 	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
@@ -31,6 +34,10 @@ type Options struct {
 	Token string
 	TLS   *tls.Config
 }
+
+// FileBytes is the default space of a store in a file or folder, in bytes: that of the longest
+// message under a guarantee, its reply, and as much again.
+const FileBytes = 4 << 30
 
 type engine struct {
 	prefix string
@@ -98,7 +105,9 @@ func openMemory(_ context.Context, rest string, o Options) (ctxstore.Store, erro
 }
 
 func openBolt(_ context.Context, path string, o Options) (ctxstore.Store, error) {
-	s, err := bolt.Open(path, bolt.Config{ReadOnly: o.ReadOnly, MaxBytes: o.MaxBytes, Clock: o.Clock})
+	s, err := bolt.Open(path, bolt.Config{
+		ReadOnly: o.ReadOnly, MaxBytes: cmp.Or(o.MaxBytes, FileBytes), Clock: o.Clock,
+	})
 	if err != nil {
 		return nil, err // not s: a nil pointer is no nil Store
 	}
@@ -106,7 +115,9 @@ func openBolt(_ context.Context, path string, o Options) (ctxstore.Store, error)
 }
 
 func openDirectory(_ context.Context, dir string, o Options) (ctxstore.Store, error) {
-	s, err := directory.Open(dir, directory.Config{ReadOnly: o.ReadOnly, MaxBytes: o.MaxBytes, Clock: o.Clock})
+	s, err := directory.Open(dir, directory.Config{
+		ReadOnly: o.ReadOnly, MaxBytes: cmp.Or(o.MaxBytes, FileBytes), Clock: o.Clock,
+	})
 	if err != nil {
 		return nil, err // not s: a nil pointer is no nil Store
 	}
@@ -116,6 +127,10 @@ func openDirectory(_ context.Context, dir string, o Options) (ctxstore.Store, er
 // openService opens the store of a context service.
 func openService(scheme string) func(context.Context, string, Options) (ctxstore.Store, error) {
 	return func(ctx context.Context, rest string, o Options) (ctxstore.Store, error) {
+		if o.MaxBytes > 0 {
+			return nil, &ctxstore.Error{Code: ctxstore.Invalid, At: scheme + rest,
+				Err: errors.New("a context service decides on its own space"), Hint: "give the space to who serves it"}
+		}
 		s, err := wscontext.Open(ctx, scheme+rest, wscontext.RemoteConfig{
 			ClientConfig: wscontext.ClientConfig{Token: o.Token, TLS: o.TLS}, ReadOnly: o.ReadOnly, Clock: o.Clock,
 		})

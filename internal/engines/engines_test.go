@@ -55,6 +55,8 @@ func TestOpen(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	}
-	_, err := engines.Open(t.Context(), filepath.Join(dir, "missing"), engines.Options{ReadOnly: true})
+	_, err := engines.Open(t.Context(), "http://127.0.0.1:1/", engines.Options{MaxBytes: 1 << 30})
+	require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Invalid})
+	_, err = engines.Open(t.Context(), filepath.Join(dir, "missing"), engines.Options{ReadOnly: true})
 	assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.NotFound})
 }

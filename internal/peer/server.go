@@ -69,8 +69,9 @@ type Config struct {
 	// exactly once and in order; empty: none. Requests and replies are kept whole then, and have
 	// their header blocks of WS-Addressing processed.
 	Reliable []soaprm.Protocol
-	// Callbacks are as in [soaprm.DestinationConfig].
-	Callbacks []string
+	// Callbacks are as in [soaprm.DestinationConfig], CallbackClient is its Client.
+	Callbacks      []string
+	CallbackClient *http.Client
 	// Misbehave makes the server do wrong, for tests of the peer.
 	Misbehave Misbehavior
 	// Clock is the clock; nil means the real one.
@@ -153,7 +154,7 @@ func newServer(cfg Config) (*Server, error) {
 	if len(cfg.Reliable) > 0 {
 		endpoint, err := soaprm.NewDestination(context.Background(), services, soaprm.DestinationConfig{
 			Store: cfg.Store, Versions: cfg.Reliable, Transactional: transactional, Guaranteed: guaranteed,
-			Callbacks: cfg.Callbacks, Clock: cfg.Clock, Log: cfg.Log,
+			Callbacks: cfg.Callbacks, Client: cfg.CallbackClient, Clock: cfg.Clock, Log: cfg.Log,
 		})
 		if err != nil {
 			return nil, err

@@ -98,6 +98,14 @@ func (s *sequencedServices) serve(
 	return w.message()
 }
 
+// unsentReply is in the place of a reply that is too long, or that its handler did not finish.
+func unsentReply() sequence.Stored {
+	fields := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+	return sequence.Stored{Head: httpmsg.ReplyHead(http.StatusInternalServerError, fields),
+		Body: []byte("the message was handled, and its reply cannot be sent: it broke off, or is too long for the " +
+			"peer, or for the context store here (--store-size)\n")}
+}
+
 func emptyReply(status int) *streamer.Message {
 	return streamer.NewMessage(httpmsg.ReplyHead(status, nil), nil)
 }

@@ -3,7 +3,6 @@ package responder
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -125,7 +124,7 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *seque
 			URI:       facts.Sequence,
 			Life:      sequenceLife,
 			Collect:   true,
-			Broken:    sequence.Stored{Head: emptyReply(http.StatusInternalServerError).Head},
+			Broken:    unsentReply(),
 			Handler:   sequencedHandler{r, newServed(facts)},
 			Clock:     r.cfg.Clock,
 			Log:       r.cfg.Log,

@@ -5,10 +5,12 @@ package sender
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/session"
@@ -24,12 +26,61 @@ type MessageToSend struct {
 	Name string
 	// Head is its HTTP head; nil: the default one.
 	Head []byte
-	// Body is the envelope.
+	// Body is the envelope, or, with a File, its beginning.
 	Body []byte
+	// File, if it is given, has the envelope, of Size bytes: it is read as it is sent.
+	File string
+	Size int64
 	// OneWay: no reply is wanted; the message is done when it is on its way (see
 	// session.Session.Post).
 	OneWay bool
 }
+
+// Length is how long the envelope is, in bytes.
+func (m *MessageToSend) Length() int64 {
+	if m.File != "" {
+		return m.Size
+	}
+	return int64(len(m.Body))
+}
+
+// is reports whether an envelope is that of the message, of a file as far as its beginning shows.
+func (m *MessageToSend) is(envelope []byte) bool {
+	return int64(len(envelope)) == m.Length() && bytes.HasPrefix(envelope, m.Body)
+}
+
+// message is what is sent. A file is open until the session closes it.
+func (m *MessageToSend) message() (*streamer.Message, error) {
+	if m.File == "" {
+		return &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)}, nil
+	}
+	f, err := os.Open(m.File)
+	if err != nil {
+		return nil, err
+	}
+	return &streamer.Message{Head: m.Head, Body: &fileBody{io.NewSectionReader(f, 0, m.Size), f}}, nil
+}
+
+// fileBody is the envelope in a file.
+type fileBody struct {
+	*io.SectionReader
+	file *os.File
+}
+
+// Read implements [io.Reader]. A file that became shorter is an error, not a shorter message.
+func (b *fileBody) Read(p []byte) (int, error) {
+	n, err := b.SectionReader.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if at, failed := b.Seek(0, io.SeekCurrent); failed != nil || at < b.Size() {
+		err = fmt.Errorf("%s became shorter while it was sent: it ends at byte %d of %d", b.file.Name(), at, b.Size())
+	}
+	return n, err
+}
+
+// Close closes the file.
+func (b *fileBody) Close() error { return b.file.Close() }
 
 // Incoming is what came of one message.
 type Incoming struct {
@@ -69,7 +120,7 @@ func (in *Incoming) Failed() bool {
 	if s := in.Status(); in.Err != nil || s < 200 || s >= 300 {
 		return true
 	}
-	return !in.Sent.OneWay && soap.Recognize(in.Body).Fault && !bytes.Equal(in.Body, in.Sent.Body)
+	return !in.Sent.OneWay && soap.Recognize(in.Body).Fault && !in.Sent.is(in.Body)
 }
 
 // Send sends messages over a session, at most inFlight at once, and yields what came of each in
@@ -114,15 +165,19 @@ func begin(
 			return
 		}
 		n++
+		var out *streamer.Message
+		if err == nil {
+			out, err = m.message()
+		}
 		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
 		var pending *session.PendingReply
 		alone := s.Agreed().Undecided
 		switch {
 		case err != nil:
 		case m.OneWay:
-			in.Posted, in.Err = s.Post(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+			in.Posted, in.Err = s.Post(ctx, out)
 		default:
-			pending, in.Err = s.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+			pending, in.Err = s.Begin(ctx, out)
 		}
 		ch, done := make(chan *Incoming, 1), make(chan struct{})
 		go func() {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
@@ -186,13 +187,33 @@ func (q *Sequence) store(a *arrival, m *streamer.Message, piece []byte) (size in
 		err := q.parts.in.put(context.WithoutCancel(q.ctx), nameOf(m.Place.Number), a.size, piece)
 		if err != nil {
 			q.cfg.Log.Error("piece of a long message not stored", "uri", q.cfg.URI, "number", m.Place.Number,
-				"err", err)
-			q.do(func() { q.abort(streamer.CloseInternal, storeFailed) })
+				"length", m.Place.Length, "err", err)
+			code, why := streamer.CloseInternal, storeFailed
+			if errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}) {
+				code, why = streamer.CloseLimits, noSpace(m.Place.Length)
+				q.yield(a, m.Place.Number)
+			}
+			q.do(func() { q.abort(code, why) })
 			return a.size, err
 		}
 	}
 	a.size += int64(len(piece))
 	return a.size, nil
+}
+
+// noSpace tells the peer that its message does not fit into the store, and what to do.
+func noSpace(length uint64) string {
+	return fmt.Sprintf("the context store here has no space for a message of %d bytes: give it more (--store-size)",
+		length)
+}
+
+// yield gives back the space of a message that the store has no room for as a whole: others need
+// it, and the message comes again. a is locked.
+func (q *Sequence) yield(a *arrival, number uint64) {
+	a.size = 0
+	if err := q.parts.in.drop(context.WithoutCancel(q.ctx), nameOf(number)); err != nil {
+		q.cfg.Log.Warn("body of a long message not dropped", "uri", q.cfg.URI, "number", number, "err", err)
+	}
 }
 
 // delivered reads a message that was delivered.

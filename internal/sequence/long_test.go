@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -172,6 +173,39 @@ func longOverAnyLink(t *testing.T, seed uint64) {
 	if t.Failed() {
 		t.Fatalf("seed %d", seed)
 	}
+}
+
+// A receiver has no space for a piece again and again, of messages and of replies: it drops what it
+// has of that message, so that others have the space, and each has its effect once, whole, in the
+// end.
+func TestLongMessagesWithoutSpace(t *testing.T) {
+	const messages = 12
+	var refused atomic.Int64
+	for seed := range uint64(30) {
+		w := newLongWorld(t, exactly(seed%2 == 0))
+		for i, d := range w.disks {
+			random := rand.New(rand.NewPCG(seed, uint64(3+i)))
+			d.full = func(uri string) bool {
+				full := strings.Contains(uri, ":arrived:") && random.IntN(12) == 0
+				if full {
+					refused.Add(1)
+				}
+				return full
+			}
+		}
+		w.run(messages)
+		w.close()
+		for _, d := range w.disks {
+			d.full = nil
+		}
+		w.check(messages)
+		w.checkReplies()
+		w.checkLeft()
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	assert.Greater(t, refused.Load(), int64(100))
 }
 
 // What a receiver has stored of a long message is not sent again, however often connections break.

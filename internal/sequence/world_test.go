@@ -41,6 +41,7 @@ type disk struct {
 	fallen  chan struct{} // closed when it is down
 	next    func() int    // after how many further changes it fails again; nil: it does not
 	written bool
+	full    func(uri string) bool // has no space for a change; nil: it always has some
 }
 
 func newDisk() *disk { return &disk{Store: memory.New(memory.Config{})} }
@@ -73,6 +74,9 @@ func (d *disk) Put(
 	ctx context.Context, uri string, value []byte, o ctxstore.PutOptions,
 ) (revision uint64, err error) {
 	err = d.change(func() (err error) {
+		if d.full != nil && d.full(uri) {
+			return &ctxstore.Error{Code: ctxstore.Full, URI: uri}
+		}
 		revision, err = d.Store.Put(ctx, uri, value, o)
 		return err
 	})

@@ -181,10 +181,13 @@ func (s *Session) lost(l *sessionStream) {
 	if err != nil {
 		s.agreed.Why += ": " + err.Error()
 	}
+	tooMuch := false // what is sent is beyond a limit, and would be again
 	if s.outbox != nil {
 		st := s.outbox.sequence().Status()
 		if progress := int64(st.Done+st.Received) - st.GivenUp; progress > s.progress {
 			s.progress, s.failedStreams = progress, 0
+		} else {
+			tooMuch = isMet(l.stream) && errors.Is(err, &streamer.Error{Code: streamer.BeyondLimits})
 		}
 	}
 	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
@@ -202,7 +205,7 @@ func (s *Session) lost(l *sessionStream) {
 	}
 	s.met = true
 	unconnected := dialError(err) != nil // what was remembered of the peer led nowhere: there are other ways
-	if s.failedStreams++; (s.cfg.Reconnect > 0 || unconnected) && s.failedStreams <= maxFailedStreams {
+	if s.failedStreams++; (s.cfg.Reconnect > 0 || unconnected) && s.failedStreams <= maxFailedStreams && !tooMuch {
 		s.again = make(chan struct{})
 		s.wait.Go(func() { s.reconnect(s.outbox == nil || unconnected) }) // what is in a sequence has no unknown fate
 		return

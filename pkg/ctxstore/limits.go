@@ -10,4 +10,7 @@ const (
 	// DefaultMaxBytes is the default space that an engine takes for values, in bytes. Beyond it the
 	// least recently used shapes are dropped.
 	DefaultMaxBytes = 256 << 20
+	// MaxShapeBytes is the space that an engine on this machine gives to shapes, in bytes, of
+	// whatever space it has: the rest is for what cannot be dropped, as messages under a guarantee.
+	MaxShapeBytes = 256 << 20
 )

@@ -44,6 +44,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestShapeShare(t *testing.T) {
+	storetest.ShapeShare(t, open(t, filepath.Join(t.TempDir(), "store.db"), bolt.Config{MaxBytes: 1 << 30}))
+}
+
 const uri = "urn:example:1"
 
 func TestWhatIsPutStays(t *testing.T) {

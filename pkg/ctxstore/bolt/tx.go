@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 	"time"
 
@@ -164,13 +165,18 @@ func room(uri string, stored []byte) int64 {
 }
 
 // makeRoom makes space for an entry of need bytes at uri. It drops expired entries, then the least
-// recently used shapes, until a tenth is free, so that not every Put has to.
+// recently used shapes, until a tenth is free, of the space or of that for shapes, so that not
+// every Put has to.
 func (t *tx) makeRoom(uri string, need int64) error {
 	if old := t.entries.Get([]byte(uri)); old != nil {
 		need -= room(uri, old)
 	}
 	used, limit := int64(number(t.meta, octetsKey)), t.cfg.MaxBytes
-	if used+need <= limit {
+	ofShapes, mostShapes := int64(0), int64(math.MaxInt64) // with the one that is put
+	if _, isShape := ctxstore.ParseShapeURI(uri); isShape {
+		ofShapes, mostShapes = need, ctxstore.MaxShapeBytes
+	}
+	if used+need <= min(limit, mostShapes) {
 		return nil
 	}
 	type shape struct {
@@ -188,6 +194,7 @@ func (t *tx) makeRoom(uri string, need int64) error {
 		switch _, isShape := ctxstore.ParseShapeURI(u); {
 		case isShape && u != uri:
 			shapes = append(shapes, shape{u, octets, max(number(t.uses, k), noted[u])})
+			ofShapes += octets
 		case u != uri && err == nil && t.expired(&r):
 			gone = append(gone, u)
 			used -= octets
@@ -205,16 +212,23 @@ func (t *tx) makeRoom(uri string, need int64) error {
 			URI:  uri,
 			At:   t.file.path,
 			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
-			Hint: "raise the limit, delete contexts, or name another file",
+			Hint: "raise the limit (MaxBytes; of hhfr --store-size), delete contexts, or name another file",
 		}
+	}
+	if used+need > limit {
+		limit -= limit / 10
+	}
+	if ofShapes > mostShapes {
+		mostShapes -= mostShapes / 10
 	}
 	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.use, b.use) })
 	for _, s := range shapes {
-		if used+need <= limit-limit/10 {
+		if used+need <= limit && ofShapes <= mostShapes {
 			break
 		}
 		gone = append(gone, s.uri)
 		used -= s.octets
+		ofShapes -= s.octets
 	}
 	for _, u := range gone {
 		if err := t.remove(u); err != nil {

@@ -50,6 +50,10 @@ func open(t *testing.T, dir string, cfg directory.Config) *directory.Store {
 	return s
 }
 
+func TestShapeShare(t *testing.T) {
+	storetest.ShapeShare(t, open(t, t.TempDir(), directory.Config{MaxBytes: 1 << 30}))
+}
+
 func TestLayoutAndModes(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "store"), t.Context()
 	s := open(t, dir, directory.Config{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,13 +32,18 @@ type file struct {
 }
 
 // makeRoom makes space for need bytes at path, and counts them in the lock, which is to be saved.
-// It drops expired entries, then the least recently used shapes, until a tenth is free.
+// It drops expired entries, then the least recently used shapes, until a tenth is free, of the
+// space or of that for shapes.
 func (s *Store) makeRoom(l *lock, uri, path string, need int64) error {
 	if info, err := os.Lstat(path); err == nil {
 		need -= info.Size()
 	}
 	limit := s.cfg.MaxBytes
-	if l.due--; l.used >= 0 && l.used+need <= limit && l.due > 0 {
+	ofShapes, mostShapes := int64(0), int64(math.MaxInt64) // with the one that is put
+	if _, isShape := ctxstore.ParseShapeURI(uri); isShape {
+		ofShapes, mostShapes = need, ctxstore.MaxShapeBytes
+	}
+	if l.due--; l.used >= 0 && l.used+need <= min(limit, mostShapes) && l.due > 0 {
 		l.used = max(0, l.used+need)
 		return nil
 	}
@@ -49,14 +55,22 @@ func (s *Store) makeRoom(l *lock, uri, path string, need int64) error {
 		l.forget()
 		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: s.dir,
 			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
-			Hint: "raise the limit, delete contexts, or name another folder"}
+			Hint: "raise the limit (MaxBytes; of hhfr --store-size), delete contexts, or name another folder"}
 	}
 	l.used, l.due = mutable, int64(max(countEvery, files))
 	for _, f := range shapes {
 		l.used += f.size
+		ofShapes += f.size
 	}
+	excess := int64(0)
 	if l.used+need > limit {
-		evict(l, shapes, path, limit-limit/10-need)
+		excess = l.used + need - (limit - limit/10)
+	}
+	if ofShapes > mostShapes {
+		excess = max(excess, ofShapes-(mostShapes-mostShapes/10))
+	}
+	if excess > 0 {
+		evict(l, shapes, path, l.used-excess)
 	}
 	l.used += need
 	return nil

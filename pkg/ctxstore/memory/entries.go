@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -65,10 +66,14 @@ func (s *Store) set(uri string, e *storedEntry) error {
 	return nil
 }
 
-// makeRoom drops expired entries, then the least recently used shapes, until a tenth is free, so
-// that not every Put has to.
+// makeRoom drops expired entries, then the least recently used shapes, until a tenth is free, of
+// the space or of that for shapes, so that not every Put has to.
 func (s *Store) makeRoom(uri string, need int64) error {
-	if s.used+need <= s.max {
+	ofShapes, mostShapes := int64(0), int64(math.MaxInt64) // with the one that is put
+	if _, isShape := ctxstore.ParseShapeURI(uri); isShape {
+		ofShapes, mostShapes = need, ctxstore.MaxShapeBytes
+	}
+	if s.used+need <= min(s.max, mostShapes) {
 		return nil
 	}
 	var shapes []string
@@ -76,6 +81,7 @@ func (s *Store) makeRoom(uri string, need int64) error {
 	for u, e := range s.entries {
 		if _, shape := ctxstore.ParseShapeURI(u); shape {
 			shapes = append(shapes, u)
+			ofShapes += size(u, e)
 		} else if u != uri && s.expired(e) {
 			s.remove(u)
 		} else {
@@ -87,13 +93,22 @@ func (s *Store) makeRoom(uri string, need int64) error {
 			Code: ctxstore.Full,
 			URI:  uri,
 			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, s.max),
+			Hint: "raise the limit (MaxBytes; of hhfr --store-size), or name a store in a file or folder",
 		}
 	}
 	slices.SortFunc(shapes, func(a, b string) int { return cmp.Compare(s.entries[a].used, s.entries[b].used) })
+	most := s.max
+	if s.used+need > most {
+		most -= most / 10
+	}
+	if ofShapes > mostShapes {
+		mostShapes -= mostShapes / 10
+	}
 	for _, u := range shapes {
-		if s.used+need <= s.max-s.max/10 {
+		if s.used+need <= most && ofShapes <= mostShapes {
 			break
 		}
+		ofShapes -= size(u, s.entries[u])
 		s.remove(u)
 	}
 	return nil

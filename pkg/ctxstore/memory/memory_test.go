@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -18,4 +19,10 @@ func TestConformance(t *testing.T) {
 			return memory.New(memory.Config{MaxBytes: o.MaxBytes})
 		},
 	})
+}
+
+func TestShapeShare(t *testing.T) {
+	s := memory.New(memory.Config{MaxBytes: 1 << 30})
+	storetest.ShapeShare(t, s)
+	require.NoError(t, s.Close())
 }

@@ -273,6 +273,34 @@ func (e Subject) room(t *testing.T) {
 	require.NoError(t, err, "the value it replaces is dropped too")
 }
 
+// ShapeShare requires of an engine, which opens a store of 1 GiB, that shapes take no more than
+// [ctxstore.MaxShapeBytes] of it: the least recently used are dropped, and nothing else.
+func ShapeShare(t *testing.T, s ctxstore.Store) {
+	shapes, big := ctxstore.Shapes{Store: s}, make([]byte, ctxstore.MaxValue)
+	_, err := s.Put(t.Context(), a, big, ctxstore.PutOptions{})
+	require.NoError(t, err)
+	var fingerprints [][32]byte
+	for i := range ctxstore.MaxShapeBytes/ctxstore.MaxValue + 2 {
+		big[0] = byte(i)
+		fp, err := shapes.Put(t.Context(), big)
+		require.NoError(t, err)
+		fingerprints = append(fingerprints, fp)
+	}
+	var total int64
+	for i, err := range s.List(t.Context(), ctxstore.ShapePrefix) {
+		require.NoError(t, err)
+		total += i.Size
+	}
+	assert.LessOrEqual(t, total, int64(ctxstore.MaxShapeBytes))
+	assert.Greater(t, total, int64(ctxstore.MaxShapeBytes/2), "no more is dropped than needed")
+	for i, there := range map[int]bool{0: false, len(fingerprints) - 1: true} {
+		has, err := ctxstore.Has(t.Context(), s, ctxstore.ShapeURI(fingerprints[i]))
+		require.NoError(t, err)
+		assert.Equal(t, there, has, "shape %d", i)
+	}
+	holds(t, s, a, string(make([]byte, ctxstore.MaxValue)))
+}
+
 func (e Subject) list(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	fp, err := ctxstore.Shapes{Store: s}.Put(ctx, []byte("shape"))

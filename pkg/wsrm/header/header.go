@@ -35,6 +35,9 @@ type Blocks struct {
 	// Fault is the local name of the code of a fault (1.1, section 4): of the header block
 	// SequenceFault, which goes with a fault of SOAP 1.1, or of the fault of SOAP 1.2 itself.
 	Fault string
+	// Invalid are blocks SequenceAcknowledgement whose ranges or nacks break a rule, as they came,
+	// at most eight; they are not among Acknowledgements (1.1, section 4.4).
+	Invalid []soap.Element
 	// Broken are rules that its elements break, for people, at most eight; what these say is left
 	// out.
 	Broken []string

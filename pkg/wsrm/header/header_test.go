@@ -225,6 +225,11 @@ func TestRefused(t *testing.T) {
 		require.Len(t, m.Broken, 1, c.head+c.body)
 		assert.Contains(t, m.Broken[0], c.why)
 		m.Broken = nil
+		if invalid := m.Invalid; strings.Contains(c.head, "Lower") || strings.Contains(c.head, "Nack") {
+			require.Len(t, invalid, 1, c.head)
+			assert.Equal(t, "SequenceAcknowledgement", invalid[0].Name.Local)
+			m.Invalid = nil
+		}
 		if c.why == "a second one" {
 			assert.Equal(t, "urn:x", m.Sequence)
 			assert.EqualValues(t, 1, m.Number)

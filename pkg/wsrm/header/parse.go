@@ -54,6 +54,7 @@ func (r *reader) each(list []soap.Element, read func(*soap.Element)) {
 		if read(&list[i]); r.err != "" {
 			*r.m = before
 			r.note(r.err)
+			r.invalid(&list[i])
 		}
 		r.err = ""
 	}
@@ -62,6 +63,14 @@ func (r *reader) each(list []soap.Element, read func(*soap.Element)) {
 func (r *reader) note(broken string) {
 	if len(r.m.Broken) < maxBroken {
 		r.m.Broken = append(r.m.Broken, broken)
+	}
+}
+
+// invalid keeps an acknowledgement that breaks a rule. One that says nothing is none.
+func (r *reader) invalid(h *soap.Element) {
+	says := r.child(h, "AcknowledgementRange") != nil || r.child(h, "Nack") != nil
+	if h.Name.Local == "SequenceAcknowledgement" && says && len(r.m.Invalid) < maxBroken {
+		r.m.Invalid = append(r.m.Invalid, *h)
 	}
 }
 

@@ -144,11 +144,17 @@ func (s *SequenceSource) protocolLocked(a *heardAnswer, toMessage bool) error {
 		if errors.Is(err, &wsrm.Error{Code: wsrm.Refused}) {
 			s.cfg.Log.Warn("the service acknowledges what was never sent",
 				"sequence", ack.Sequence, "ranges", ack.Ranges)
-			s.complain(*ack)
+			s.complain(neverSent, acknowledgementBlock(s.record.Version, *ack))
 			continue
 		}
 		if err != nil {
 			return err
+		}
+	}
+	for _, block := range a.b.Invalid {
+		if identifierOf(block) == s.record.Identifier {
+			s.cfg.Log.Warn("the service acknowledges against the rules", "rule", brokenRule(a.b))
+			s.complain(brokenRule(a.b), block)
 		}
 	}
 	switch a.b.Fault {
@@ -177,12 +183,10 @@ func (s *SequenceSource) lostLocked(a *heardAnswer) error {
 	return s.forget(context.WithoutCancel(s.ctx))
 }
 
-// complain tells the service of an acknowledgement of what was never sent (1.1, section 4.4).
-func (s *SequenceSource) complain(ack header.Acknowledgement) {
+// complain tells the service of an acknowledgement that cannot be (1.1, section 4.4).
+func (s *SequenceSource) complain(why string, block soap.Element) {
 	v := s.cfg.Version
-	b := header.Blocks{Version: string(v), Acknowledgements: []header.Acknowledgement{ack}}
-	detail, _ := b.Elements("")
-	r := refusal(s.cfg.SOAP, v, invalidAck, "it acknowledges what was never sent", detail...)
+	r := invalidAcknowledgement(s.cfg.SOAP, v, why, block)
 	p := s.properties(v.faultAction(s.cfg.Addressing))
 	e := r.Fault.Envelope(s.cfg.SOAP)
 	e.Header = append(append(p.Blocks(), r.Blocks...), e.Header...)
@@ -190,7 +194,7 @@ func (s *SequenceSource) complain(ack header.Acknowledgement) {
 	if err != nil {
 		return
 	}
-	s.wait.Go(func() { _, _ = s.post(s.ctx, p.Action, octets) })
+	s.goLocked(func() { _, _ = s.post(s.ctx, p.Action, octets) })
 }
 
 // replyLocked takes in the reply in an answer, if there is one.
@@ -236,15 +240,30 @@ func (s *SequenceSource) byIDLocked(id string) *SentMessage {
 
 // dueLocked has the replies acknowledged in a while, if no request does it first.
 func (s *SequenceSource) dueLocked() {
-	s.ackDue = true
-	if s.ackTime != nil {
-		s.ackTime.Stop()
+	s.ackDue, s.ackFrom = true, s.cfg.Clock.Now().Add(s.cfg.AckDelay)
+	if !s.acking {
+		s.acking = true
+		s.goLocked(s.acknowledgeLater)
 	}
-	s.ackTime = s.cfg.Clock.AfterFunc(s.cfg.AckDelay, func() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.cfg.MaxResend)
-		defer cancel()
-		_ = s.acknowledge(ctx) // the next reply says it again
-	})
+}
+
+// acknowledgeLater acknowledges replies when no other came for a while.
+func (s *SequenceSource) acknowledgeLater() {
+	for {
+		s.mu.Lock()
+		wait := s.ackFrom.Sub(s.cfg.Clock.Now())
+		s.acking = wait > 0
+		s.mu.Unlock()
+		if wait <= 0 {
+			break
+		}
+		if s.cfg.Clock.Sleep(s.ctx, wait) != nil {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.MaxResend)
+	defer cancel()
+	_ = s.acknowledge(ctx) // the next reply says it again
 }
 
 // acknowledge says which replies came, in a message of its own, if nothing else has.

@@ -21,8 +21,11 @@ func (e *SequenceDestination) refuse(w http.ResponseWriter, a *admittedRequest, 
 		return
 	}
 	v, action := a.in.Version, addressing.FaultAction(a.at.Space)
-	if a.b.Version != "" {
+	switch {
+	case a.b.Version != "":
 		action = a.version().faultAction(a.at.Space)
+	case r.Fault.SubcodeSpace == V11.Namespace():
+		action = V11.faultAction(a.at.Space)
 	}
 	if a.connection != nil {
 		action = xmlns.WSMC + "/fault"

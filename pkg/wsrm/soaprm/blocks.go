@@ -3,6 +3,7 @@ package soaprm
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/soap/addressing"
@@ -118,6 +119,29 @@ func refusal(v soap.Version, version Protocol, subcode, reason string, detail ..
 	head, _ := b.Elements("", detail...)
 	return &headers.RefusedMessage{Fault: f, Blocks: head}
 }
+
+// invalidAcknowledgement is the fault about a block, which is its detail (1.1, section 4.4).
+func invalidAcknowledgement(v soap.Version, version Protocol, why string, block soap.Element) *headers.RefusedMessage {
+	return refusal(v, version, invalidAck, why, block)
+}
+
+// acknowledgementBlock writes the header block that says what is acknowledged.
+func acknowledgementBlock(version Protocol, a header.Acknowledgement) soap.Element {
+	b := header.Blocks{Version: string(version), Acknowledgements: []header.Acknowledgement{a}}
+	head, _ := b.Elements("")
+	return head[0]
+}
+
+// identifierOf is the sequence that a block is about.
+func identifierOf(block soap.Element) string {
+	id := block.Child(soap.Name{Space: block.Name.Space, Local: "Identifier"})
+	if id == nil {
+		return ""
+	}
+	return strings.TrimSpace(id.Text)
+}
+
+const neverSent = "it acknowledges what was never sent"
 
 // identifier is the detail of most faults.
 func identifier(version Protocol, id string) soap.Element {

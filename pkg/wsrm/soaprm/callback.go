@@ -10,7 +10,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/soap/addressing"
 	"github.com/hhfr/hhfr/pkg/soap/headers"
-	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
 // Callback takes the replies and acknowledgements of one [SequenceSource] that do not come on the
@@ -169,15 +168,18 @@ func (s *SequenceSource) admit(a *heardAnswer) error {
 		}
 		s.dueLocked()
 	}
+	for _, block := range a.b.Invalid {
+		if identifierOf(block) == s.record.Identifier {
+			return invalidAcknowledgement(s.cfg.SOAP, v, brokenRule(a.b), block)
+		}
+	}
 	accepted, _, _ := s.engine.Positions()
 	for _, ack := range a.b.Acknowledgements {
 		if ack.Sequence != s.record.Identifier {
 			return unknown(ack.Sequence)
 		}
 		if n := len(ack.Ranges); n > 0 && ack.Ranges[n-1][1] > accepted {
-			b := header.Blocks{Version: string(v), Acknowledgements: []header.Acknowledgement{ack}}
-			detail, _ := b.Elements("")
-			return refusal(s.cfg.SOAP, v, invalidAck, "it acknowledges what was never sent", detail...)
+			return invalidAcknowledgement(s.cfg.SOAP, v, neverSent, acknowledgementBlock(v, ack))
 		}
 	}
 	return nil

@@ -17,13 +17,8 @@ func (e *SequenceDestination) create(w http.ResponseWriter, a *admittedRequest) 
 		return refusal(a.in.Version, a.version(), createRefused, fmt.Sprintf(format, args...))
 	}
 	terms := a.b.Terms
-	acksTo, allowed := "", true
-	if terms != nil {
-		acksTo, allowed = e.route(a, terms.AcksTo)
-	}
+	acksTo, allowed := e.route(a, terms.AcksTo)
 	switch {
-	case terms == nil:
-		return refused("%s", brokenRule(a.b))
 	case len(e.cfg.Versions) > 0 && !slices.Contains(e.cfg.Versions, a.version()):
 		return refused("version %s is not spoken here", a.version())
 	case !allowed:
@@ -109,13 +104,13 @@ func (e *SequenceDestination) again(by string) *servedPair {
 // sweep forgets what ended long ago, or earlier if that is too much; the store forgets it by
 // itself. It returns how many sequences have not ended.
 func (e *SequenceDestination) sweep() (live int) {
-	now := e.cfg.Clock.Now().UnixNano()
+	now := e.cfg.Clock.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	much := len(e.byID) > 4*e.cfg.MaxSequences
 	for id, s := range e.byID {
-		switch ended := s.ended.Load(); {
-		case s.forget.Load() < now, ended && much:
+		switch ended := s.ended.Load() || s.isExpired(); {
+		case s.forget.Load() < now.UnixNano(), ended && much:
 			delete(e.byID, id)
 			delete(e.byOffer, s.record.Offered)
 		case !ended:

@@ -294,6 +294,8 @@ func TestWhatACallbackRefuses(t *testing.T) {
 		}
 		assert.Contains(t, send(p, ack(k.id, 1)).Body.String(), "UnknownSequence")
 		assert.Contains(t, send(p, ack(s.Status().Identifier, 1)).Body.String(), "InvalidAcknowledgement")
+		backwards := replaced(ack(s.Status().Identifier, 1), `Lower="1"`, `Lower="2"`)
+		assert.Contains(t, send(p, backwards).Body.String(), "InvalidAcknowledgement")
 		asks := k.make("urn:x", "", header.Blocks{AckRequested: []string{k.id}})
 		assert.Contains(t, send(p, asks).Body.String(), "UnknownSequence")
 		unknown := strings.Replace(string(k.make("urn:x", "<x/>", header.Blocks{})), "</soap:Header>",

@@ -150,13 +150,17 @@ func (e *SequenceDestination) open(r *http.Request, octets []byte) (a *admittedR
 		}
 		a.connection = &envelope.Body[0]
 	}
-	if space := a.in.Body.Space; space == V10.Namespace() || space == V11.Namespace() {
+	space := a.in.Body.Space
+	isFault := a.in.Body.Local == "Fault" && space == a.in.Version.Namespace()
+	if space == V10.Namespace() || space == V11.Namespace() || isFault {
 		envelope, err := whole(octets)
-		if err != nil {
+		if err != nil && !isFault { // a fault may be of an application
 			return a, err
 		}
-		if b := header.Parse(envelope); b != nil {
-			a.b = b
+		if err == nil {
+			if b := header.Parse(envelope); b != nil {
+				a.b = b
+			}
 		}
 	}
 	return a, nil
@@ -197,6 +201,12 @@ func (e *SequenceDestination) serve(w http.ResponseWriter, a *admittedRequest) e
 		a.at.Action == V10.action(lastMessage), a.at.Action == V10.action(terminateSequence):
 		w.WriteHeader(http.StatusAccepted) // it says no more than its acknowledgements
 		return nil
+	case a.b.Fault != "": // which is not answered by another one
+		e.cfg.Log.Warn("fault of a client", "fault", a.b.Fault)
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	case a.b.Version != "" && len(a.b.Broken) > 0 && a.in.Body.Local == createSequence:
+		return refusal(a.in.Version, a.version(), createRefused, a.b.Broken[0])
 	case a.b.Version != "" && len(a.b.Broken) > 0:
 		return &headers.RefusedMessage{Fault: soap.Fault{Code: soap.Client, Reason: a.b.Broken[0]}}
 	case e.cfg.Required:
@@ -243,6 +253,12 @@ func (e *SequenceDestination) lookup(a *admittedRequest, id string) (*servedPair
 // acknowledgements takes in what a message acknowledges of replies. One beside a message of an
 // application that is about no sequence of ours is passed over.
 func (e *SequenceDestination) acknowledgements(a *admittedRequest) error {
+	alone := a.in.Body.Local == "" && a.b.Number == 0
+	for _, block := range a.b.Invalid {
+		if alone || e.find(e.byOffer, identifierOf(block), a.version()) != nil {
+			return invalidAcknowledgement(a.in.Version, a.version(), brokenRule(a.b), block)
+		}
+	}
 	for i := range a.b.Acknowledgements {
 		ack := &a.b.Acknowledgements[i]
 		s := e.find(e.byOffer, ack.Sequence, a.version())
@@ -251,7 +267,7 @@ func (e *SequenceDestination) acknowledgements(a *admittedRequest) error {
 			if err := s.acknowledged(a, ack); err != nil {
 				return err
 			}
-		case a.in.Body.Local == "" && a.b.Number == 0:
+		case alone:
 			return refusal(a.in.Version, a.version(), unknownSequence, "the sequence is not known here",
 				identifier(a.version(), ack.Sequence))
 		}
@@ -306,11 +322,19 @@ func (e *SequenceDestination) deliver(w http.ResponseWriter, a *admittedRequest)
 	if err != nil {
 		return err
 	}
+	defer s.sendDue()
 	out, err := s.deliver(a)
 	if err != nil {
 		return err
 	}
-	defer s.sendDue()
+	for _, id := range a.b.AckRequested { // of other sequences; one that is not known is not why this message fails
+		if other := e.find(e.byID, id, a.version()); other != nil && other != s {
+			if ack, err := other.acknowledgement(a); err == nil {
+				out.b.Acknowledgements = append(out.b.Acknowledgements, ack...)
+			}
+			defer other.sendDue()
+		}
+	}
 	if out.envelope == nil {
 		if len(out.b.Acknowledgements) == 0 {
 			accepted(w)

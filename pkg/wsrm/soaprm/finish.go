@@ -2,6 +2,7 @@ package soaprm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -10,11 +11,14 @@ import (
 
 // Finish waits until all messages are settled, acknowledges the replies, and ends the sequence:
 // close, then terminate (1.1, sections 3.5 and 3.6), or a last message, then terminate (1.0,
-// sections 3.1 and 3.5). If the service does not answer that any more, nothing is lost: the next
-// source goes on with the sequence. Errors: of the first message that is not acknowledged, the
-// cause of ctx.
+// sections 3.1 and 3.5). If the service does not answer that any more, nothing is lost: it has all
+// messages, and the next source has another sequence. Errors: of the first message that is not
+// acknowledged, Unstored, the cause of ctx.
 func (s *SequenceSource) Finish(ctx context.Context) error {
 	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	if err := s.closeRecord(ctx); err != nil {
 		return err
 	}
 	if s.record.Version == V10 {
@@ -27,7 +31,12 @@ func (s *SequenceSource) Finish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.Reply(ctx); err != nil {
+		_, err = t.Reply(ctx)
+		if errors.Is(err, &Error{Code: Unanswered}) && s.ctx.Err() == nil { // it is the last one, and nothing else
+			s.cfg.Log.Warn("the last message is not acknowledged", "sequence", s.record.Identifier, "err", err)
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -42,6 +51,32 @@ func (s *SequenceSource) Finish(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.broken = &Error{Code: Closed}
 	return s.forget(context.WithoutCancel(ctx))
+}
+
+// closeRecord notes that nothing more is sent in the sequence, whatever comes of its end.
+func (s *SequenceSource) closeRecord(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record.Closed = true
+	return s.record.put(context.WithoutCancel(ctx), s.cfg.Store, s.uri, 0)
+}
+
+// isOver reports whether an earlier source has closed the sequence, and all messages of it are
+// acknowledged: one that says no more than that it is the last one need not be.
+func (s *SequenceSource) isOver(ctx context.Context) (over bool, err error) {
+	if !s.record.Closed {
+		return false, nil
+	}
+	e, err := states{store: s.cfg.Store}.engine(ctx, engineConfig(false), s.record.State)
+	if err != nil {
+		return false, err
+	}
+	over = true
+	e.Undone(func(number uint64, payload []byte, _ bool) bool {
+		over = newTransfer(number, payload).last
+		return over
+	})
+	return over, nil
 }
 
 // drain waits until all messages are settled.

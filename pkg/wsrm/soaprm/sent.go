@@ -205,7 +205,7 @@ func (s *SequenceSource) accept(ctx context.Context, payload []byte) (*SentMessa
 		delete(s.sent, t.Number)
 		return nil, unstored(err)
 	}
-	s.wait.Go(func() { s.carry(t) })
+	s.goLocked(func() { s.carry(t) })
 	return t, nil
 }
 

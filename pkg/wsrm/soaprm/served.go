@@ -148,9 +148,11 @@ func (s *servedPair) acknowledgement(a *admittedRequest) ([]header.Acknowledgeme
 	return s.ackLocked(), nil
 }
 
+func (s *servedPair) isExpired() bool { return s.now().After(s.record.Expires) }
+
 // aliveLocked refuses what is about a sequence that ended.
 func (s *servedPair) aliveLocked(a *admittedRequest) error {
-	if s.record.Terminated || !s.record.Expires.IsZero() && s.now().After(s.record.Expires) {
+	if s.record.Terminated || s.isExpired() {
 		return refusal(a.in.Version, s.record.Version, sequenceTerminated, "the sequence has ended",
 			identifier(s.record.Version, s.record.Identifier))
 	}
@@ -167,9 +169,8 @@ func (s *servedPair) acknowledged(a *admittedRequest, ack *header.Acknowledgemen
 	}
 	err := s.stepLocked(ctx, wsrm.Acknowledgement(ack.Ranges, ack.Nacks, false))
 	if errors.Is(err, &wsrm.Error{Code: wsrm.Refused}) {
-		b := header.Blocks{Version: string(s.record.Version), Acknowledgements: []header.Acknowledgement{*ack}}
-		detail, _ := b.Elements("")
-		return refusal(a.in.Version, s.record.Version, invalidAck, "it acknowledges what was never sent", detail...)
+		return invalidAcknowledgement(a.in.Version, s.record.Version, neverSent,
+			acknowledgementBlock(s.record.Version, *ack))
 	}
 	return err
 }
@@ -184,7 +185,7 @@ func (s *servedPair) end(a *admittedRequest) ([]header.Acknowledgement, error) {
 		return nil, err
 	}
 	terminates := a.b.Control == terminateSequence
-	if s.record.Terminated { // the answer to the first one got lost
+	if s.record.Terminated || s.isExpired() { // it has ended: the answer to the first one may have got lost
 		if terminates {
 			return s.ackLocked(), nil
 		}
@@ -255,7 +256,7 @@ func (s *servedPair) admitLocked(ctx context.Context, a *admittedRequest) error 
 	case s.doneLocked(n) || s.waiting[n] != nil:
 		return nil
 	case s.record.Closed:
-		return refusal(a.in.Version, v, sequenceClosed, "the sequence is closed", about)
+		return s.closedLocked(a)
 	case s.record.Last > 0 && n > s.record.Last:
 		return refusal(a.in.Version, v, lastExceeded, fmt.Sprintf("number %d was the last one", s.record.Last), about)
 	case len(a.in.Message) > MaxMessage:
@@ -276,6 +277,20 @@ func (s *servedPair) admitLocked(ctx context.Context, a *admittedRequest) error 
 		s.dropLocked(n)
 	}
 	return err
+}
+
+// closedLocked refuses a message behind the end, and says which ones were taken (1.1, section 3.5).
+func (s *servedPair) closedLocked(a *admittedRequest) error {
+	v := s.record.Version
+	r := refusal(a.in.Version, v, sequenceClosed, "the sequence is closed", identifier(v, s.record.Identifier))
+	if s.record.AcksTo != a.faults {
+		s.dueLocked(nil, true)
+		return r
+	}
+	for _, ack := range s.ackLocked() {
+		r.Blocks = append(r.Blocks, acknowledgementBlock(v, ack))
+	}
+	return r
 }
 
 // maxNumber is the greatest message number (1.1, section 3.7).

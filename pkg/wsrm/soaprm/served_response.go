@@ -58,8 +58,8 @@ func (s *servedPair) responseLocked(a *admittedRequest) *response {
 
 // uncertain answers a message that was begun before a crash.
 func (s *servedPair) uncertain(a *admittedRequest, out *response) {
-	stored := handling{s: s, a: a}.failed("the service was handling the message when it crashed: " +
-		"nobody knows whether it had an effect")
+	stored := handling{s: s, a: a}.failed("the service was handling the message when it crashed, or when its store " +
+		"failed: nobody knows whether it had an effect")
 	_, status, contentType, envelope := decodeReply(stored)
 	contentType, place := cutPlace(contentType)
 	if place == "" {

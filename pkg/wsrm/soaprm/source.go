@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/soap/addressing"
@@ -37,8 +36,9 @@ type SequenceSource struct {
 	inbox   []delivered
 	eased   chan struct{} // closed when something was settled or acknowledged
 	ackDue  bool          // replies came that were not acknowledged in a request yet
-	ackTime clock.Timer
-	heard   time.Time // when the service said anything
+	ackFrom time.Time     // when that is done in a message of its own
+	acking  bool          // a goroutine waits for that
+	heard   time.Time     // when the service said anything
 	resent  int64
 	broken  error
 }
@@ -101,9 +101,7 @@ func (s *SequenceSource) open(ctx context.Context) error {
 			}
 			s.cfg.SOAP = r.SOAP
 			s.listenAt(r.AcksTo)
-			if !r.Expires.IsZero() && s.cfg.Clock.Now().After(r.Expires) {
-				err = s.renew(ctx)
-			}
+			err = s.goOn(ctx)
 		}
 	default:
 		err = unstored(err)
@@ -131,9 +129,24 @@ func (s *SequenceSource) open(ctx context.Context) error {
 		return err
 	}
 	for _, t := range s.sent {
-		s.wait.Go(func() { s.carry(t) })
+		s.goLocked(func() { s.carry(t) })
 	}
 	return nil
+}
+
+// goOn replaces the sequence of the store by another one if it takes no more messages.
+func (s *SequenceSource) goOn(ctx context.Context) error {
+	if !s.record.Expires.IsZero() && s.cfg.Clock.Now().After(s.record.Expires) {
+		return s.renew(ctx)
+	}
+	over, err := s.isOver(ctx)
+	if err != nil || !over {
+		return err
+	}
+	if err := s.forget(ctx); err != nil { // at the service it ends with its life, if not before
+		return err
+	}
+	return s.create(ctx)
 }
 
 // renew replaces a sequence whose time is over. What it left is of unknown fate.
@@ -301,23 +314,32 @@ func (s *SequenceSource) settleLocked(t *SentMessage, reply *ReceivedReply, err 
 	}
 }
 
+// goLocked runs f beside, unless the source is being stopped; stop waits for it.
+func (s *SequenceSource) goLocked(f func()) {
+	if s.ctx.Err() == nil {
+		s.wait.Go(f)
+	}
+}
+
 // stop ends what the source does by itself.
 func (s *SequenceSource) stop(why error) {
-	s.cancel(why)
+	s.mu.Lock()
+	s.cancel(why) // what would begin now does not
+	s.mu.Unlock()
 	if s.cfg.Callback != nil {
 		s.cfg.Callback.source.CompareAndSwap(s, nil)
 	}
 	s.wait.Wait()
 }
 
-// Close stops sending. What is not acknowledged stays in the store, for the next source. It may be
-// called once.
+// Close stops sending, and returns when nothing of the source runs any more. What is not
+// acknowledged stays in the store, for the next source. It may be called once.
 func (s *SequenceSource) Close() error {
 	s.stop(&Error{Code: Closed})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ackTime != nil {
-		s.ackTime.Stop()
+	if s.broken == nil { // what comes to the callback now is taken by the next one
+		s.broken = &Error{Code: Closed}
 	}
 	for _, t := range s.sent {
 		s.settleLocked(t, nil, &Error{Code: Unanswered, Err: context.Cause(s.ctx)})
