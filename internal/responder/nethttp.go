@@ -60,6 +60,10 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 	if from != nil {
 		req.RemoteAddr, req.TLS = from.remote, from.tls
 	}
+	if s.opener != nil && !s.opener.apply(req) {
+		x.Refuse("another path than that of the stream")
+		return
+	}
 	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
 	path, ended := req.URL.Path, false
 	defer func() { h.endReply(w, path, ended, recover()) }()

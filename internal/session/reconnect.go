@@ -72,7 +72,7 @@ func (s *Session) begin(n *negotiation) {
 // install makes a negotiated stream the current one.
 func (s *Session) install(n *negotiation) {
 	l := &sessionStream{stream: n.stream, lane: n.stream.Lane(0), path: n.agreed.Facts.Path, node: n.url,
-		confirm: n.confirmed, declared: n.agreed.Mode == negotiate.Declared}
+		confirm: n.confirmed, declared: n.agreed.Mode == negotiate.Declared, onePath: n.onePath}
 	s.adopt(n)
 	n.headers.begin(s, l)
 	l.used.coder, l.used.known = n.coder, n.agreed.Facts.PeerShapes
