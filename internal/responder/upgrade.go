@@ -290,7 +290,7 @@ func (u *upgrading) upgrade() {
 		return
 	}
 	x := <-exchange
-	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.header}
+	u.x = &exchangeWriter{ctx: u.ctx, x: x, replyHead: replyHead{header: u.header}}
 	context.AfterFunc(x.Context(), u.cancel)
 }
 
