@@ -3,10 +3,12 @@ package hhfr_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,6 +164,40 @@ func TestHandlersAroundChangePathsOfStreams(t *testing.T) {
 			}
 			require.NoError(t, client.Close())
 		})
+	}
+}
+
+// After a stream has ended, the next call gets another one: a question would get none.
+func TestStreamsOfOnePathAreOpenedAgain(t *testing.T) {
+	h := &hhfr.Handler{Handler: where}
+	defer h.Close()
+	upgraded := make(chan net.Conn, 10)
+	server := httptest.NewUnstartedServer(denying(h))
+	server.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateHijacked {
+			upgraded <- c
+		}
+	}
+	server.Start()
+	defer server.Close()
+	d, err := session.NewDialer(session.Config{Mode: negotiate.FirstCall, Reconnect: time.Hour})
+	require.NoError(t, err)
+	s, err := d.Dial(t.Context(), server.URL+"/public")
+	require.NoError(t, err)
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 3 {
+		for _, want := range []string{"HTTP /public /public ann", "stream /public /public", "stream /public /public"} {
+			reply, err := s.Call(ctx, &streamer.Message{Body: strings.NewReader("<a/>")})
+			require.NoError(t, err)
+			body, err := io.ReadAll(reply.Body)
+			require.NoError(t, err)
+			assert.Equal(t, want, string(body))
+		}
+		ended := s.Stream()
+		require.NoError(t, (<-upgraded).Close())
+		<-ended.Done()
 	}
 }
 

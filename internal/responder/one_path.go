@@ -9,9 +9,9 @@ import (
 // upgradedRequest is what handlers around this one made of the request that opened a stream. The
 // requests of the stream do not pass them, so it is applied to those.
 type upgradedRequest struct {
-	method, path string  // as they came
-	became       url.URL // path and raw path as the handlers around this one left them
-	onePath      bool    // serves only requests with this method and path
+	method, path  string // as they came, the path escaped
+	became, asRaw string // the path as the handlers around this one left it, and its RawPath
+	onePath       bool   // serves only requests with this method and path
 }
 
 // upgradedBy returns what is to be applied to the requests of a stream; nil: nothing.
@@ -23,7 +23,8 @@ func upgradedBy(req *http.Request, onePath bool) *upgradedRequest {
 	return &upgradedRequest{
 		method:  req.Method,
 		path:    came.EscapedPath(),
-		became:  url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath},
+		became:  req.URL.Path,
+		asRaw:   req.URL.RawPath,
 		onePath: onePath,
 	}
 }
@@ -42,12 +43,12 @@ func cameTo(req *http.Request) *url.URL {
 func (u *upgradedRequest) apply(req *http.Request) bool {
 	switch path := req.URL.EscapedPath(); {
 	case path == u.path && (req.Method == u.method || !u.onePath):
-		req.URL.Path, req.URL.RawPath = u.became.Path, u.became.RawPath
+		req.URL.Path, req.URL.RawPath = u.became, u.asRaw
 		return true
 	case u.onePath:
 		return false
 	default:
-		prefix, cut := strings.CutSuffix(u.path, u.became.EscapedPath())
+		prefix, cut := strings.CutSuffix(u.path, (&url.URL{Path: u.became, RawPath: u.asRaw}).EscapedPath())
 		rest, has := strings.CutPrefix(path, prefix)
 		if !cut || !has || !strings.HasPrefix(rest, "/") {
 			return false

@@ -201,6 +201,12 @@ func (s *Session) lost(l *sessionStream) {
 		return
 	}
 	s.met = true
+	if s.failedStreams < maxFailedStreams && l.onePath && s.outbox == nil && s.cfg.Reconnect > 0 {
+		s.failedStreams++
+		s.link, s.fresh = nil, true // only a call gets a stream there: the next one asks
+		s.wait.Go(func() { s.keepUsed(l) })
+		return
+	}
 	unconnected := dialError(err) != nil // what was remembered of the peer led nowhere: there are other ways
 	if s.failedStreams++; (s.cfg.Reconnect > 0 || unconnected) && s.failedStreams <= maxFailedStreams {
 		s.again = make(chan struct{})

@@ -138,7 +138,7 @@ func (s *Session) tell() {
 }
 
 // Stream returns the session's stream, for its figures; the last one if there were several; nil if
-// there never was one.
+// there never was one, or the next call asks for one.
 func (s *Session) Stream() *streamer.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
