@@ -225,3 +225,36 @@ func seenBy(t *testing.T, client *http.Client, url string, outcome <-chan string
 	}
 	return fmt.Sprintf("%d %v %d %.80q, %s", resp.StatusCode, resp.Header, len(body), body, service)
 }
+
+// Replies to messages of a sequence follow the same rules.
+func TestRepliesOfASequenceAreThoseOfNetHTTP(t *testing.T) {
+	errs := make(chan []error, 1)
+	c := dial(t, serve(t, stream, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/xml")
+		w.Header().Set("Content-Length", "4")
+		w.Header().Set("Trailer", "X-Sum")
+		if string(body) == "<empty/>" {
+			w.WriteHeader(http.StatusNoContent)
+		}
+		written := write(w, "<a/>")
+		w.Header().Set("X-Sum", "1")
+		errs <- append(written, write(w, "<b/>")...)
+	})), &hhfr.Config{Guarantee: hhfr.AtLeastOnce})
+	defer c.Close()
+	for _, tc := range []struct {
+		request, reply string
+		status         int
+		errs           []error
+	}{
+		{"<full/>", "<a/>", http.StatusOK, []error{nil, http.ErrContentLength}},
+		{"<empty/>", "", http.StatusNoContent, []error{http.ErrBodyNotAllowed, http.ErrBodyNotAllowed}},
+	} {
+		r, err := c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body(tc.request)})
+		require.NoError(t, err)
+		assert.Equal(t, tc.errs, <-errs)
+		assert.Equal(t, tc.status, r.Status)
+		assert.Equal(t, http.Header{"Content-Type": {"text/xml"}}, r.Header)
+		assert.Equal(t, tc.reply, readAll(t, r))
+	}
+}
