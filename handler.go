@@ -1,6 +1,7 @@
 package hhfr
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -15,10 +16,27 @@ import (
 // fields must not be changed after the first request. It is an [http.Handler], safe for concurrent
 // use.
 //
+// Handlers around this one see plain requests, offers, and the first request of a stream; they do
+// not see the others of the stream. So a stream takes only POST requests for the path that its
+// first request was for, with the path changed as they changed that (http.StripPrefix). Other
+// requests go as plain SOAP through them. What is to hold for each request of a path belongs into
+// the Handler within: authentication of each request, limits of rates, logs.
+//
 // Streams on connections of their own need a [Server].
 type Handler struct {
 	// Handler has the services; nil: [http.DefaultServeMux].
 	Handler http.Handler
+	// AnyPath: streams take requests for all paths, whatever their first request was for. Set it if
+	// the handlers around this one treat all requests alike, or there are none. A prefix that they
+	// removed from the path of the first request is removed from the others; requests without it
+	// go as plain SOAP.
+	AnyPath bool
+	// StreamContext, if given, returns the context of the requests of a stream, beginning with the
+	// second, so that values which handlers around this one have set reach the services. It is
+	// called once for each stream. ctx is the context to derive it from, and r the first request.
+	// Values of r's context that are used again when r is over must not be passed on. nil: these
+	// requests have none of its values.
+	StreamContext func(ctx context.Context, r *http.Request) context.Context
 	// Store holds sessions, the shapes of messages, and what was handled under a guarantee; nil:
 	// memory, for as long as the Handler lives.
 	Store ctxstore.Store
@@ -49,6 +67,7 @@ func (h *Handler) open(addresses map[string]string) error {
 		}
 		h.below, err = responder.NewHandler(receiving(services), responder.Config{
 			Addresses: addresses, Store: h.Store, Common: common, Archive: h.Archive, Log: h.Log,
+			OnePath: !h.AnyPath, StreamContext: h.StreamContext,
 		})
 		h.broken = fault(err)
 	})

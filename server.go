@@ -96,6 +96,7 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	logger := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
 	run := &serving{done: make(chan struct{}), handler: &Handler{
 		Handler: s.Handler, Store: s.Store, Common: s.Common, Archive: s.Archive, Log: s.Log,
+		AnyPath: true,
 	}}
 	addresses := map[string]string{}
 	if _, port, err := net.SplitHostPort(l.Addr().String()); err == nil {

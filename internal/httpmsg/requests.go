@@ -36,8 +36,9 @@ func NewRequests(facts *negotiate.Facts) *Requests {
 }
 
 // Request returns a message of a lane as a request that came over a connection from remote. Only
-// the body is shared with the message. The host is that of the negotiated URL whatever the target
-// is: a session never leads to another host. Errors: Malformed.
+// the body is shared with the message. Its length is given where it is known without waiting. The
+// host is that of the negotiated URL whatever the target is: a session never leads to another host.
+// Errors: Malformed.
 func (r *Requests) Request(ctx context.Context, lane uint64, m *streamer.Message) (*http.Request, error) {
 	head := m.Head
 	if head == nil {
@@ -57,7 +58,7 @@ func (r *Requests) Request(ctx context.Context, lane uint64, m *streamer.Message
 	req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/1.1", 1, 1
 	req.Host, req.RequestURI, req.Body = r.host, seen.target, http.NoBody
 	if m.Body != nil {
-		req.Body, req.ContentLength = readCloser(m.Body), -1
+		req.Body, req.ContentLength = readCloser(m.Body), m.KnownLength()
 	}
 	return req, nil
 }

@@ -285,7 +285,7 @@ func (r *Responder) begin(ctx context.Context, req *http.Request, t firstTerms) 
 		Assurance:      negotiate.AtMostOnce,
 		Security:       negotiate.TransportSecurity,
 		Origin:         requestOrigin(req),
-		Path:           negotiate.PathOf(req.URL),
+		Path:           negotiate.PathOf(cameTo(req)),
 		Address:        r.addressFor(req),
 	}}
 	j := &joined{}

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -31,7 +29,7 @@ type Handler struct {
 // that was negotiated. Its remote address and TLS are those of the stream's connection. A request
 // of a sequence has neither address nor TLS, as it may have come over several connections. The
 // context of a request has the session's facts ([FactsOf]). A reply's head travels without the
-// fields about one connection, and without Date.
+// fields about one connection, without Date, and without trailers.
 func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.serve = h.serveExchange
@@ -60,7 +58,11 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 	if from != nil {
 		req.RemoteAddr, req.TLS = from.remote, from.tls
 	}
-	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
+	if s.opener != nil && !s.opener.apply(req) {
+		x.Refuse("another path than that of the stream")
+		return
+	}
+	w := &exchangeWriter{ctx: ctx, x: x, replyHead: replyHead{header: http.Header{}}}
 	path, ended := req.URL.Path, false
 	defer func() { h.endReply(w, path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)
@@ -73,6 +75,9 @@ func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicke
 	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
 		r.cfg.Log.Error("service panicked", "path", path, "panic", panicked)
 	}
+	if _, declared := w.header["Trailer"]; declared {
+		r.cfg.Log.Debug("trailers not sent, as streams carry none", "path", path)
+	}
 	if err := w.finish(ended); err != nil {
 		r.cfg.Log.Debug("reply not sent", "err", err)
 	}
@@ -81,52 +86,62 @@ func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicke
 // exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long
 // one, or one that is flushed, as it comes.
 type exchangeWriter struct {
-	ctx    context.Context
-	x      *streamer.Exchange
-	header http.Header
-	status int
-	start  []byte // before the reply is begun
-	begun  bool
-	reply  *streamer.Writer
-	err    error
+	replyHead
+	ctx   context.Context
+	x     *streamer.Exchange
+	start []byte // before the reply is begun
+	begun bool
+	reply *streamer.Writer
+	err   error
 
 	// The reply that is sent as a whole.
 	whole streamer.Message
 	body  bytes.Reader
 }
 
-// Header returns the fields to be sent.
-func (w *exchangeWriter) Header() http.Header { return w.header }
-
 // WriteHeader sets the status, once; informational ones are sent at once.
 func (w *exchangeWriter) WriteHeader(status int) {
+	checkStatus(status)
 	switch {
 	case w.status != 0 || w.x.OneWay():
-	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
-		_ = w.x.Interim(w.ctx, &streamer.Message{Head: w.head(status)}) // the reply itself will fail as well
+	case isInterim(status):
+		// the reply itself will fail as well
+		_ = w.x.Interim(w.ctx, &streamer.Message{Head: encodeHead(status, w.header)})
 	default:
-		w.status = status
+		w.fix(status, false)
 	}
 }
 
 // wholeReply is the longest reply that is buffered to be sent as a whole, in bytes.
 const wholeReply = 32 << 10
 
-// Write writes the body.
+// Write writes the body. Errors are also those of net/http: ErrBodyNotAllowed and ErrContentLength.
 func (w *exchangeWriter) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
 	if w.x.OneWay() {
 		return len(p), nil
+	}
+	w.WriteHeader(http.StatusOK)
+	if err := w.take(len(p)); err != nil {
+		return 0, err
 	}
 	if !w.begun && len(w.start)+len(p) <= wholeReply {
 		w.start = append(w.start, p...)
 		return len(p), nil
 	}
+	looked := 0
+	if !w.begun && w.fixed != nil && len(w.start) < sniffed { // the type is found by the beginning
+		looked = min(len(p), sniffed-len(w.start))
+		w.start = append(w.start, p[:looked]...)
+	}
 	if err := w.begin(); err != nil {
 		return 0, err
 	}
-	return w.reply.Write(p)
+	n, err := w.reply.Write(p[looked:])
+	return looked + n, err
 }
+
+// sniffed is how much of a body counts for [http.DetectContentType], in bytes.
+const sniffed = 512
 
 // copying are buffers for bodies that are read while they are written.
 var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
@@ -136,15 +151,13 @@ var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }
 func (w *exchangeWriter) ReadFrom(body io.Reader) (int64, error) {
 	buffer := copying.Get().(*[]byte)
 	defer copying.Put(buffer)
-	to := io.Writer(struct{ io.Writer }{w})
 	if _, typed := w.header["Content-Type"]; typed && !w.x.OneWay() {
 		w.WriteHeader(http.StatusOK)
 		if err := w.begin(); err != nil {
 			return 0, err
 		}
-		to = w.reply
 	}
-	return io.CopyBuffer(to, body, *buffer)
+	return io.CopyBuffer(struct{ io.Writer }{w}, body, *buffer)
 }
 
 // Count adds what the frames of the exchange take on the wire to a counter
@@ -156,10 +169,10 @@ func (w *exchangeWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush with an error; see [http.ResponseController].
 func (w *exchangeWriter) FlushError() error {
-	w.WriteHeader(http.StatusOK)
 	if w.x.OneWay() {
 		return nil
 	}
+	w.WriteHeader(http.StatusOK)
 	if err := w.begin(); err != nil {
 		return err
 	}
@@ -169,62 +182,36 @@ func (w *exchangeWriter) FlushError() error {
 // EnableFullDuplex does nothing: the request can always be read while the reply is written.
 func (w *exchangeWriter) EnableFullDuplex() error { return nil }
 
-// head writes the head of the reply as net/http has it.
-func (w *exchangeWriter) head(status int) []byte {
-	w.header.Del("Date")
-	return httpmsg.ReplyHead(status, w.header)
-}
-
-// final returns the head of the final reply.
-func (w *exchangeWriter) final() []byte {
-	if _, ok := w.header["Content-Type"]; !ok && len(w.start) > 0 {
-		w.header.Set("Content-Type", http.DetectContentType(w.start))
-	}
-	return w.head(w.status)
-}
-
 // begin sends the head and what was buffered.
 func (w *exchangeWriter) begin() error {
 	if w.begun {
 		return w.err
 	}
 	w.begun = true
-	if w.reply, w.err = w.x.Respond(w.ctx, w.final(), w.length()); w.err == nil && len(w.start) > 0 {
+	if w.reply, w.err = w.x.Respond(w.ctx, w.final(w.start), w.announced); w.err == nil && len(w.start) > 0 {
 		_, w.err = w.reply.Write(w.start)
 	}
 	return w.err
 }
 
-// length is the body's in bytes, as the server has announced it; -1 if it has not.
-func (w *exchangeWriter) length() int64 {
-	announced := w.header.Get("Content-Length")
-	if announced == "" {
-		return -1
-	}
-	if n, err := strconv.ParseInt(announced, 10, 64); err == nil {
-		return n
-	}
-	return -1
-}
-
-// finish ends the reply; one that its server did not end is cut short, and the peer is told.
+// finish ends the reply; one that its server did not end, or that is shorter than announced, is cut
+// short, and the peer is told.
 func (w *exchangeWriter) finish(ended bool) error {
+	if ended && w.status == 0 && !w.x.OneWay() {
+		w.fix(http.StatusOK, true)
+	}
 	switch {
 	case w.x.OneWay() || w.err != nil:
 		return w.err
-	case w.begun && ended:
+	case w.begun && ended && !w.isShort():
 		return w.reply.Close()
 	case w.begun:
 		w.reply.Abort(http.ErrAbortHandler)
 		return nil
-	case !ended:
+	case !ended || w.isShort():
 		return nil // the stream tells the peer that the exchange failed
 	}
-	w.WriteHeader(http.StatusOK)
-	if w.length() > int64(len(w.start)) {
-		return nil // shorter than its Content-Length
-	}
 	w.body.Reset(w.start)
-	w.whole = streamer.Message{Head: w.final(), Body: &w.body}
+	w.whole = streamer.Message{Head: w.final(w.start), Body: &w.body}
 	return w.x.Reply(w.ctx, &w.whole)
 }

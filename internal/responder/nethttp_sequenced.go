@@ -113,9 +113,7 @@ func emptyReply(status int) *streamer.Message {
 // wholeWriter is the ResponseWriter of a reply that is sent as a whole. A reply that is not short
 // is read as it is written.
 type wholeWriter struct {
-	header http.Header
-	head   []byte // once it is ready
-	status int
+	replyHead
 	body   bytes.Buffer  // until it is ready
 	ready  chan struct{} // closed when the head and the beginning of the body are there
 	failed error         // why there is no reply
@@ -124,24 +122,25 @@ type wholeWriter struct {
 }
 
 func newWholeWriter() *wholeWriter {
-	w := &wholeWriter{header: http.Header{}, ready: make(chan struct{})}
+	w := &wholeWriter{replyHead: replyHead{header: http.Header{}}, ready: make(chan struct{})}
 	w.reader, w.rest = io.Pipe()
 	return w
 }
 
-// Header returns the fields to be sent.
-func (w *wholeWriter) Header() http.Header { return w.header }
-
 // WriteHeader sets the status, once; informational ones are dropped, as nobody waits for them.
 func (w *wholeWriter) WriteHeader(status int) {
-	if w.status == 0 && status >= 200 {
-		w.status = status
+	checkStatus(status)
+	if w.status == 0 && !isInterim(status) {
+		w.fix(status, false)
 	}
 }
 
-// Write writes the body.
+// Write writes the body. Errors are also those of net/http: ErrBodyNotAllowed and ErrContentLength.
 func (w *wholeWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
+	if err := w.take(len(p)); err != nil {
+		return 0, err
+	}
 	if w.isReady() {
 		return w.rest.Write(p)
 	}
@@ -164,11 +163,7 @@ func (w *wholeWriter) isReady() bool {
 // be says that the beginning of the reply is there, or that there will be none.
 func (w *wholeWriter) be(failed error) {
 	w.WriteHeader(http.StatusOK)
-	if _, ok := w.header["Content-Type"]; !ok && w.body.Len() > 0 {
-		w.header.Set("Content-Type", http.DetectContentType(w.body.Bytes()))
-	}
-	w.header.Del("Date")
-	w.head, w.failed = httpmsg.ReplyHead(w.status, w.header), failed
+	w.head, w.failed = w.final(w.body.Bytes()), failed
 	close(w.ready)
 }
 

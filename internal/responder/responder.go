@@ -97,6 +97,15 @@ type Config struct {
 	// OnStream, if given, is called with each stream once it is open, to begin exchanges on it. It
 	// must not block.
 	OnStream func(negotiate.Facts, *streamer.Stream)
+	// OnePath: other handlers are around this one. The stream of an upgraded connection serves only
+	// POST requests for the path that its first request was for, since the others would pass no
+	// handler around this one. They are refused as unprocessed, and a question by OPTIONS gets no
+	// stream. It is about streams of [Handler] alone.
+	OnePath bool
+	// StreamContext, if given, returns the context from which those of a stream's requests are
+	// made, beginning with the second; only its values count. ctx is the one to derive it from, and
+	// req the request whose connection was upgraded, as the handlers around this one passed it on.
+	StreamContext func(ctx context.Context, req *http.Request) context.Context
 	// Stream gives limits, sizes and hooks of streams. Negotiation overwrites what it decides.
 	Stream streamer.Config
 	// Clock is the clock; nil means the real one.

@@ -28,6 +28,8 @@ func (r *Responder) dispatch(served *servedSession) streamer.ExchangeHandler {
 type servedSession struct {
 	facts *negotiate.Facts // nil: of none yet
 	path  string           // that was negotiated
+	// opener is what to apply to requests; nil: nothing. It is set before the first of them.
+	opener *upgradedRequest
 
 	mu   sync.Mutex
 	made weak.Pointer[httpmsg.Requests]
@@ -36,6 +38,9 @@ type servedSession struct {
 func newServed(facts *negotiate.Facts) *servedSession {
 	return &servedSession{facts: facts, path: unescaped(facts.Path)}
 }
+
+// isOnePath reports whether only requests like the first are served.
+func (s *servedSession) isOnePath() bool { return s != nil && s.opener != nil && s.opener.onePath }
 
 // requests makes requests of the session's messages. What it remembers is soon made anew: the next
 // garbage collection takes it, since most sessions are idle.

@@ -51,17 +51,22 @@ func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, servic
 // by an upgrade, or, if the connection cannot be upgraded, by status 204 with the field. It returns
 // false where there can be no session.
 func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool {
-	wish, upgrade, ok := upgrade.Asks(req)
+	wish, upgradable, ok := upgrade.Asks(req)
 	if !ok || r.cfg.Serves != nil && req.URL.Path != "*" && !r.cfg.Serves(req.URL.Path) {
 		return false
 	}
-	if upgrade {
+	if upgradable && r.cfg.OnePath {
+		w.Header().Set(negotiate.Field, upgrade.Version) // a call may be upgraded
+		w.WriteHeader(http.StatusNoContent)
+		return true
+	}
+	if upgradable {
 		// If the request has a body, that body belongs to no message.
 		if n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxPeek+1)); err != nil || n > maxPeek {
 			return false
 		}
 		took := false
-		err := r.upgrade(context.Background(), &Upgrade{Request: req, wish: wish}, func() (net.Conn, error) {
+		err := r.upgrade(r.streamContext(req), &Upgrade{Request: req, wish: wish}, func() (net.Conn, error) {
 			conn, err := hijacked(w)
 			took = err == nil
 			return conn, err
@@ -278,15 +283,24 @@ func (u *upgrading) upgrade() {
 	}
 	// The service has its request already.
 	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, wish: u.wish}
-	err := u.r.upgrade(context.Background(), asked, hijack, u.r.own, func() {})
+	err := u.r.upgrade(u.r.streamContext(u.req), asked, hijack, u.r.own, func() {})
 	if err != nil {
 		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
 		u.vain = !errors.Is(err, errNoRoom) && !errors.Is(err, errNoConn)
 		return
 	}
 	x := <-exchange
-	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.header}
+	u.x = &exchangeWriter{ctx: u.ctx, x: x, replyHead: replyHead{header: u.header}}
 	context.AfterFunc(x.Context(), u.cancel)
+}
+
+// streamContext returns the context of the stream that a request opens. It has no end of its own.
+func (r *Responder) streamContext(req *http.Request) context.Context {
+	ctx := context.Background()
+	if r.cfg.StreamContext != nil {
+		ctx = context.WithoutCancel(r.cfg.StreamContext(ctx, req))
+	}
+	return ctx
 }
 
 // hijacked takes a connection from net/http, together with what net/http has read ahead of it.
@@ -376,10 +390,13 @@ func (r *Responder) upgrade(
 		_ = conn.Close()
 		return err
 	}
+	if v.opened.served != nil {
+		v.opened.served.opener = upgradedBy(u.Request, r.cfg.OnePath)
+	}
 	cfg := v.config()
 	cfg.Session = j.facts.Session
 	cfg.Outgoing, cfg.Incoming = nil, nil
-	head := upgrade.SwitchingProtocols(r.elsewhere(u.Request))
+	head := upgrade.SwitchingProtocols(r.elsewhere(u.Request), v.opened.served.isOnePath())
 	stream, err := streamer.AcceptUpgraded(streamContext{ctx, v}, conn, cfg, head, a, u.wish.Stages, u.Message, u.Serve)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	cryptotls "crypto/tls"
 	"errors"
@@ -200,8 +201,8 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	}
 	n := asking.negotiation(a.s)
 	address := portOf(n.url)
-	if i, err := upgrade.ParseInvitation(resp.Header.Get(negotiate.Field)); err == nil && i.Address != "" {
-		address = i.Address
+	if i, err := upgrade.ParseInvitation(resp.Header.Get(negotiate.Field)); err == nil {
+		address, n.onePath = cmp.Or(i.Address, address), i.OnePath
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
 	defer cancel()

@@ -38,6 +38,8 @@ type negotiation struct {
 	undeclared bool
 	// named: hello, or the request that asked, has named the description.
 	named bool
+	// onePath: the peer takes only requests for the path of the one that was upgraded.
+	onePath bool
 	// referrer is that of the common store; nil: none is offered, or agreed on.
 	referrer *unchanging.Referrer
 

@@ -72,7 +72,7 @@ func (s *Session) begin(n *negotiation) {
 // install makes a negotiated stream the current one.
 func (s *Session) install(n *negotiation) {
 	l := &sessionStream{stream: n.stream, lane: n.stream.Lane(0), path: n.agreed.Facts.Path, node: n.url,
-		confirm: n.confirmed, declared: n.agreed.Mode == negotiate.Declared}
+		confirm: n.confirmed, declared: n.agreed.Mode == negotiate.Declared, onePath: n.onePath}
 	s.adopt(n)
 	n.headers.begin(s, l)
 	l.used.coder, l.used.known = n.coder, n.agreed.Facts.PeerShapes
@@ -204,6 +204,12 @@ func (s *Session) lost(l *sessionStream) {
 		return
 	}
 	s.met = true
+	if s.failedStreams < maxFailedStreams && l.onePath && s.outbox == nil && s.cfg.Reconnect > 0 {
+		s.failedStreams++
+		s.link, s.fresh = nil, true // only a call gets a stream there: the next one asks
+		s.wait.Go(func() { s.keepUsed(l) })
+		return
+	}
 	unconnected := dialError(err) != nil // what was remembered of the peer led nowhere: there are other ways
 	if s.failedStreams++; (s.cfg.Reconnect > 0 || unconnected) && s.failedStreams <= maxFailedStreams && !tooMuch {
 		s.again = make(chan struct{})

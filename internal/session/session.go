@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/internal/unchanging"
@@ -72,6 +74,8 @@ type sessionStream struct {
 	confirm func(negotiate.Facts, *streamer.Hello) negotiate.Facts
 	// declared: the description of the service has led here.
 	declared bool
+	// onePath: the peer takes only requests for path, since others have further handlers to pass.
+	onePath bool
 }
 
 func newSession(d *Dialer, nodes []*url.URL) *Session {
@@ -134,7 +138,7 @@ func (s *Session) tell() {
 }
 
 // Stream returns the session's stream, for its figures; the last one if there were several; nil if
-// there never was one.
+// there never was one, or the next call asks for one.
 func (s *Session) Stream() *streamer.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +185,8 @@ func (s *Session) Wait(ctx context.Context) error {
 // io.ReadCloser.
 //
 // If the stream carried no byte of a request, the request goes on if its Body can still be read
-// from the start: over the next stream if Config.Reconnect brings one, else as plain SOAP. A
+// from the start: over the next stream if Config.Reconnect brings one, else as plain SOAP. So does,
+// as plain SOAP, one that the peer says it did not process, and one that the stream is not for. A
 // request that was written and not answered is a [negotiate.Error] with the code FateUnknown, and
 // is never sent twice. So is a request that was in flight as plain SOAP when ctx ended; on a stream
 // that is a *[streamer.Error] with the code Aborted. An error that the peer reports for one
@@ -299,14 +304,14 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*PostedMessage
 func (s *Session) send(
 	ctx context.Context, m *streamer.Message, by func(*sessionStream, streamer.Message) error,
 ) error {
-	from := m.Body
+	from, again := m.Body, false
 	for {
 		l, err := s.current(ctx)
 		if err != nil {
 			_ = httpmsg.CloseReader(from)
 			return err
 		}
-		if l == nil {
+		if l == nil || again || !s.cfg.RequireHHFR && !l.takes(m.Head) {
 			return s.plainly(ctx, streamer.Message{Head: m.Head, Body: from}, by)
 		}
 		head, err := s.headFor(l, m.Head)
@@ -317,7 +322,9 @@ func (s *Session) send(
 		body := httpmsg.Keep(from)
 		err = by(l, streamer.Message{Head: head, Body: body.Reader()})
 		unsent, failure := s.judge(ctx, l, err)
-		if !unsent {
+		// A peer that did not process it may refuse it again.
+		again = !s.cfg.RequireHHFR && isUnprocessed(err)
+		if !unsent && !again {
 			body.Release()
 			return failure
 		}
@@ -326,6 +333,25 @@ func (s *Session) send(
 			return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
 		}
 	}
+}
+
+// takes reports whether the peer takes a request with this head, nil for the default one, from the
+// stream.
+func (l *sessionStream) takes(head []byte) bool {
+	if !l.onePath || head == nil {
+		return true
+	}
+	h, _, err := http1.ParseHead(head, 0)
+	if err != nil {
+		return true // that is reported elsewhere
+	}
+	path, _, _ := strings.Cut(string(h.Target()), "?")
+	return path == l.path && string(h.Method()) == http.MethodPost
+}
+
+func isUnprocessed(err error) bool {
+	var e *streamer.Error
+	return errors.As(err, &e) && e.Code == streamer.Unprocessed && e.Remote
 }
 
 // judge classifies the outcome of an exchange on a stream. unsent: the exchange did not take place,

@@ -22,14 +22,29 @@ import (
 const Version = "1"
 
 // SwitchingProtocols returns the head with status 101. address is where streams are opened later;
-// empty for where this connection goes.
-func SwitchingProtocols(address string) []byte {
+// empty for where this connection goes. onePath: the stream takes only requests for the path that
+// the upgraded one was for.
+func SwitchingProtocols(address string, onePath bool) []byte {
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + negotiate.Protocol + "\r\n"
+	var parameters string
 	if address != "" {
-		head += negotiate.Field + ": " + Version + `;address="` + address + "\"\r\n"
+		parameters += `;address="` + address + `"`
+	}
+	if onePath {
+		parameters += ";" + scope + "=" + pathScope
+	}
+	if parameters != "" {
+		head += negotiate.Field + ": " + Version + parameters + "\r\n"
 	}
 	return []byte(head + "\r\n")
 }
+
+// scope is the parameter of a 101 that says which requests the stream takes: pathScope for those
+// of one path.
+const (
+	scope     = "scope"
+	pathScope = "path"
+)
 
 // Wish is what a request asks for.
 type Wish struct {
@@ -103,6 +118,7 @@ type Invitation struct {
 	Session            negotiate.SessionID
 	Token              []byte
 	Lifetime           time.Duration
+	OnePath            bool // of a 101: the stream takes only requests for the path of this one
 }
 
 // String returns the field of an answer.
@@ -111,13 +127,14 @@ func (i *Invitation) String() string {
 		i.Address, i.Session, hex.EncodeToString(i.Token), i.Lifetime/time.Second, i.Transport)
 }
 
-// ParseInvitation reads the field of an answer. That of a 101 has at most an address.
+// ParseInvitation reads the field of an answer. That of a 101 has at most an address
+// and a scope.
 func ParseInvitation(value string) (*Invitation, error) {
 	scheme, params, err := mime.ParseMediaType(value)
 	if err != nil || scheme != Version {
 		return nil, negotiate.AsMalformed(fmt.Errorf("field %s: %.60q", negotiate.Field, value))
 	}
-	i := &Invitation{Transport: params["transport"], Address: params["address"]}
+	i := &Invitation{Transport: params["transport"], Address: params["address"], OnePath: params[scope] == pathScope}
 	if negotiate.CheckText(i.Address) != nil || negotiate.CheckText(i.Transport) != nil ||
 		strings.ContainsAny(i.Address, `"\`) {
 		return nil, negotiate.AsMalformed(fmt.Errorf("field %s has a bad value", negotiate.Field))

@@ -124,7 +124,11 @@ func (e *exchanges) refuseLocked(in *inbound, code frame.CancelCode, why *Error)
 	if in.failed() != nil {
 		return
 	}
-	e.say(frame.Cancel{Message: in.key, Refused: true, Code: code, Text: why.Code.String()})
+	text := why.Code.String()
+	if why.Err != nil {
+		text = why.Err.Error()
+	}
+	e.say(frame.Cancel{Message: in.key, Refused: true, Code: code, Text: text})
 	if in.call != nil {
 		why = &Error{Code: FateUnknown, Err: why}
 	}

@@ -152,6 +152,25 @@ func (b *body) more() error {
 	return b.err
 }
 
+// gather joins all segments of a body that is whole, and returns how long it is; -1 if it is not
+// whole, or longer than limit. Read gives what was joined.
+func (b *body) gather(limit int) int64 {
+	if b.own != nil || b.err != nil || !b.in.isWhole() || !b.in.isReady() {
+		return -1
+	}
+	_ = b.more() // Read gives an error again
+	for !b.last && b.err == nil && len(b.own.Octets) <= limit {
+		b.own.Octets, b.last, b.err = b.in.joinNext(b.own.Octets)
+		if b.last || b.err != nil {
+			b.finish()
+		}
+	}
+	if !b.last || b.err != nil {
+		return -1
+	}
+	return int64(len(b.own.Octets))
+}
+
 // rest is all that is left of a body if that is short and here, in one segment: as the body of
 // another message it is one in memory. It holds until discard.
 func (b *body) rest() (all []byte, ok bool) {

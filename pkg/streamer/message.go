@@ -54,6 +54,27 @@ func (m *Message) ReadAll(limit int64) ([]byte, error) {
 	return all, err
 }
 
+// KnownLength returns the length of what is left of the body, in bytes, where that is known without
+// waiting; -1: it is not. Of a message that came from a stream it is known as Length, or if the
+// whole body is here and not longer than 1 MiB. It may be called once, before the body is read.
+func (m *Message) KnownLength() int64 {
+	switch b := m.Body.(type) {
+	case nil:
+		return 0
+	case interface{ gather(limit int) int64 }:
+		return b.gather(maxGathered)
+	case interface{ Len() int }:
+		return int64(b.Len())
+	}
+	if m.Length > 0 {
+		return m.Length
+	}
+	return -1
+}
+
+// maxGathered is the longest body whose length is found out, in bytes.
+const maxGathered = 1 << 20
+
 // ReadReady reads from the body of a message that came from a stream what is there already. It does
 // not wait: if nothing is there, it returns 0 and no error.
 func (m *Message) ReadReady(p []byte) (int, error) {

@@ -35,6 +35,13 @@ func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Wri
 	return w, err
 }
 
+// Refuse tells the peer that the message was not processed and is safe to send again, elsewhere if
+// it will be refused here again; text says why, in at most 256 bytes. It is for a handler that did
+// nothing for the exchange, and replies to nothing after it. The peer gets [Unprocessed].
+func (x *Exchange) Refuse(text string) {
+	x.s.exchanges.refuse(x.in, frame.Unprocessed, &Error{Code: Unprocessed, Err: errors.New(text)})
+}
+
 // Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and
 // returns when it is written. It is given up when it is not by the end of ctx; one of more content
 // than the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
