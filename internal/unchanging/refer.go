@@ -62,12 +62,14 @@ type Referrer struct {
 	failing   bool
 	refused   bool // the log says that the peer did not take some
 	forbidden bool // the peer does not understand references
+	replies   replyCounts
 }
 
 // lentText is a text that is in the store, or on the way there.
 type lentText struct {
 	uri   string
 	there bool
+	reply uint64 // number of the last reply that had it; 0: none had
 }
 
 const (
@@ -114,7 +116,7 @@ func (r *Referrer) Keep(ctx context.Context, text string) (reference string, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stored[text] = &lentText{uri, true}
+	r.stored[text] = &lentText{uri: uri, there: true}
 	r.size += len(text)
 	return r.keys.reference(uri), nil
 }
@@ -306,9 +308,7 @@ func (r *Referrer) Refused(references []string, forever bool, why error) {
 			r.forgetLocked(text)
 		}
 	}
-	if forever {
-		r.forbidden = true
-	}
+	r.forbidden = r.forbidden || forever
 	r.failing = r.failing || r.refused
 	r.refused = true
 	r.failedLocked(why)

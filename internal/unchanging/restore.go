@@ -37,6 +37,7 @@ type Restorer struct {
 	mu      sync.Mutex
 	keys    map[string]*fragmentKeys // by scope
 	texts   map[string]string        // by reference
+	reading map[string]bool          // references, for replies
 	size    int                      // of the texts
 	pause   time.Time                // the store is not asked before
 	why     error                    // of the pause
@@ -54,7 +55,9 @@ const (
 // NewRestorer returns one.
 func NewRestorer(cfg RestorerConfig) *Restorer {
 	orDefaults(&cfg.Clock, &cfg.Log)
-	return &Restorer{cfg: cfg, keys: map[string]*fragmentKeys{}, texts: map[string]string{}}
+	return &Restorer{
+		cfg: cfg, keys: map[string]*fragmentKeys{}, texts: map[string]string{}, reading: map[string]bool{},
+	}
 }
 
 // Restorer returns one for who receives from the peers of a common store; nil without one. own is
