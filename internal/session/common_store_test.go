@@ -263,7 +263,7 @@ func referring(t *testing.T, s *session.Session, block string) string {
 		Blocks: []string{block},
 	})
 	defer r.Close()
-	_, err := r.Keep(t.Context(), block)
+	_, err := r.Keep(t.Context(), []string{block})
 	require.NoError(t, err)
 	by, references := r.Refer([]byte(withHeader(block, "<op/>")))
 	require.Len(t, references, 1)

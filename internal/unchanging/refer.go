@@ -108,17 +108,24 @@ func (r *Referrer) Close() {
 	r.wait.Wait()
 }
 
-// Keep makes an entry of a text now, and returns the reference to it.
-func (r *Referrer) Keep(ctx context.Context, text string) (reference string, err error) {
-	uri := r.keys.uri(text)
-	if err := r.put(ctx, uri, text); err != nil {
-		return "", err
+// Keep makes entries of texts now, at the same time, and returns the references to them.
+func (r *Referrer) Keep(ctx context.Context, texts []string) (references []string, err error) {
+	references, err = atOnce(texts, func(text string) (string, error) {
+		uri := r.keys.uri(text)
+		return r.keys.reference(uri), r.put(ctx, uri, text)
+	})
+	if err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stored[text] = &lentText{uri: uri, there: true}
-	r.size += len(text)
-	return r.keys.reference(uri), nil
+	for _, text := range texts {
+		if r.stored[text] == nil {
+			r.stored[text] = &lentText{uri: r.keys.uri(text), there: true}
+			r.size += len(text)
+		}
+	}
+	return references, nil
 }
 
 // put stores a text, or keeps the entry that an earlier session with that key made of it.
