@@ -147,7 +147,7 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 	if !m.Complete() {
 		d.State, d.Why = Incomplete, m.Why.String()
 	}
-	if !reply {
+	if !reply || namesFragments(x.Request) {
 		h.conn.r.putFragmentsBack(d)
 	}
 	if err := d.open(); err != nil {
@@ -161,6 +161,16 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 		d.Why = strings.TrimSpace(d.Why + " content coding " + m.Coding + ": " + m.CodingErr.Error())
 	}
 	return d
+}
+
+// namesFragments reports whether the reply to a request may have references. Of a request that was
+// not captured nothing is known.
+func namesFragments(request *flow.HTTPMessage) bool {
+	if request == nil {
+		return true
+	}
+	_, named := request.Field(negotiate.FragmentsField)
+	return named
 }
 
 // negotiation reports whether the message is one by which two ends agree on a session; such

@@ -87,8 +87,8 @@ func (s *plainSession) close() {
 	}
 }
 
-// referred forwards a request whose references are put back, or that gets some. done: it did, and
-// goesOn says whether there may be a next one.
+// referred forwards a request whose references are put back, or that gets some, or whose reply may
+// have some. done: it did, and goesOn says whether there may be a next one.
 func (r *plainRelay) referred(h *http1.Head, n int, f http1.Framing) (done, goesOn bool) {
 	p := r.u.p
 	if p.restorer == nil || !mayRefer(h, f) {
@@ -111,27 +111,30 @@ func (r *plainRelay) referred(h *http1.Head, n int, f http1.Framing) (done, goes
 		whole = body
 	}
 	by, references := whole, []string(nil)
-	if ref := r.u.referrer(); ref != nil {
-		if shorter, made := ref.Refer(whole); made != nil {
+	refer := replyReferences{referrer: r.u.referrer()}
+	if refer.referrer != nil {
+		if shorter, made := refer.referrer.Refer(whole); made != nil {
 			by, references = shorter, made
 		}
 	}
-	if fragments == 0 && references == nil {
+	octets := refer.ask(p, &head)
+	if fragments == 0 && references == nil && refer == (replyReferences{}) {
 		return false, false
 	}
 	r.in.Take(n + len(body))
-	c, ok := r.exchange(&head, by, references)
+	c, ok := r.exchange(octets, head.Method(), by, references, refer)
 	if ok && c.refused {
-		c, ok = r.exchange(&head, whole, nil)
+		c, ok = r.exchange(octets, head.Method(), whole, nil, refer)
 	}
 	return true, ok && (!c.becomes || r.tunnel())
 }
 
 // exchange sends a request with another body, and waits for its reply; false: there is no next one.
-func (r *plainRelay) exchange(h *http1.Head, body []byte, references []string) (c *plainCall, ok bool) {
-	c = r.begin(string(h.Method()))
-	c.references = references
-	if err := r.send(append(withLength(h.Octets, len(body)), body...)); err != nil {
+func (r *plainRelay) exchange(
+	head, method, body []byte, references []string, refer replyReferences,
+) (c *plainCall, ok bool) {
+	c = r.begin(&plainCall{method: string(method), references: references, refer: refer})
+	if err := r.send(append(withLength(head, len(body)), body...)); err != nil {
 		r.back.Wait() // there may be a reply nevertheless
 		return c, false
 	}

@@ -37,6 +37,7 @@ type plainCall struct {
 	// they could not be put back.
 	references []string
 	refused    bool
+	refer      replyReferences
 }
 
 // plainly sends to the upstream, as plain HTTP, first, which was read from the client already, and
@@ -84,7 +85,7 @@ func (r *plainRelay) requests(first []*pendingCall, j journey) (moves bool) {
 		if x.raw == nil {
 			continue // it is in the source still
 		}
-		c := r.begin(x.method)
+		c := r.begin(&plainCall{method: x.method})
 		if err := r.send(x.raw); err != nil || !r.wait(c) {
 			return false
 		}
@@ -125,7 +126,7 @@ func (r *plainRelay) request(h *http1.Head, n int) bool {
 		return goesOn
 	}
 	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
-	c := r.begin(string(h.Method()))
+	c := r.begin(&plainCall{method: string(h.Method())})
 	if err := r.send(h.Octets); err != nil {
 		r.back.Wait() // there may be a reply nevertheless
 		return false
@@ -181,8 +182,7 @@ func (r *plainRelay) tunnel() bool {
 	return false
 }
 
-func (r *plainRelay) begin(method string) *plainCall {
-	c := &plainCall{method: method}
+func (r *plainRelay) begin(c *plainCall) *plainCall {
 	c.done, c.finish = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,6 +237,12 @@ func (r *plainRelay) reply(to io.Writer, c *plainCall) (written int64, err error
 		h = h.Clone()
 		if r.refuses(&h, n, f, c) {
 			return 0, nil
+		}
+	}
+	if c.refer != (replyReferences{}) && status/100 != 1 && f.Kind != http1.NoBody {
+		h = h.Clone()
+		if written, done, err := r.referringReply(to, &h, n, f, c); done {
+			return written, err
 		}
 	}
 	if _, err := to.Write(h.Octets); err != nil {

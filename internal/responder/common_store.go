@@ -75,9 +75,6 @@ func (r *Responder) dropScope(ctx context.Context, id negotiate.SessionID) {
 	}
 }
 
-// maxBeginning is how much of a request is searched for references, in bytes.
-const maxBeginning = 64 << 10
-
 // restore puts fragments back into a request, of which the beginning was read. false: that cannot
 // be done, and the client has been told so.
 func (r *Responder) restore(
@@ -87,12 +84,7 @@ func (r *Responder) restore(
 		soap.ParseContentType(req.Header.Get("Content-Type")).Version() == soap.None {
 		return start, err, true
 	}
-	for err == nil && len(start) < maxBeginning && !soap.Recognize(start).Complete {
-		var n int
-		start = slices.Grow(start, maxPeek)
-		n, err = req.Body.Read(start[len(start) : len(start)+maxPeek])
-		start = start[:len(start)+n]
-	}
+	start, err = unchanging.Beginning(start, err, req.Body)
 	whole, fragments, failed := r.restorer.Restore(req.Context(), start)
 	var lost *unchanging.Unrestored
 	switch {

@@ -24,7 +24,7 @@ import (
 func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, services http.Handler) {
 	wish, upgrade, ok := upgrade.Asks(req)
 	if !ok || r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path) {
-		services.ServeHTTP(w, req)
+		r.servePlain(w, req, services)
 		return
 	}
 	if !upgrade {

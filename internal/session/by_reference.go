@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/unchanging"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -27,7 +29,38 @@ const maxReferring = 1 << 20
 // RoundTrip implements [http.RoundTripper].
 func (t *plainTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := t.referrer()
-	if r == nil || !refersIn(req) {
+	if r == nil || !isPlainSOAP(req) {
+		return t.base.RoundTrip(req)
+	}
+	taken := (*unchanging.Taken)(nil)
+	if _, others := req.Header[negotiate.FragmentsField]; !others {
+		if taken = r.Take(); taken != nil {
+			req = naming(req, taken)
+		}
+	}
+	resp, err := t.send(r, req)
+	if err != nil {
+		return nil, err
+	}
+	return wholeReply(r, taken, resp)
+}
+
+// isPlainSOAP reports whether a request is one of SOAP.
+func isPlainSOAP(req *http.Request) bool {
+	return req.Method == http.MethodPost && soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None
+}
+
+// naming returns a request that names what its reply may refer to.
+func naming(req *http.Request, taken *unchanging.Taken) *http.Request {
+	other := *req
+	other.Header = req.Header.Clone()
+	other.Header.Set(negotiate.FragmentsField, taken.Field())
+	return &other
+}
+
+// send sends a request, with references if it can have some.
+func (t *plainTransport) send(r *unchanging.Referrer, req *http.Request) (*http.Response, error) {
+	if !refersIn(req) {
 		return t.base.RoundTrip(req)
 	}
 	body, err := io.ReadAll(req.Body)
@@ -59,11 +92,10 @@ func (t *plainTransport) CloseIdleConnections() {
 	}
 }
 
-// refersIn reports whether references are made in a request.
+// refersIn reports whether references are made in a request of SOAP.
 func refersIn(req *http.Request) bool {
-	return req.Method == http.MethodPost && req.Body != nil && req.ContentLength > 0 &&
-		req.ContentLength <= maxReferring && req.Header.Get("Content-Encoding") == "" &&
-		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None
+	return req.Body != nil && req.ContentLength > 0 && req.ContentLength <= maxReferring &&
+		req.Header.Get("Content-Encoding") == ""
 }
 
 // with returns a request with another body.
@@ -90,3 +122,73 @@ func refusedBy(resp *http.Response, references []string) (why error, forever boo
 	}
 	return unchanging.RefusedBy(start, references)
 }
+
+// wholeReply returns a reply with what it refers to. A reply that cannot be made whole is none: the
+// error is FateUnknown, as the request was processed.
+func wholeReply(r *unchanging.Referrer, taken *unchanging.Taken, resp *http.Response) (*http.Response, error) {
+	if taken == nil && !r.Recurs() || resp.Header.Get("Content-Encoding") != "" ||
+		soap.ParseContentType(resp.Header.Get("Content-Type")).Version() == soap.None {
+		return resp, nil
+	}
+	body := &referringReply{from: resp.Body, referrer: r, taken: taken}
+	resp.Body = body
+	if taken == nil || resp.ContentLength < 0 {
+		return resp, nil // its length stays as it is
+	}
+	body.begin()
+	if body.lost != nil {
+		_ = body.Close()
+		return nil, body.lost
+	}
+	if body.more != 0 {
+		resp.ContentLength += int64(body.more)
+		resp.Header.Set("Content-Length", strconv.FormatInt(resp.ContentLength, 10))
+	}
+	return resp, nil
+}
+
+// referringReply is the body of a reply that may have references.
+type referringReply struct {
+	from     io.ReadCloser
+	referrer *unchanging.Referrer
+	taken    *unchanging.Taken
+	begun    bool
+	more     int    // how much longer the body is than what traveled, in bytes
+	start    []byte // its beginning, as far as that is not read
+	err      error  // what follows it
+	lost     error  // why there is no reply
+}
+
+// begin reads the beginning, and puts fragments back.
+func (b *referringReply) begin() {
+	b.begun = true
+	b.start, b.err = unchanging.Beginning(nil, nil, b.from)
+	whole, fragments, err := b.referrer.RestoreReply(b.taken, b.start)
+	switch {
+	case err != nil:
+		b.lost = &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Remote: true, Err: err}
+		b.start, b.err = nil, b.lost
+	case fragments > 0:
+		b.more = len(whole) - len(b.start)
+		b.start = whole
+	}
+}
+
+// Read implements [io.Reader].
+func (b *referringReply) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begin()
+	}
+	if len(b.start) > 0 {
+		n := copy(p, b.start)
+		b.start = b.start[n:]
+		return n, nil
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.from.Read(p)
+}
+
+// Close closes the body below.
+func (b *referringReply) Close() error { return b.from.Close() }

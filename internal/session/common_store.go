@@ -28,20 +28,16 @@ func (n *negotiation) offerCommon(ctx context.Context, offer *negotiate.Offer) {
 	}
 	common := negotiate.NewCommon(cfg.Common.URL)
 	r := n.dialer.referrer(common, cmp.Or(cfg.Lifetime, keptFragments))
-	var references []string
-	for _, block := range cfg.Headers {
-		reference, err := r.Keep(ctx, block)
-		if err != nil {
-			r.Close()
-			cfg.Log.Warn("the common context store is not offered: it cannot be used", "store", cfg.Common.URL,
-				"err", err)
-			n.withoutCommon(offer)
-			return
-		}
-		references = append(references, reference)
+	references, err := r.Keep(ctx, cfg.Headers)
+	if err != nil {
+		r.Close()
+		cfg.Log.Warn("the common context store is not offered: it cannot be used", "store", cfg.Common.URL,
+			"err", err)
+		n.withoutCommon(offer)
+		return
 	}
 	n.referrer, offer.Common, offer.References = r, common, references
-	if references != nil {
+	if len(references) > 0 {
 		offer.Headers = nil
 	}
 }

@@ -40,11 +40,29 @@ type commonPair struct {
 	log            *strings.Builder // of the initiator
 	responder      *responder.Handler
 
-	mu   sync.Mutex
-	got  []string     // what services got
-	wire atomic.Int64 // bytes of request bodies on the link
-	sent atomic.Int64 // requests on the link
+	service http.Handler // what is behind the responder; nil: it repeats the request
+
+	mu    sync.Mutex
+	got   []string     // what services got
+	back  []string     // replies on the link
+	wire  atomic.Int64 // bytes of request bodies on the link
+	sent  atomic.Int64 // requests on the link
+	named atomic.Int64 // requests on the link that name fragments for their replies
+	field atomic.Int64 // bytes of that
 }
+
+// watchedReply keeps the body of a reply on the link.
+type watchedReply struct {
+	http.ResponseWriter
+	body strings.Builder
+}
+
+func (w *watchedReply) Write(p []byte) (int, error) {
+	w.body.Write(p)
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *watchedReply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func newCommonPair(t *testing.T) *commonPair {
 	p := &commonPair{t: t, shared: memory.New(memory.Config{}), server: memory.New(memory.Config{}),
@@ -57,7 +75,15 @@ func newCommonPair(t *testing.T) *commonPair {
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.wire.Add(r.ContentLength)
 		p.sent.Add(1)
-		p.responder.ServeHTTP(w, r)
+		if field := r.Header.Get(negotiate.FragmentsField); field != "" {
+			p.named.Add(1)
+			p.field.Add(int64(len(negotiate.FragmentsField + ": " + field + "\r\n")))
+		}
+		reply := &watchedReply{ResponseWriter: w}
+		p.responder.ServeHTTP(reply, r)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.back = append(p.back, reply.body.String())
 	}))
 	t.Cleanup(front.Close)
 	p.url = front.URL + "/echo"
@@ -73,6 +99,10 @@ func (p *commonPair) startResponder(own ctxstore.Store) {
 		p.mu.Lock()
 		p.got = append(p.got, string(body))
 		p.mu.Unlock()
+		if p.service != nil {
+			p.service.ServeHTTP(w, r)
+			return
+		}
 		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
 		_, _ = w.Write(body)
 	}), responder.Config{Store: own, Common: p.common(nil)})
@@ -233,7 +263,7 @@ func referring(t *testing.T, s *session.Session, block string) string {
 		Blocks: []string{block},
 	})
 	defer r.Close()
-	_, err := r.Keep(t.Context(), block)
+	_, err := r.Keep(t.Context(), []string{block})
 	require.NoError(t, err)
 	by, references := r.Refer([]byte(withHeader(block, "<op/>")))
 	require.Len(t, references, 1)

@@ -62,12 +62,14 @@ type Referrer struct {
 	failing   bool
 	refused   bool // the log says that the peer did not take some
 	forbidden bool // the peer does not understand references
+	replies   replyCounts
 }
 
 // lentText is a text that is in the store, or on the way there.
 type lentText struct {
 	uri   string
 	there bool
+	reply uint64 // number of the last reply that had it; 0: none had
 }
 
 const (
@@ -106,17 +108,24 @@ func (r *Referrer) Close() {
 	r.wait.Wait()
 }
 
-// Keep makes an entry of a text now, and returns the reference to it.
-func (r *Referrer) Keep(ctx context.Context, text string) (reference string, err error) {
-	uri := r.keys.uri(text)
-	if err := r.put(ctx, uri, text); err != nil {
-		return "", err
+// Keep makes entries of texts now, at the same time, and returns the references to them.
+func (r *Referrer) Keep(ctx context.Context, texts []string) (references []string, err error) {
+	references, err = atOnce(texts, func(text string) (string, error) {
+		uri := r.keys.uri(text)
+		return r.keys.reference(uri), r.put(ctx, uri, text)
+	})
+	if err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stored[text] = &lentText{uri, true}
-	r.size += len(text)
-	return r.keys.reference(uri), nil
+	for _, text := range texts {
+		if r.stored[text] == nil {
+			r.stored[text] = &lentText{uri: r.keys.uri(text), there: true}
+			r.size += len(text)
+		}
+	}
+	return references, nil
 }
 
 // put stores a text, or keeps the entry that an earlier session with that key made of it.
@@ -306,9 +315,7 @@ func (r *Referrer) Refused(references []string, forever bool, why error) {
 			r.forgetLocked(text)
 		}
 	}
-	if forever {
-		r.forbidden = true
-	}
+	r.forbidden = r.forbidden || forever
 	r.failing = r.failing || r.refused
 	r.refused = true
 	r.failedLocked(why)

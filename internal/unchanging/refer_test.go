@@ -194,7 +194,7 @@ func TestChangedFragments(t *testing.T) {
 	}
 }
 
-// Whatever a message is, it is the same again, or travels as it is.
+// Whatever a message is, request or reply, it is the same again, or travels as it is.
 func FuzzReferences(f *testing.F) {
 	f.Add([]byte(`<s:Envelope xmlns:s="` + xmlns.SOAP11 + `"><s:Header>` + device("") +
 		`</s:Header><s:Body/></s:Envelope>`))
@@ -213,5 +213,37 @@ func FuzzReferences(f *testing.F) {
 			assert.Equal(t, len(references), n)
 			assert.Equal(t, string(message), string(whole))
 		}
+		for range 3 {
+			e.exchange(t, string(message))
+		}
+	})
+}
+
+// Whatever a field of a request says, a reply refers to nothing that it does not name.
+func FuzzNamedFragments(f *testing.F) {
+	e, reply := newEnds(f, fleet), replyWith(device(""))
+	for range 4 {
+		e.exchange(f, reply)
+	}
+	taken := e.Take()
+	f.Add(taken.Field())
+	f.Add(taken.Field() + ", " + taken.Field())
+	f.Add(strings.Repeat("0", 32) + taken.Field()[32:] + ",")
+	f.Add("urn:hhfr:fragment:" + taken.Field())
+	f.Add("")
+	f.Fuzz(func(t *testing.T, field string) {
+		made := e.Reply(field, never)
+		if made == nil {
+			return
+		}
+		by, references := made.Refer([]byte(reply))
+		if references == 0 {
+			return
+		}
+		require.Contains(t, field, taken.Field())
+		whole, n, err := e.RestoreReply(taken, by)
+		require.NoError(t, err)
+		require.Equal(t, references, n)
+		require.Equal(t, reply, string(whole))
 	})
 }

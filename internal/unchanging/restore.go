@@ -37,6 +37,7 @@ type Restorer struct {
 	mu      sync.Mutex
 	keys    map[string]*fragmentKeys // by scope
 	texts   map[string]string        // by reference
+	reading map[string]bool          // references, for replies
 	size    int                      // of the texts
 	pause   time.Time                // the store is not asked before
 	why     error                    // of the pause
@@ -54,7 +55,9 @@ const (
 // NewRestorer returns one.
 func NewRestorer(cfg RestorerConfig) *Restorer {
 	orDefaults(&cfg.Clock, &cfg.Log)
-	return &Restorer{cfg: cfg, keys: map[string]*fragmentKeys{}, texts: map[string]string{}}
+	return &Restorer{
+		cfg: cfg, keys: map[string]*fragmentKeys{}, texts: map[string]string{}, reading: map[string]bool{},
+	}
 }
 
 // Restorer returns one for who receives from the peers of a common store; nil without one. own is
@@ -146,19 +149,28 @@ func (r *Restorer) Restore(ctx context.Context, body []byte) (whole []byte, frag
 	return append(whole, body[at:]...), fragments, nil
 }
 
-// Texts returns what references of an offer stand for.
-func (r *Restorer) Texts(
-	ctx context.Context, common *negotiate.Common, references []string,
-) (list []string, err error) {
+// Texts returns what references of an offer stand for. They are read at the same time: a slow store
+// takes as long for all as for one.
+func (r *Restorer) Texts(ctx context.Context, common *negotiate.Common, references []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	keys := newFragmentKeys(common)
-	for _, reference := range references {
-		text, err := r.fetch(ctx, keys, reference)
+	return atOnce(references, func(reference string) (string, error) { return r.fetch(ctx, keys, reference) })
+}
+
+// atOnce does something for each text at the same time, and returns the results in their order, or
+// the first error in that order.
+func atOnce(texts []string, do func(text string) (string, error)) ([]string, error) {
+	list, errs := make([]string, len(texts)), make([]error, len(texts))
+	var wait sync.WaitGroup
+	for i, text := range texts {
+		wait.Go(func() { list[i], errs[i] = do(text) })
+	}
+	wait.Wait()
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, text)
 	}
 	return list, nil
 }

@@ -166,6 +166,9 @@ const (
 	// Field is in requests that ask, and in answers to requests whose connection could not be
 	// upgraded.
 	Field = "HHFR"
+	// FragmentsField is in requests of plain SOAP: references that the reply may have in the place
+	// of header blocks (section 3.3).
+	FragmentsField = "HHFR-Fragments"
 	// Protocol is what connections are upgraded to, and the ALPN name of streams in TLS.
 	Protocol = "hhfr/1"
 )

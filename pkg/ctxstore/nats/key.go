@@ -63,8 +63,12 @@ func uriOf(key string) (string, bool) {
 
 // filters returns the keys under which all URIs with a prefix are, and perhaps others.
 func filters(prefix string) []string {
-	if kind, _, ok := ownKind(prefix); ok {
-		return []string{ownKeys + kind + ".>", longKeys + ">"}
+	if kind, rest, ok := ownKind(prefix); ok {
+		keys := []string{ownKeys + kind + ".>", longKeys + ">"}
+		if rest == "" { // as a URI it has a key like others
+			keys = append(keys, otherKeys+escape(prefix))
+		}
+		return keys
 	}
 	own := min(len(prefix), len(ownURIs))
 	if prefix[:own] == ownURIs[:own] {
