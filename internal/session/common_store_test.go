@@ -404,6 +404,27 @@ func TestStreamsAgreeByReference(t *testing.T) {
 	assert.Empty(t, a.Facts.Headers)
 }
 
+// A fixed fragment of the Body, named like a header block, is agreed on by reference and left out
+// of streams as well: it is taken out where it stands.
+func TestFixedFragmentOfTheBodyOnAStream(t *testing.T) {
+	common := &unchanging.CommonStore{URL: "http://127.0.0.1:2/", Store: memory.New(memory.Config{})}
+	service := startServices(t, func(cfg *responder.Config) { cfg.Common = common })
+	fragment := `<f:Device xmlns:f="urn:example:fleet">` + strings.Repeat("0123456789", 100) + `</f:Device>`
+	cfg := config(t)
+	cfg.Common, cfg.Headers = common, []string{fragment}
+	s := dial(t, service.http.URL+"/echo", cfg)
+	require.True(t, s.Agreed().HHFR, s.Agreed().Why)
+	require.Len(t, s.Agreed().Offer.References, 1)
+	message := envelope("<op>" + fragment + "<n>1</n></op>")
+	before, _ := carried(s)
+	_, body := call(t, s, "", message)
+	assert.Equal(t, message, body)
+	assert.EqualValues(t, 1, s.HeadersTaken())
+	after, _ := carried(s)
+	assert.Less(t, after-before, int64(500))
+	assert.Equal(t, message, service.got()[0].body)
+}
+
 // negligent is a store that says it took what it did not.
 type negligent struct{ ctxstore.Store }
 
