@@ -133,8 +133,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
 		s.portal = refused.portal
-		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() &&
-			!(d.cfg.RequireHHFR && refused.mayPass()) {
+		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}

@@ -57,7 +57,7 @@ func TestTroubleOfTheFirstRequestPasses(t *testing.T) {
 				base := &failing{to: d.client, fail: fail}
 				base.first.Store(1)
 				cfg := d.config(mode)
-				cfg.RequireHHFR = true
+				cfg.RequireHHFR, cfg.RememberFor = true, -1
 				rt, err := session.NewRoundTripper(base, cfg)
 				require.NoError(t, err)
 				client := &http.Client{Transport: rt}
