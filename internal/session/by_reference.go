@@ -33,7 +33,7 @@ func (t *plainTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(req)
 	}
 	taken := (*unchanging.Taken)(nil)
-	if _, others := req.Header[negotiate.FragmentsField]; !others {
+	if others := req.Header.Values(negotiate.FragmentsField); len(others) == 0 {
 		if taken = r.Take(); taken != nil {
 			req = naming(req, taken)
 		}
