@@ -184,7 +184,7 @@ func TestRepliesOfAnyForm(t *testing.T) {
 }
 
 // netHTTP returns a client of net/http with sessions of plain SOAP, as a function that posts.
-func (p *commonPair) netHTTP(headers []string) func(message []byte) (*http.Response, string) {
+func (p *commonPair) netHTTP(headers []string) func(message []byte, named ...string) (*http.Response, string) {
 	cfg := config(p.t)
 	cfg.Common, cfg.Transports = p.common(headers), map[string]streamer.Transport{}
 	transport, err := session.NewRoundTripper(&http.Transport{}, cfg)
@@ -194,8 +194,14 @@ func (p *commonPair) netHTTP(headers []string) func(message []byte) (*http.Respo
 		transport.CloseIdleConnections()
 	})
 	client := &http.Client{Transport: transport}
-	return func(message []byte) (*http.Response, string) {
-		resp, err := client.Post(p.url, "text/xml", strings.NewReader(string(message)))
+	return func(message []byte, named ...string) (*http.Response, string) {
+		req, err := http.NewRequest(http.MethodPost, p.url, strings.NewReader(string(message)))
+		require.NoError(p.t, err)
+		req.Header.Set("Content-Type", "text/xml")
+		for _, field := range named {
+			req.Header.Set(negotiate.FragmentsField, field)
+		}
+		resp, err := client.Do(req)
 		require.NoError(p.t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(p.t, err)
@@ -382,6 +388,11 @@ func TestRepliesByReferenceUnderNetHTTP(t *testing.T) {
 		assert.EqualValues(t, len(m), resp.ContentLength)
 		assert.Contains(t, p.lastReply(), ctxstore.FragmentPrefix)
 	}
+
+	// A caller that names fragments itself gets what it named, here none.
+	_, body := post(messages[0], "its own")
+	assert.Equal(t, string(messages[0]), body)
+	assert.NotContains(t, p.lastReply(), ctxstore.FragmentPrefix)
 }
 
 // A fault about references in the request comes as ever when the reply may refer to something.
