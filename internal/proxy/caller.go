@@ -149,7 +149,7 @@ func (c *caller) read() {
 		switch {
 		case c.reading.Err() != nil:
 			return
-		case st == stateWhole && c.way.stays != nil && !c.way.stays(&h):
+		case st == stateWhole && c.way.stays != nil && !c.way.stays(&h), c.way.isUnsure(st, c.in):
 			c.moves = true
 			return
 		case st == stateWhole:

@@ -122,8 +122,13 @@ func (f *front) drained(in *sock.Source, j journey) {
 // misdirected tells a client that speaks HTTP that no route takes its request.
 func (f *front) misdirected(in *sock.Source) {
 	h, _, st, _ := readHead(f.p.ctx, in, 0, -1, false)
-	if st == stateWhole {
+	switch {
+	case st == stateWhole:
 		_, _ = in.Conn.Write(unreachable(f.p.noRoute(destination(&h))))
+	case st == statePaused && beginsRequest(in):
+		_, _ = in.Conn.Write(errorReply(http.StatusRequestTimeout, "hhfr: the head of this request stood still"))
+	case beginsRequest(in):
+		_, _ = in.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: the head of this request is not valid"))
 	}
 	sock.Finish(f.p.ctx, in)
 }

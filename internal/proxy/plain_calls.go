@@ -95,7 +95,7 @@ func (r *plainRelay) requests(first []*pendingCall, j journey) (moves bool) {
 		switch {
 		case r.ctx.Err() != nil:
 			return false
-		case st == stateWhole && !j.stays(&h):
+		case st == stateWhole && !j.stays(&h), j.isUnsure(st, r.in):
 			return true
 		case st == stateWhole:
 			if !r.request(&h, n) {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,13 +51,15 @@ func startCities(t *testing.T, names ...string) (cities, map[string]*origin) {
 	return c, servers
 }
 
+type entrance struct {
+	name  string
+	start func(t *testing.T, c cities, routes func(cities) []proxy.Route) (entry *url.URL, routed end)
+}
+
 // entrances are the ways in which a proxy with routes can stand: alone, so that everything goes
 // plainly; as the near one, before a far proxy for each server; as the far one, behind a near one
 // that knows of no routes.
-var entrances = []struct {
-	name  string
-	start func(t *testing.T, c cities, routes func(cities) []proxy.Route) (entry *url.URL, routed end)
-}{
+var entrances = []entrance{
 	{"plain", func(t *testing.T, c cities, routes func(cities) []proxy.Route) (*url.URL, end) {
 		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) { cfg.Routes = routes(c) })
 		return p.url(), p
@@ -84,7 +87,12 @@ var entrances = []struct {
 // inEachPlace runs a test for each of them.
 func inEachPlace(t *testing.T, names []string, routes func(cities) []proxy.Route,
 	test func(t *testing.T, entry *url.URL, routed end, c cities, servers map[string]*origin)) {
-	for _, place := range entrances {
+	inPlaces(t, entrances, names, routes, test)
+}
+
+func inPlaces(t *testing.T, places []entrance, names []string, routes func(cities) []proxy.Route,
+	test func(t *testing.T, entry *url.URL, routed end, c cities, servers map[string]*origin)) {
+	for _, place := range places {
 		t.Run(place.name, func(t *testing.T) {
 			c, servers := startCities(t, names...)
 			entry, routed := place.start(t, c, routes)
@@ -140,6 +148,32 @@ func TestRequestsOfOneConnectionGoByTheirRoutes(t *testing.T) {
 			for _, conn := range o.received() {
 				assert.NotContains(t, conn, "GET", name)
 			}
+		}
+	})
+}
+
+// A request whose head comes in parts goes where all of it says, and not to the upstream of what no
+// route takes: it may have credentials. One that is not valid goes nowhere.
+func TestHeadsThatPauseGoByTheirRoutes(t *testing.T) {
+	routes := func(c cities) []proxy.Route {
+		return []proxy.Route{{Host: "oslo.example", Upstream: c["oslo"]}, {Upstream: c["rest"]}}
+	}
+	inPlaces(t, entrances[:2], []string{"oslo", "rest"}, routes, func(t *testing.T, entry *url.URL, _ end, _ cities,
+		servers map[string]*origin) {
+		kept := connect(t, entry)
+		for _, path := range []string{"/first", "/second"} {
+			request := strings.Replace(ask("oslo.example", path), "\r\n", "\r\nX-Secret: of Oslo\r\n", 1)
+			at := strings.Index(request, "Content-Type")
+			kept.say(request[:at])
+			time.Sleep(5 * proxy.DefaultPause / 2) // a pause that counts as one
+			kept.say(request[at:])
+			assert.Contains(t, kept.hear("</r>"), replyOf("oslo", path))
+		}
+		odd := connect(t, entry)
+		odd.say("POST /odd HTTP/1.1\r\nHost: oslo.example\r\nX-Secret: of Oslo\r\nno field\r\n\r\n")
+		assert.Contains(t, odd.hear("is not valid\n"), "HTTP/1.1 400 ")
+		for _, received := range servers["rest"].received() {
+			assert.NotContains(t, received, "of Oslo")
 		}
 	})
 }
