@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // said is what the client and the server of one fuzz run send, and what the server received.
@@ -58,7 +61,10 @@ func FuzzPair(f *testing.F) {
 		rest, _ := io.ReadAll(c)
 		s.got <- append(first[:n], rest...)
 	})
-	near, _ := pair(f, o.url(), small)
+	near, _ := pair(f, o.url(), func(cfg *proxy.Config) {
+		small(cfg)
+		cfg.Clock = clock.Scaled(20) // a client's end waits a second for a next call
+	})
 	f.Fuzz(func(t *testing.T, client, server []byte) {
 		if len(client) == 0 || strings.Contains(string(client), "egotiation") ||
 			strings.Contains(strings.ToLower(string(client)), "hhfr") || len(server) > 32<<10 {
