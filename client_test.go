@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -245,14 +246,12 @@ type torn struct{}
 func (*torn) Read([]byte) (int, error) { return 0, errTorn }
 
 func TestNobodyIsThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
+	nobody := "http://" + shared.Addr(t)
 	var e *hhfr.Error
 	for _, mode := range []negotiate.Mode{"", "first-call", "explicit", "met"} {
 		cfg := config(t)
 		cfg.Mode = mode
-		c, err := hhfr.Dial(t.Context(), "http://"+l.Addr().String(), cfg)
+		c, err := hhfr.Dial(t.Context(), nobody, cfg)
 		if err == nil {
 			_, err = c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body("<a/>")})
 			require.NoError(t, c.Close())
@@ -261,7 +260,7 @@ func TestNobodyIsThere(t *testing.T) {
 		assert.Equal(t, hhfr.Unreachable, e.Code)
 		assert.False(t, e.Sent)
 	}
-	_, err = hhfr.Dial(t.Context(), "http://127.0.0.1:1", &hhfr.Config{Mode: "never"})
+	_, err := hhfr.Dial(t.Context(), "http://127.0.0.1:1", &hhfr.Config{Mode: "never"})
 	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
 	for _, url := range []string{"", "ftp://x", "http://", "http://user:secret@[", "://"} {
 		_, err := hhfr.Dial(t.Context(), url, nil)

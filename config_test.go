@@ -16,6 +16,7 @@ import (
 
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -44,10 +45,7 @@ func (h *heard) take() []error {
 // blocked is a server that agrees to streams at a port where nobody listens.
 func blocked(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err := net.SplitHostPort(shared.Addr(t))
 	require.NoError(t, err)
 	h, err := responder.NewHandler(echo,
 		responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})

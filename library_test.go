@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
 )
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
@@ -112,10 +114,7 @@ func (p programs) run(t *testing.T, number int, addr string, args ...string) pri
 // background runs a server until the test ends, and returns its address once it answers.
 func (p programs) background(t *testing.T, number int) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
+	addr := shared.Addr(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := p.command(ctx, number, addr)
 	var stderr bytes.Buffer

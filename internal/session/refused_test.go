@@ -17,6 +17,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -186,13 +187,9 @@ func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 
 // No server is there: nothing was sent, and the next call asks.
 func TestNobodyThereAtTheFirstCall(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	url := "http://" + l.Addr().String()
-	require.NoError(t, l.Close())
-	s := dial(t, url, session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	s := dial(t, "http://"+shared.Addr(t), session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}})
 	for range 2 {
-		_, err = s.Call(t.Context(), streamer.NewMessage(nil, []byte("x")))
+		_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("x")))
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	}
 	assert.Equal(t, "no call has asked for a stream yet", s.Agreed().Why)
