@@ -34,6 +34,12 @@ func (h *heard) plain(why error) {
 	h.all = append(h.all, why)
 }
 
+func (h *heard) isTold() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.all) > 0
+}
+
 func (h *heard) take() []error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,6 +93,7 @@ func TestOnPlain(t *testing.T) {
 			for range 3 {
 				assert.Equal(t, "HTTP", post(t, transport, tc.url, envelope("1.1", "<a/>")))
 			}
+			require.Eventually(t, h.isTold, time.Minute, time.Millisecond) // no call waits for the offer
 			require.NoError(t, transport.Close())
 			assert.Len(t, h.take(), 1)
 		})
