@@ -120,6 +120,19 @@ func TestAppendNeverBendsAndNeverBreaks(t *testing.T) {
 	}
 }
 
+func TestMayBeRequest(t *testing.T) {
+	for in, want := range map[string]bool{
+		"": true, "\r\n": true, "P": true, "POST": true, "POST ": true, "CONNECT example": true,
+		"GET\t/ HTTP/1.1\n":  true,
+		"GET / HTTP/1.1\r\n": true, "GET / HTTP/2.0\n": true, "PRI * HTTP/2.0\r\n\r\nSM": true,
+		"GET /" + strings.Repeat("a", 9000): true, "GET /\r\n": false, "HELO me\r\n": false, "P\x01": false,
+		strings.Repeat("A", 25): false, "HTTP/1.1 200 OK\r\n": false,
+		" GET / HTTP/1.1\r\n": false, "\x16\x03\x01": false,
+	} {
+		assert.Equal(t, want, http1.MayBeRequest([]byte(in)), "%q", in)
+	}
+}
+
 func TestLooksLikeStart(t *testing.T) {
 	for in, want := range map[string]bool{
 		"GET / HTTP/1.1\r\n": true, "POST /x": true, "HTTP/1.1 200": true, "HTTP/1.1 2": true,

@@ -46,6 +46,24 @@ func LooksLikeStart(b []byte) bool {
 		(rest[0] == '/' || rest[0] == '*' || bytes.Contains(rest, []byte{':'}))
 }
 
+// MayBeRequest reports whether b begins with a request line of any version of HTTP, or is, up to 8
+// KiB, the beginning of what may become one; for no bytes it is true.
+func MayBeRequest(b []byte) bool {
+	b = bytes.TrimLeft(b[:min(len(b), 8<<10)], "\r\n")
+	line, n := cutLine(b)
+	if n == 0 {
+		line = b
+	}
+	method := line
+	if at := bytes.IndexAny(line, " \t"); at >= 0 {
+		method = line[:at]
+	}
+	if len(method) > 24 || len(line) > 0 && !IsToken(method) {
+		return false
+	}
+	return n == 0 || bytes.Contains(line[len(method):], []byte("HTTP/"))
+}
+
 // IsToken reports whether b is a token (RFC 9110, section 5.6.2).
 func IsToken(b []byte) bool {
 	for _, c := range b {
