@@ -62,6 +62,7 @@ type caller struct {
 type pendingCall struct {
 	method  string // empty: a tunnel
 	raw     []byte // all that was read from the client for it, where that is retained
+	invalid bool   // its body is, and it was not sent whole; set before it is abandoned
 	pending *streamer.Pending
 	seen    measured
 	out     replyMeter
@@ -144,12 +145,16 @@ func closeBody(r io.Reader) {
 // read reads one request after another from the client.
 func (c *caller) read() {
 	defer c.in.Watch(c.reading)()
+	if c.way.raw {
+		c.tunnel()
+		return
+	}
 	for {
 		h, n, st, err := readHead(c.reading, c.in, c.p.cfg.Idle, c.p.cfg.Pause, false)
 		switch {
 		case c.reading.Err() != nil:
 			return
-		case st == stateWhole && c.way.stays != nil && !c.way.stays(&h), c.way.isUnsure(st, c.in):
+		case c.way.isOver(st, &h, c.in):
 			c.moves = true
 			return
 		case st == stateWhole:
@@ -272,8 +277,14 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upg
 	}
 	to := bodyMeter{Writer: w, request: x}
 	err := stream(c.reading, c.in, to, http1.NewBody(f), line != restLine && isXML(h, nil))
-	if err == nil && upgrade {
+	switch {
+	case err == nil && upgrade:
 		return c.decided(x, w)
+	case errors.Is(err, errOdd) && c.way.isByHead():
+		x.invalid = true
+		w.Abort(err)
+		c.ended = true
+		return false
 	}
 	endWriter(w, err)
 	return c.sent(err)
@@ -289,35 +300,43 @@ func (c *caller) continues(x *pendingCall) bool {
 
 // behind passes on bytes whose meaning is unknown: a body or a request.
 func (c *caller) behind() bool {
-	if data, err := c.in.Wait(c.reading, 0, 0); len(data) == 0 {
+	data, err := c.in.Wait(c.reading, 0, 0)
+	switch {
+	case len(data) == 0:
 		c.clientEnded(err)
-	} else {
+	case c.way.isByHead():
+		c.ended = true
+	default:
 		c.tunnel()
 	}
 	return false
 }
 
 // decided waits, where a request may turn the connection into a tunnel, for the outcome. A client
-// that does not wait may speak HTTP or something else: what it sends is passed on unchanged.
+// that does not wait may speak HTTP or something else: what it sends is passed on unchanged, since
+// the server may wait for it, or waits if it may be for another upstream.
 func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 	if err := w.Flush(); err != nil {
 		return c.sent(errors.Join(errUntaken, err))
 	}
-	_, err := c.in.Wait(x.undecided, 0, 0)
+	data, err := c.in.Wait(x.undecided, 0, 0)
+	if len(data) > 0 && c.way.isByHead() {
+		<-x.undecided.Done()
+	}
 	switch {
 	case c.reading.Err() != nil:
 		w.Abort(err)
 		return false
-	case x.undecided.Err() != nil && x.becomes:
+	case x.undecided.Err() == nil:
+		_ = w.Close()
+		return c.behind()
+	case x.becomes:
 		err = stream(c.reading, c.in, bodyMeter{Writer: w, request: x}, nil, false)
 		endWriter(w, err)
 		return c.sent(err)
-	case x.undecided.Err() != nil:
-		_ = w.Close()
-		return true
 	}
 	_ = w.Close()
-	return c.behind()
+	return true
 }
 
 // sent continues after a body, according to its outcome; false: there is no next request.

@@ -266,6 +266,8 @@ func (c *caller) failed(x *pendingCall, err error) fate {
 	}
 	c.p.cfg.Log.Info("call not through", "lane", c.number, "err", err)
 	switch {
+	case x.invalid:
+		return c.excuse(http.StatusBadRequest, invalidText)
 	case x.interim:
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		c.l.retire()
@@ -315,6 +317,8 @@ func (c *caller) plainly(x *pendingCall) fate {
 
 const unknownText = "hhfr: the connection to the far proxy ended before the reply; " +
 	"whether the request was processed is unknown, and it is not sent again"
+
+const invalidText = "hhfr: the body of this request is not valid; it was not sent whole"
 
 const unsentText = "hhfr: the connection to the far proxy ended; the request was not sent"
 

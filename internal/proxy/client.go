@@ -72,7 +72,7 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 			}
 		}
 	}
-	f.forward(in)
+	f.forward(in, true)
 	return nil
 }
 
@@ -91,16 +91,18 @@ func (f *front) silent(in *sock.Source) (stream net.Conn, over bool) {
 	return nil, false
 }
 
-// forward sends a connection's bytes to the upstreams of its requests.
-func (f *front) forward(in *sock.Source) {
-	for again := true; again; {
-		j := f.choose(in)
+// forward sends a connection's bytes to the upstreams of its requests. first: what comes next is
+// what the client began with.
+func (f *front) forward(in *sock.Source, first bool) {
+	for again := true; again; first = false {
+		j, refusal := f.choose(in, first)
 		if f.p.isDraining() { // it may not have been looked where this goes
 			f.drained(in, j)
 			return
 		}
 		if j.to == nil {
-			f.misdirected(in)
+			_, _ = in.Conn.Write(refusal)
+			sock.Finish(f.p.ctx, in)
 			return
 		}
 		again = j.to.carry(in, j)
@@ -115,20 +117,6 @@ func (f *front) drained(in *sock.Source, j journey) {
 	}
 	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
 		_, _ = in.Conn.Write(busyReply(drainingText))
-	}
-	sock.Finish(f.p.ctx, in)
-}
-
-// misdirected tells a client that speaks HTTP that no route takes its request.
-func (f *front) misdirected(in *sock.Source) {
-	h, _, st, _ := readHead(f.p.ctx, in, 0, -1, false)
-	switch {
-	case st == stateWhole:
-		_, _ = in.Conn.Write(unreachable(f.p.noRoute(destination(&h))))
-	case st == statePaused && beginsRequest(in):
-		_, _ = in.Conn.Write(errorReply(http.StatusRequestTimeout, "hhfr: the head of this request stood still"))
-	case beginsRequest(in):
-		_, _ = in.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: the head of this request is not valid"))
 	}
 	sock.Finish(f.p.ctx, in)
 }
@@ -175,7 +163,9 @@ func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
 // stream.
 func (f *front) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
 	p := f.p
-	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
+	ctx, cancel := p.headTime()
+	h, n, st, _ := readHead(ctx, in, 0, p.cfg.Pause, false)
+	cancel()
 	if st != stateWhole {
 		return false, false, nil
 	}

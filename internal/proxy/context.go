@@ -63,7 +63,9 @@ func (c *contextServer) serve(p *Proxy, in *sock.Source) bool {
 	if c == nil {
 		return false
 	}
-	h, _, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
+	ctx, cancel := p.headTime()
+	h, _, st, _ := readHead(ctx, in, 0, p.cfg.Pause, false)
+	cancel()
 	path, _, _ := strings.Cut(string(h.Target()), "?")
 	if st != stateWhole || path != ContextPath {
 		return false

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/frame"
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/responder"
-	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -140,62 +137,3 @@ func (f *front) accept(l net.Listener, serve, refuse func(net.Conn)) {
 
 // routes are those of this listener now; nil: it was closed.
 func (f *front) routes() *routes { return f.p.table.Load().routes[f.name] }
-
-// journey is where the next request of a client goes.
-type journey struct {
-	to *upstream // left by who goes there
-	// stays reports whether a further request goes there, too; nil: all do.
-	stays func(*http1.Head) bool
-	// looks reports whether that depends on its head; nil: never.
-	looks func() bool
-	// whole: all bytes of the connection go there, if they go plainly.
-	whole bool
-}
-
-// headWait is how long a request may pause in its head where its route depends on that.
-const headWait = time.Minute
-
-// beginsRequest reports whether what has come is the beginning of a request.
-func beginsRequest(in *sock.Source) bool {
-	said := in.Peek()
-	return len(said) > 0 && http1.LooksLikeStart(said)
-}
-
-// isUnsure reports whether it is not known where what has come is to go: it begins a request whose
-// head decides that, and that is not whole, or not valid.
-func (j *journey) isUnsure(st waitResult, in *sock.Source) bool {
-	return (st == statePaused || st == stateOdd) && j.looks != nil && j.looks() && beginsRequest(in)
-}
-
-// choose waits for the next request of a client; without an upstream there is no request, or no
-// route takes it.
-func (f *front) choose(in *sock.Source) (j journey) {
-	for f.p.ctx.Err() == nil {
-		r := f.routes()
-		if r == nil {
-			return j
-		}
-		to := r.all
-		if to == nil {
-			h, _, st, _ := readHead(f.p.ctx, in, f.p.cfg.Idle, f.p.cfg.Pause, false)
-			if st == statePaused && beginsRequest(in) {
-				h, _, st, _ = readHead(f.p.ctx, in, 0, headWait, false)
-			}
-			switch to = r.rest; {
-			case st == stateWhole:
-				to = f.routes().take(&h)
-			case beginsRequest(in): // it may be for another upstream, with credentials
-				to = nil
-			}
-		}
-		if to == nil {
-			return j
-		}
-		if to.use.enter() {
-			stays := func(h *http1.Head) bool { return !f.p.isDraining() && f.routes().take(h) == to }
-			looks := func() bool { r := f.routes(); return r != nil && r.all == nil }
-			return journey{to, stays, looks, !f.p.routed.Load()}
-		}
-	}
-	return j
-}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/sequenced"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -51,20 +50,16 @@ func (u *upstream) endSequences() {
 
 // dialInSequence is a connection for a lane, whose requests go in sequences.
 func (u *upstream) dialInSequence() net.Conn {
-	here, there := inproc.Pipe(0)
-	u.p.wait.Go(func() {
-		in := u.p.newSource(there)
-		defer func() { _ = in.Conn.Close() }()
-		defer context.AfterFunc(u.p.ctx, func() { sock.Reset(there) })()
-		u.inSequence(in, journey{to: u})
-	})
-	return here
+	return u.p.within(func(in *sock.Source) { u.inSequence(in, journey{to: u}) })
 }
 
 // inSequence sends the requests of a connection that are messages in sequences, and all others as
 // they are. It reports whether the next request goes elsewhere.
 func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
 	stays := func(h *http1.Head) bool { return j.stays == nil || j.stays(h) }
+	if j.raw {
+		return u.plainly(in, nil, plainOwn, j)
+	}
 	for {
 		h, n, st, err := readHead(u.p.ctx, in, u.p.cfg.Idle, u.p.cfg.Pause, false)
 		switch {
@@ -75,7 +70,7 @@ func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
 				sock.Finish(u.p.ctx, in)
 			}
 			return false
-		case st == stateWhole && !stays(&h):
+		case j.isOver(st, &h, in):
 			return true
 		case st == stateWhole:
 			if done, goesOn := u.exchangeInSequence(in, &h, n); done && !goesOn {
@@ -91,7 +86,7 @@ func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
 			first = false
 			return own
 		}
-		if !u.plainly(in, nil, plainOwn, journey{to: u, stays: asItIs}) {
+		if !u.plainly(in, nil, plainOwn, journey{to: u, stays: asItIs, byHead: j.byHead}) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +45,12 @@ type served struct {
 	// unwatch ends the watch on ctx, with which the upstream connection is dropped.
 	unwatch func() bool
 	// parts are the request and the reply: the call is over with both.
-	parts atomic.Int32
+	parts   atomic.Int32
+	invalid atomic.Bool // its body is, and it was not sent whole
+	// outcome, of a request that may turn the connection into a tunnel, is closed when becomes,
+	// which says whether it does, is valid.
+	outcome chan struct{}
+	becomes bool
 	// Under the mutex of its connection:
 	done    chan struct{} // closed when the reply is complete, or will not come; nil: nobody waits
 	replied bool
@@ -55,6 +61,7 @@ type served struct {
 
 // answered is called once when the reply is complete, or will not come.
 func (s *served) answered(up *serverConn) {
+	s.decide(false)
 	up.mu.Lock()
 	s.replied = true
 	if s.done != nil {
@@ -139,7 +146,37 @@ func (l *lane) begin(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	if c.kind != tunnel {
 		s.method = string(c.head.Method())
 	}
+	if c.mayBecomeTunnel() {
+		s.outcome = make(chan struct{})
+	}
 	return s
+}
+
+// decide says whether the reply to a request makes the connection a tunnel; only the first time
+// counts.
+func (s *served) decide(becomes bool) {
+	if s.outcome != nil && !s.isDecided() {
+		s.becomes = becomes
+		close(s.outcome)
+	}
+}
+
+func (s *served) isDecided() bool {
+	select {
+	case <-s.outcome:
+		return true
+	default:
+		return false
+	}
+}
+
+// mayBecomeTunnel reports whether the reply to a request may make the connection one.
+func (c *controlMessage) mayBecomeTunnel() bool {
+	if c.kind == tunnel {
+		return false
+	}
+	_, upgrade := c.head.Get("Upgrade")
+	return upgrade || string(c.head.Method()) == http.MethodConnect
 }
 
 // serveNow forwards a request that is whole as call does, without waiting; it is false, with
@@ -176,7 +213,7 @@ func (l *lane) rejoin(c *controlMessage, x *streamer.Exchange) (*served, *server
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	up, r := l.up, l.f.front.routes()
-	if l.lost || up == nil || up.isOver() || r == nil || r.take(&c.head) != up.to {
+	if l.lost || up == nil || up.to == nil || up.isOver() || r == nil || r.take(&c.head) != up.to {
 		return nil, nil
 	}
 	s := l.begin(x.Context(), c, x)
@@ -214,10 +251,11 @@ func (c *controlMessage) isLong() bool {
 // join makes a call wait for its reply on the connection of the lane to the upstream of the call,
 // which is opened if need be. It is nil if the client's connection is over.
 func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
+	goesOn := c.kind == tunnel && l.becameTunnel(s.ctx)
 	l.mu.Lock()
 	l.calls++
-	up, lost := l.up, l.lost
-	to, err := l.routeLocked(c)
+	up, lost, first := l.up, l.lost, l.calls == 1
+	to, err := l.routeLocked(c, goesOn)
 	s.seen.begin(l.f.p.farMeter(to), l.f.p.cfg.Clock)
 	moves := err == nil && up != nil && up.to != to
 	joined := !lost && err == nil && up != nil && !moves && up.enqueue(s)
@@ -229,10 +267,10 @@ func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
 	case err != nil:
 		return nil, err
 	case lost:
-		to.use.leave()
+		to.left()
 		return nil, nil
 	case joined:
-		to.use.leave()
+		to.left()
 		return up, nil
 	case moves:
 		up.finish(s.ctx)
@@ -240,7 +278,9 @@ func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
 	case up != nil:
 		up.close() // it ended between two calls; nothing of this one is written yet
 	}
-	if up, err = to.open(s.ctx, s.method == ""); err != nil {
+	if to == nil {
+		up, err = l.f.front.openTunnel(first)
+	} else if up, err = to.open(s.ctx, s.method == ""); err != nil {
 		to.reach.failed(err)
 	}
 	l.mu.Lock()
@@ -262,25 +302,44 @@ func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
 	return up, nil
 }
 
-// routeLocked returns the upstream of a call, which the caller leaves: a tunnel goes where the
-// client's calls went. Errors: NoRoute.
-func (l *lane) routeLocked(c *controlMessage) (*upstream, error) {
+// becameTunnel reports whether the request before what the client sends now has made the connection
+// a tunnel, and waits until that is known. Without routes there is no need.
+func (l *lane) becameTunnel(ctx context.Context) bool {
+	l.mu.Lock()
+	up, r := l.up, l.f.front.routes()
+	l.mu.Unlock()
+	if up == nil || r != nil && r.all != nil {
+		return false
+	}
+	last := up.latest()
+	if last == nil || last.outcome == nil {
+		return false
+	}
+	select {
+	case <-last.outcome:
+		return last.becomes
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// routeLocked returns the upstream of a call, which the caller leaves; nil: the routes of the front
+// are for the requests that a tunnel may have, if it does not go on with one. Errors: NoRoute.
+func (l *lane) routeLocked(c *controlMessage, goesOn bool) (*upstream, error) {
 	for l.f.p.ctx.Err() == nil {
 		r := l.f.front.routes()
 		var to *upstream
-		host, path := "", ""
 		switch {
 		case c.kind != tunnel:
 			if to = r.take(&c.head); to == nil {
-				host, path = destination(&c.head)
+				return nil, l.f.p.noRoute(destination(&c.head))
 			}
-		case l.up != nil:
+		case goesOn && l.up != nil:
 			to = l.up.to
-		case r != nil:
-			to = r.rest
-		}
-		if to == nil {
-			return nil, l.f.p.noRoute(host, path)
+		case r == nil || r.all == nil:
+			return nil, nil
+		default:
+			to = r.all
 		}
 		if to.use.enter() {
 			return to, nil
@@ -301,7 +360,26 @@ func (l *lane) write(to io.Writer, c *controlMessage, s *served) error {
 	if c.framing != nil {
 		return copyFramed(&s.out, c, s.x.Message(), l.f.p.cfg.MaxBuffer+maxWhole)
 	}
-	return copyMessage(&s.out, c.head.Octets, s.x.Message(), nil)
+	body := l.checked(c)
+	err := copyMessage(&s.out, c.head.Octets, s.x.Message(), body)
+	if err == nil && body != nil && !body.Done() {
+		s.invalid.Store(true)
+		return errOdd
+	}
+	return err
+}
+
+// checked returns what reads the body of a request that comes as it is, if it must be known where
+// that ends: behind it there may be a request for another upstream. nil: it need not.
+func (l *lane) checked(c *controlMessage) *http1.Body {
+	f, err := http1.RequestFraming(&c.head)
+	if c.kind != rest || c.mayBecomeTunnel() || err != nil || f.Kind != http1.Chunked {
+		return nil
+	}
+	if r := l.f.front.routes(); r != nil && r.all != nil {
+		return nil
+	}
+	return http1.NewBody(f)
 }
 
 // sent lets the next message of the client go.

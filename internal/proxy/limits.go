@@ -24,6 +24,8 @@ const (
 	// DefaultSilence is how long a new connection may be silent before it is taken for one whose
 	// server speaks first, and forwarded plainly.
 	DefaultSilence = time.Second
+	// DefaultHeadTime is how long the head of a request may take whose route depends on it.
+	DefaultHeadTime = time.Minute
 	// DefaultIdle is how long a client connection may stay without any exchange in progress: longer
 	// than the keep-alive of common servers, which close first.
 	DefaultIdle = 10 * time.Minute

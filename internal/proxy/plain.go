@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/session"
@@ -207,14 +206,7 @@ func (u *upstream) dial(ctx context.Context, tunnel bool) (net.Conn, error) {
 	if l == nil {
 		return u.dialPlain(ctx)
 	}
-	here, there := inproc.Pipe(0)
-	u.p.wait.Go(func() {
-		in := u.p.newSource(there)
-		defer func() { _ = in.Conn.Close() }()
-		defer context.AfterFunc(u.p.ctx, func() { sock.Reset(there) })()
-		u.carry(in, journey{to: u, whole: true})
-	})
-	return here, nil
+	return u.p.within(func(in *sock.Source) { u.carry(in, journey{to: u, whole: true}) }), nil
 }
 
 // schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -22,9 +23,13 @@ type plainRelay struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	back   sync.WaitGroup
+	// Of the goroutine that forwards requests:
+	finishes bool   // the connection of the client ends in order, after its last reply
+	refusal  []byte // the reply to its last request, if the server has sent none of it
 
 	mu   sync.Mutex
 	call *plainCall // in progress; nil: none
+	told bool       // the server has sent something of the reply to it
 }
 
 // plainCall is a request whose reply is not whole.
@@ -73,8 +78,14 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 		r.finish(r.call)
 	}
 	_ = conn.Close()
-	if !moves && u.p.ctx.Err() != nil {
+	switch {
+	case !moves && u.p.ctx.Err() != nil:
 		sock.Reset(in.Conn)
+	case r.finishes:
+		if !r.told {
+			_, _ = in.Conn.Write(r.refusal)
+		}
+		sock.Finish(u.p.ctx, in)
 	}
 	return moves
 }
@@ -90,15 +101,18 @@ func (r *plainRelay) requests(first []*pendingCall, j journey) (moves bool) {
 			return false
 		}
 	}
+	if j.raw {
+		return r.tunnel()
+	}
 	for {
 		h, n, st, err := readHead(r.ctx, r.in, r.u.p.cfg.Idle, r.u.p.cfg.Pause, false)
 		switch {
 		case r.ctx.Err() != nil:
 			return false
-		case st == stateWhole && !j.stays(&h), j.isUnsure(st, r.in):
+		case j.isOver(st, &h, r.in):
 			return true
 		case st == stateWhole:
-			if !r.request(&h, n) {
+			if !r.request(&h, n, j.isByHead()) {
 				return false
 			}
 		case st == statePaused && len(r.in.Peek()) == 0:
@@ -115,8 +129,9 @@ func (r *plainRelay) requests(first []*pendingCall, j journey) (moves bool) {
 	}
 }
 
-// request forwards a request, and waits for its reply; false: there is no next one.
-func (r *plainRelay) request(h *http1.Head, n int) bool {
+// request forwards a request, and waits for its reply; false: there is no next one. alone: nothing
+// but requests may go to the server.
+func (r *plainRelay) request(h *http1.Head, n int, alone bool) bool {
 	f, err := http1.RequestFraming(h)
 	if err != nil {
 		r.tunnel()
@@ -135,11 +150,18 @@ func (r *plainRelay) request(h *http1.Head, n int) bool {
 	if expects {
 		if data, _ := r.in.Wait(c.done, 0, 0); len(data) == 0 && c.done.Err() != nil {
 			_, _ = r.in.Wait(r.ctx, 0, 0)
-			r.tunnel() // a body or a request: nobody knows
+			if !alone { // a body or a request: nobody knows
+				return r.tunnel()
+			}
+			r.finishes = true
+			r.cancel()
 			return false
 		}
 	}
-	if err := r.body(http1.NewBody(f)); err != nil {
+	if err := r.body(http1.NewBody(f), alone); err != nil {
+		if errors.Is(err, errOdd) {
+			r.finishes, r.refusal = true, errorReply(http.StatusBadRequest, invalidText)
+		}
 		return false
 	}
 	if !r.wait(c) {
@@ -155,8 +177,9 @@ func (r *plainRelay) send(b []byte) error {
 	return err
 }
 
-// body forwards the body of a request.
-func (r *plainRelay) body(b *http1.Body) error {
+// body forwards the body of a request. Its error is errOdd if that is not valid, and nothing but
+// requests may go to the server.
+func (r *plainRelay) body(b *http1.Body, alone bool) error {
 	for !b.Done() {
 		data, err := r.in.Wait(r.ctx, 0, 0)
 		if len(data) == 0 {
@@ -164,6 +187,11 @@ func (r *plainRelay) body(b *http1.Body) error {
 			return err
 		}
 		n, bad := pass(b, data)
+		if bad != nil && alone {
+			r.cancel()
+			sock.Reset(r.up.Conn)
+			return errOdd
+		}
 		if bad != nil {
 			r.tunnel()
 			return bad
@@ -186,7 +214,7 @@ func (r *plainRelay) begin(c *plainCall) *plainCall {
 	c.done, c.finish = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.call = c
+	r.call, r.told = c, false
 	r.u.p.calls.Add(1)
 	return c
 }
@@ -209,6 +237,7 @@ func (r *plainRelay) replies() {
 		}
 		r.mu.Lock()
 		c := r.call
+		r.told = c != nil
 		r.mu.Unlock()
 		n, err := r.reply(to, c)
 		if written += n; err != nil {

@@ -90,11 +90,11 @@ type Config struct {
 	// OnLong, if given, is called when a body of unknown length beyond MaxBuffer begins to be held,
 	// and what it returns when that is over; concurrently, for few at a time.
 	OnLong func() (over func())
-	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of
-	// these names; 0 means them.
-	MaxConns                            int
-	MaxBuffer                           int
-	Pause, Gather, Silence, Idle, Stall time.Duration
+	// MaxConns, MaxBuffer, Pause, Gather, Silence, HeadTime, Idle and Stall: see the Default
+	// constants of these names; 0 means them.
+	MaxConns                                      int
+	MaxBuffer                                     int
+	Pause, Gather, Silence, HeadTime, Idle, Stall time.Duration
 	// Stream has limits, sizes and hooks of streams. Messages may exceed its MaxMessage: none is
 	// held whole.
 	Stream streamer.Config
@@ -121,13 +121,13 @@ func (c Config) withDefaults() (Config, error) {
 	case c.Listen == nil || c.Store == nil || c.Coders == nil || c.Upstream == nil && len(c.Routes) == 0:
 		return c, badConfig("Listen, Upstream or Routes, Store and Coders are required")
 	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
-		c.Stall < 0 || c.Timeout < 0:
+		c.HeadTime < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Pause, c.Gather = cmp.Or(c.Pause, DefaultPause), cmp.Or(c.Gather, DefaultGather)
-	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle),
-		cmp.Or(c.Stall, DefaultStall)
+	c.Silence, c.HeadTime = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.HeadTime, DefaultHeadTime)
+	c.Idle, c.Stall = cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stall, DefaultStall)
 	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
 	c.Stream = StreamConfig(c.Stream)
 	c.Clock = cmp.Or(c.Clock, clock.Real())

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -21,7 +23,8 @@ type serverConn struct {
 	end  context.CancelFunc
 	done chan struct{} // closed when its relay has ended
 
-	to   *upstream
+	p    *Proxy
+	to   *upstream // nil: what is sent goes by routes
 	once sync.Once // releases its slot
 
 	sending atomic.Int32 // requests that are being written
@@ -47,9 +50,35 @@ func (u *upstream) open(ctx context.Context, tunnel bool) (*serverConn, error) {
 		u.use.leave()
 		return nil, err
 	}
-	up := &serverConn{in: p.newSource(conn), out: p.patient(conn), to: u, done: make(chan struct{})}
+	return p.newServerConn(conn, u), nil
+}
+
+// openTunnel opens what a tunnel of a peer's stream leads to where requests go by routes: its bytes
+// are served like those of a client. first: that client has had no call before.
+func (f *front) openTunnel(first bool) (*serverConn, error) {
+	if !f.p.upstreams.enter() {
+		return nil, &Error{Code: NoRoom, At: -1}
+	}
+	return f.p.newServerConn(f.p.within(func(in *sock.Source) { f.forward(in, first) }), nil), nil
+}
+
+// newServerConn makes one of a connection, and has one of the slots.
+func (p *Proxy) newServerConn(conn net.Conn, to *upstream) *serverConn {
+	up := &serverConn{in: p.newSource(conn), out: p.patient(conn), p: p, to: to, done: make(chan struct{})}
 	up.ctx, up.end = context.WithCancel(p.ctx)
-	return up, nil
+	return up
+}
+
+// within returns a connection inside this process, whose peer serves it.
+func (p *Proxy) within(serve func(in *sock.Source)) net.Conn {
+	here, there := inproc.Pipe(0)
+	p.wait.Go(func() {
+		in := p.newSource(there)
+		defer func() { _ = in.Conn.Close() }()
+		defer context.AfterFunc(p.ctx, func() { sock.Reset(there) })()
+		serve(in)
+	})
+	return here
 }
 
 // close closes the connection.
@@ -57,8 +86,8 @@ func (up *serverConn) close() {
 	up.end()
 	_ = up.in.Conn.Close()
 	up.once.Do(func() {
-		up.to.p.upstreams.leave()
-		up.to.use.leave()
+		up.p.upstreams.leave()
+		up.to.left()
 	})
 }
 
@@ -112,6 +141,16 @@ func (up *serverConn) front() *served {
 		return nil
 	}
 	return up.calls[0]
+}
+
+// latest is the call that began last of those without a whole reply; nil: there is none.
+func (up *serverConn) latest() *served {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if len(up.calls) == 0 {
+		return nil
+	}
+	return up.calls[len(up.calls)-1]
 }
 
 // answer removes the call that waited longest: its reply is about to be whole.
@@ -182,7 +221,9 @@ func (l *lane) reply(up *serverConn, s *served) error {
 		return l.stream(up, s, line(tunnel), nil, false)
 	}
 	s.arrived = s.seen.clock.Now()
-	up.to.reach.worked()
+	if up.to != nil {
+		up.to.reach.worked()
+	}
 	switch {
 	case h.Status()/100 == 1 && h.Status() != 101:
 		in.Take(n)
@@ -193,6 +234,7 @@ func (l *lane) reply(up *serverConn, s *served) error {
 	if err != nil {
 		return l.stream(up, s, line(tunnel), nil, false)
 	}
+	s.decide(f.Kind == http1.Tunnel)
 	up.last = isLast(&h)
 	there := in.Peek()[n:]
 	switch {
@@ -278,7 +320,11 @@ func (l *lane) over(up *serverConn, err error) {
 	there := up.in.Peek()
 	there = there[:min(len(there), maxServerInitiated)]
 	for _, s := range calls {
-		if up.ctx.Err() == nil {
+		switch {
+		case up.ctx.Err() != nil:
+		case s.invalid.Load():
+			_ = s.x.Reply(s.ctx, streamer.NewMessage(line(ended), errorReply(http.StatusBadRequest, invalidText)))
+		default:
 			_ = s.x.Reply(s.ctx, streamer.NewMessage(line(k), there))
 			there = nil
 		}

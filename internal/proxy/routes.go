@@ -63,6 +63,14 @@ func (r *routes) add(host, path string, to *upstream) bool {
 	return true
 }
 
+// others returns the upstream of what is no HTTP; nil: there is none.
+func (r *routes) others() *upstream {
+	if r == nil {
+		return nil
+	}
+	return r.rest
+}
+
 // take returns the upstream of a request; nil: no route takes it.
 func (r *routes) take(h *http1.Head) *upstream {
 	if r == nil {

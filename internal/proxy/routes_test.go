@@ -3,9 +3,12 @@ package proxy_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,29 +156,162 @@ func TestRequestsOfOneConnectionGoByTheirRoutes(t *testing.T) {
 }
 
 // A request whose head comes in parts goes where all of it says, and not to the upstream of what no
-// route takes: it may have credentials. One that is not valid goes nowhere.
-func TestHeadsThatPauseGoByTheirRoutes(t *testing.T) {
+// other route takes: it may have credentials. One that is not valid goes nowhere, whatever the
+// connection had before, and what stands behind a request is one, or nothing.
+func TestNothingGoesAroundTheRoutes(t *testing.T) {
 	routes := func(c cities) []proxy.Route {
 		return []proxy.Route{{Host: "oslo.example", Upstream: c["oslo"]}, {Upstream: c["rest"]}}
 	}
-	inPlaces(t, entrances[:2], []string{"oslo", "rest"}, routes, func(t *testing.T, entry *url.URL, _ end, _ cities,
+	secret := strings.Replace(ask("oslo.example", "/p"), "\r\n", "\r\nX-Secret: of Oslo\r\n", 1)
+	edited := func(by, to string) string { return strings.Replace(secret, by, to, 1) }
+	at := strings.Index(secret, "Content-Type")
+	before := ask("rest.example", "/1")
+	chunks := strings.NewReplacer("Content-Length: "+strconv.Itoa(len(envelope)), "Transfer-Encoding: chunked",
+		envelope, "3\r\nabcX\r\n"+secret).Replace(before)
+	noField := edited("Content-Type", "odd\r\nContent-Type")
+	twoLengths := edited("Content-Length", "Content-Length: 1\r\nContent-Length")
+	long := edited("Content", "X-L: "+strings.Repeat("a", 70000)+"\r\nContent")
+	behind := len(chunks) - len(secret)
+	var all sync.WaitGroup
+	const valid, odd = "<r>oslo /p ", "HTTP/1.1 400 "
+	inEachPlace(t, []string{"oslo", "rest"}, routes, func(t *testing.T, entry *url.URL, _ end, _ cities,
 		servers map[string]*origin) {
-		kept := connect(t, entry)
-		for _, path := range []string{"/first", "/second"} {
-			request := strings.Replace(ask("oslo.example", path), "\r\n", "\r\nX-Secret: of Oslo\r\n", 1)
-			at := strings.Index(request, "Content-Type")
-			kept.say(request[:at])
-			time.Sleep(5 * proxy.DefaultPause / 2) // a pause that counts as one
-			kept.say(request[at:])
-			assert.Contains(t, kept.hear("</r>"), replyOf("oslo", path))
+		for name, tt := range map[string]struct {
+			parts []string // with pauses between them
+			want  string
+		}{
+			"paused in the head":          {[]string{secret[:at], secret[at:]}, valid},
+			"paused in the second head":   {[]string{before, secret[:at], secret[at:]}, valid},
+			"paused in the method":        {[]string{secret[:2], secret[2:]}, valid},
+			"paused in the second method": {[]string{before, secret[:2], secret[2:]}, valid},
+			"paused behind the method":    {[]string{secret[:5], secret[5:]}, valid},
+			"no field":                    {[]string{noField}, odd},
+			"no field in the second":      {[]string{before, noField}, odd},
+			"too long":                    {[]string{long}, "HTTP/1.1 431 "},
+			"another version":             {[]string{edited("HTTP/1.1", "HTTP/2.0")}, odd},
+			"another version second":      {[]string{before, edited("HTTP/1.1", "HTTP/2.0")}, odd},
+			"odd with tabs":               {[]string{edited("POST ", "POST\t")[:at] + "odd\r\n\r\n"}, odd},
+			"end in the head":             {[]string{secret[:at], ""}, odd},
+			"end in the second head":      {[]string{before + secret[:at], ""}, odd},
+			"two lengths":                 {[]string{twoLengths}, odd},
+			"two lengths in the second":   {[]string{before, twoLengths}, odd},
+			"behind odd chunks":           {[]string{chunks}, odd},
+			"behind a paused odd chunk":   {[]string{chunks[:behind-6], chunks[behind-6:]}, odd},
+			"behind another protocol":     {[]string{before, "\x01\x02\r\n" + secret}, ""},
+		} {
+			all.Go(func() {
+				c := connect(t, entry)
+				for i, part := range tt.parts {
+					if i > 0 {
+						time.Sleep(3 * proxy.DefaultPause / 2) // a pause that counts as one
+					}
+					if part == "" {
+						assert.NoError(t, c.CloseWrite())
+					}
+					_, _ = io.WriteString(c.TCPConn, part) // it may be refused already
+				}
+				said := ""
+				for !strings.Contains(said, tt.want) || tt.want == "" {
+					b := make([]byte, 4096)
+					n, err := c.Read(b)
+					if said += string(b[:n]); err != nil {
+						break
+					}
+				}
+				assert.Contains(t, said, tt.want, name)
+			})
 		}
-		odd := connect(t, entry)
-		odd.say("POST /odd HTTP/1.1\r\nHost: oslo.example\r\nX-Secret: of Oslo\r\nno field\r\n\r\n")
-		assert.Contains(t, odd.hear("is not valid\n"), "HTTP/1.1 400 ")
+		all.Wait()
 		for _, received := range servers["rest"].received() {
 			assert.NotContains(t, received, "of Oslo")
 		}
 	})
+}
+
+// A client that sends on after a final reply in place of 100 Continue sends the body or a request:
+// neither goes anywhere.
+func TestBehindWhatWasNotExpected(t *testing.T) {
+	const refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+	for _, place := range entrances {
+		t.Run(place.name, func(t *testing.T) {
+			c, _ := startCities(t, "oslo")
+			refusing := startOrigin(t, "127.0.0.1:0", func(conn net.Conn) {
+				b := make([]byte, 4096)
+				for {
+					if _, err := conn.Read(b); err != nil {
+						return
+					}
+					if _, err := io.WriteString(conn, refusal); err != nil {
+						return
+					}
+				}
+			})
+			c["rest"] = &proxy.Upstream{Name: "rest", URL: refusing.url()}
+			entry, _ := place.start(t, c, func(c cities) []proxy.Route {
+				return []proxy.Route{{Host: "oslo.example", Upstream: c["oslo"]}, {Upstream: c["rest"]}}
+			})
+			client := connect(t, entry)
+			client.say("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 300\r\n\r\n")
+			client.hear(refusal)
+			client.say(strings.Replace(ask("oslo.example", "/"), "\r\n", "\r\nX-Secret: of Oslo\r\n", 1))
+			require.NoError(t, client.CloseWrite())
+			assert.NotContains(t, client.rest(), "417")
+			for _, received := range refusing.received() {
+				assert.NotContains(t, received, "of Oslo")
+			}
+		})
+	}
+}
+
+// What a client sends before its upgrade is answered goes to the server that it asked.
+func TestUpgradesByRoutes(t *testing.T) {
+	for _, place := range entrances {
+		t.Run(place.name, func(t *testing.T) {
+			c, _ := startCities(t, "rest")
+			o := startOrigin(t, "127.0.0.1:0", func(conn net.Conn) {
+				r := &requests{conn: conn}
+				if h, err := r.head(); err != nil || isOffer(&h) {
+					return
+				}
+				time.Sleep(proxy.DefaultPause / 5) // what the client sends is there before
+				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching\r\nUpgrade: raw\r\n\r\n"+string(r.buf))
+				_, _ = io.Copy(conn, conn)
+			})
+			c["oslo"] = &proxy.Upstream{Name: "oslo", URL: o.url()}
+			entry, _ := place.start(t, c, func(c cities) []proxy.Route {
+				return []proxy.Route{{Host: "oslo.example", Upstream: c["oslo"]}, {Upstream: c["rest"]}}
+			})
+			client := connect(t, entry)
+			client.say("GET /ws HTTP/1.1\r\nHost: oslo.example\r\nConnection: upgrade\r\nUpgrade: raw\r\n\r\nraw!")
+			client.hear("\r\n\r\nraw!")
+			client.say("more")
+			client.hear("more")
+		})
+	}
+}
+
+// The head of a request has its time as a whole, however it comes.
+func TestHeadsThatTakeLong(t *testing.T) {
+	c, servers := startCities(t, "oslo", "rest")
+	p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) {
+		cfg.HeadTime = time.Second
+		cfg.Routes = []proxy.Route{{Host: "oslo.example", Upstream: c["oslo"]}, {Upstream: c["rest"]}}
+	})
+	for _, start := range []string{"POST /", "POST /x HTTP/1.1\r\nX-Secret: of Oslo\r\n"} {
+		slow := connect(t, p.url())
+		slow.say(start)
+		go func() {
+			for range 1000 {
+				if _, err := io.WriteString(slow.TCPConn, "A"); err != nil {
+					return
+				}
+				time.Sleep(proxy.DefaultPause / 20)
+			}
+		}()
+		assert.Contains(t, slow.hear("in time; it was not sent\n"), "HTTP/1.1 408 ")
+		_ = slow.Close()
+	}
+	assert.Empty(t, servers["rest"].received())
 }
 
 // TestRequestsWithoutARoute: a request that no route takes gets a 404 that says what it lacks, and

@@ -109,6 +109,13 @@ func (p *Proxy) newUpstream(cfg Upstream) (*upstream, error) {
 	return u, nil
 }
 
+// left is called by who used u, unless that is nil.
+func (u *upstream) left() {
+	if u != nil {
+		u.use.leave()
+	}
+}
+
 // begin makes offers from now on, if there are to be any. Only now it has counters: routes that are
 // refused leave none behind. An upstream that had this URL before had the same ones.
 func (u *upstream) begin() {
