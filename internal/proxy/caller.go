@@ -44,6 +44,8 @@ type caller struct {
 	done  chan struct{}    // holds one: the latest call has its reply
 	moves bool             // the next request goes elsewhere; valid once calls is closed
 	ended bool             // the client has ended in order, between calls; likewise
+	// unwatch ends the watch on a client that has ended its direction; nil: there is none.
+	unwatch func()
 
 	completing sync.Mutex       // held by who completes calls: the writer, or the stream's reader
 	taken      *pendingCall     // that the stream's reader took, and left to the writer; under completing
@@ -123,6 +125,9 @@ func (c *caller) run() (moves bool) {
 		x.ended(false)
 	}
 	reader.Wait()
+	if c.unwatch != nil {
+		c.unwatch()
+	}
 	c.p.calls.Add(-int64(c.begun - c.finished)) // no goroutine changes them any more
 	switch end {
 	case goOn:

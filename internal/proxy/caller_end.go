@@ -44,7 +44,8 @@ func (c *caller) leave(end fate) {
 }
 
 // clientEnded passes on that the client has ended its direction while a call is in progress, or its
-// connection. Without a call in progress there is nothing to wait for, and the connection ends.
+// connection. Without a call in progress there is nothing to wait for, and the connection ends; so
+// it does once nothing comes for it any more: the client may be gone.
 func (c *caller) clientEnded(err error) {
 	if !errors.Is(err, io.EOF) {
 		c.cancel()
@@ -61,6 +62,7 @@ func (c *caller) clientEnded(err error) {
 		case <-c.done:
 			continue
 		case <-timer.C():
+			c.unwatch = c.out.WhenQuiet(c.p.cfg.Idle, c.cancel)
 			_ = c.lane.Send(c.ctx, &streamer.Message{Head: line(shut)})
 		case <-c.ctx.Done():
 		}

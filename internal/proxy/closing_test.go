@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -98,6 +99,49 @@ func TestClosingIsCheap(t *testing.T) {
 			t.Logf("%.1f packets and %.1f bytes a call; the first one on a lane: %d bytes", count, cost, first)
 			assert.LessOrEqual(t, count, 4.0)
 			assert.LessOrEqual(t, cost, float64(first+20))
+		})
+	}
+}
+
+// TestClientsThatEndTheirDirection: a client that ends its direction gets its reply, if that comes
+// before nothing has come for it for long; then its connection ends, and so does the one to the
+// server, so that it has its place no longer.
+func TestClientsThatEndTheirDirection(t *testing.T) {
+	const idle = proxy.DefaultPause
+	short := func(c *proxy.Config) { c.Idle = idle }
+	for name, start := range map[string]func(t *testing.T, o *origin) end{
+		"pair": func(t *testing.T, o *origin) end {
+			near := startProxy(t, "127.0.0.1:0", startProxy(t, "127.0.0.1:0", o.url(), nil).url(), short)
+			near.linked(t)
+			return near
+		},
+		"plain": func(t *testing.T, o *origin) end {
+			return startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.PlainOnly, c.Idle = true, idle })
+		},
+		"plain by routes": func(t *testing.T, o *origin) end {
+			return startProxy(t, "127.0.0.1:0", nil, func(c *proxy.Config) {
+				u := &proxy.Upstream{URL: o.url()}
+				c.PlainOnly, c.Idle = true, idle
+				c.Routes = []proxy.Route{{Path: "/", Upstream: u}, {Path: "/service", Upstream: u}}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			arrived, release := make(chan struct{}, 8), make(chan struct{})
+			o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
+			entry := start(t, o)
+			patient, hung := connect(t, entry.url()), connect(t, entry.url())
+			patient.say(post("", envelope))
+			require.NoError(t, patient.CloseWrite())
+			<-arrived
+			release <- struct{}{}
+			assert.Contains(t, patient.rest(), envelope)
+			hung.say(post("", envelope))
+			require.NoError(t, hung.CloseWrite())
+			<-arrived
+			_, _ = io.ReadAll(hung.TCPConn) // in order or not
+			entry.Drain(t.Context())        // it waits as long as there is a call
+			close(release)
 		})
 	}
 }

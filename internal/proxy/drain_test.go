@@ -57,6 +57,58 @@ func TestDrainRefusesFurtherCalls(t *testing.T) {
 	}
 }
 
+// TestDrainWaitsForWhatIsNotLookedAt: a call that is forwarded plainly without routes has its whole
+// reply before the proxy has drained, also if that pauses; a connection without a call does not
+// delay it.
+func TestDrainWaitsForWhatIsNotLookedAt(t *testing.T) {
+	arrived, release := make(chan struct{}, 8), make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		for {
+			h, err := r.head()
+			if err != nil {
+				return
+			}
+			_, entity, err := r.body(&h)
+			if err != nil {
+				return
+			}
+			reply := echoReply(&h, entity)
+			arrived <- struct{}{}
+			<-release
+			_, _ = c.Write(reply[:len(reply)/2])
+			arrived <- struct{}{}
+			<-release
+			_, _ = c.Write(reply[len(reply)/2:])
+		}
+	})
+	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.PlainOnly = true })
+	busy, kept := connect(t, p.url()), connect(t, p.url())
+	for _, c := range []*client{kept, busy} {
+		c.say(post("", envelope))
+		<-arrived
+		if c == kept {
+			release <- struct{}{}
+			<-arrived
+			release <- struct{}{}
+			kept.hear(envelope)
+		}
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		p.Drain(t.Context())
+		assert.NoError(t, p.Close())
+	}()
+	refusesDials(t, p.url())
+	release <- struct{}{}
+	<-arrived
+	release <- struct{}{}
+	busy.hear(envelope)
+	<-drained
+	assert.Empty(t, kept.rest())
+}
+
 // refusesDials waits until nothing accepts there any more.
 func refusesDials(t *testing.T, to *url.URL) {
 	require.Eventually(t, func() bool {

@@ -27,7 +27,8 @@ const (
 	// DefaultHeadTime is how long the head of a request may take whose route depends on it.
 	DefaultHeadTime = time.Minute
 	// DefaultIdle is how long a client connection may stay without any exchange in progress: longer
-	// than the keep-alive of common servers, which close first.
+	// than the keep-alive of common servers, which close first. It is also how long a client that
+	// has ended its direction, and may be gone, stays if nothing comes for it.
 	DefaultIdle = 10 * time.Minute
 	// DefaultTimeout bounds negotiation with the upstream, and the opening of a connection to it.
 	DefaultTimeout = 10 * time.Second
@@ -75,6 +76,8 @@ const (
 	// pipelined is the maximum number of requests of one connection in progress at once: few, since
 	// each may have a reply of maxWhole that the client does not read.
 	pipelined = 4
+	// maxAhead is how much is read of what a client sends before its reply is there, in bytes.
+	maxAhead = 64 << 10
 	// halfOpen is how long a client may still send after the upstream has ended its direction.
 	halfOpen = 30 * time.Second
 	// slowAttempt is how long an attempt to open a stream may take before it is logged that calls
@@ -86,6 +89,9 @@ const (
 	otherScheme = 10 * time.Second
 	// drainStep is the interval at which a draining proxy checks whether calls are in progress.
 	drainStep = 5 * time.Millisecond
+	// replyGap is how long a server that is forwarded without a look may pause in a reply while the
+	// proxy drains.
+	replyGap = 250 * time.Millisecond
 	// maxRefusals is the maximum number of clients that are told at once that there are too many,
 	// and refusalTime how long that may take for one.
 	maxRefusals = 64

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -31,15 +30,23 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	}
 	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
+	raw, end := p.raw.begin()
+	defer end()
 	defer context.AfterFunc(p.ctx, func() {
+		if raw.isBusy(p.cfg.Clock.Now()) {
+			sock.Reset(in.Conn)
+		} else {
+			_ = in.Conn.Close()
+		}
 		sock.Reset(up)
-		sock.Reset(in.Conn)
 	})()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
 	count := u.near.Plain(why)
-	word := &firstWord{relayedReply: relayedReply{in.Conn, count, &u.reach}}
+	out := p.patient(in.Conn)
+	replied := func() { raw.reply(p.cfg.Clock.Now()) }
+	word := &firstWord{relayedReply: relayedReply{out, count, &u.reach, replied}}
 	back.Go(func() {
 		n, err := io.Copy(word, up)
 		if !word.isServers() {
@@ -58,10 +65,18 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 		back.Wait()
 		return oneport.GiveBack(in)
 	}
-	if n, err := up.Write(first); err == nil {
+	to := p.patient(up)
+	asked := func(n int) {
+		raw.ask()
 		count.Request(n)
-		_ = copyUp(ctx, up, in, count) // the direction back shows how the connection ended
 	}
+	if len(first) > 0 {
+		asked(len(first))
+	}
+	if _, err := to.Write(first); err == nil {
+		_ = copyUp(ctx, up, to, in, asked) // the direction back shows how the connection ended
+	}
+	defer out.WhenQuiet(p.cfg.Idle, func() { sock.Reset(up) })() // the client may be gone
 	back.Wait()
 	return nil
 }
@@ -87,15 +102,16 @@ func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	p.cfg.Clock.AfterFunc(halfOpen, cancel)
 }
 
-// copyUp copies what a client sends until it ends, and passes that end on.
-func copyUp(ctx context.Context, up net.Conn, in *sock.Source, count *meter.Plain) error {
+// copyUp copies what a client sends until it ends, by a writer to up, and passes that end on.
+// sent is called with the number of bytes before they are sent.
+func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sent func(int)) error {
 	for {
 		data, err := in.Wait(ctx, 0, 0)
 		if len(data) > 0 {
-			if _, err := up.Write(data); err != nil {
+			sent(len(data))
+			if _, err := to.Write(data); err != nil {
 				return err
 			}
-			count.Request(len(data))
 			in.Take(len(data))
 			continue
 		}

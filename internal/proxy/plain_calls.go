@@ -17,12 +17,13 @@ import (
 // plainRelay forwards the requests of a client as they are, one after another, so that the next one
 // may go elsewhere. One goroutine forwards requests, another the replies.
 type plainRelay struct {
-	u      *upstream
-	in, up *sock.Source
-	count  *meter.Plain
-	ctx    context.Context
-	cancel context.CancelFunc
-	back   sync.WaitGroup
+	u       *upstream
+	in, up  *sock.Source
+	to, out *sock.StallWriter // the server, the client
+	count   *meter.Plain
+	ctx     context.Context
+	cancel  context.CancelFunc
+	back    sync.WaitGroup
 	// Of the goroutine that forwards requests:
 	finishes bool   // the connection of the client ends in order, after its last reply
 	refusal  []byte // the reply to its last request, if the server has sent none of it
@@ -64,7 +65,8 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 		return false
 	}
 	conn = u.p.recorded(conn)
-	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), count: u.near.Plain(why)}
+	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), to: u.p.patient(conn), out: u.p.patient(in.Conn),
+		count: u.near.Plain(why)}
 	r.ctx, r.cancel = context.WithCancel(u.p.ctx)
 	defer context.AfterFunc(u.p.ctx, func() { sock.Reset(conn) })()
 	r.back.Go(r.replies)
@@ -72,7 +74,9 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	if moves {
 		r.cancel()
 	}
+	unwatch := r.out.WhenQuiet(u.p.cfg.Idle, r.giveUp)
 	r.back.Wait()
+	unwatch()
 	r.cancel()
 	if r.call != nil { // it was begun when the server was gone
 		r.finish(r.call)
@@ -172,7 +176,7 @@ func (r *plainRelay) request(h *http1.Head, n int, alone bool) bool {
 
 // send sends the server what the client sent.
 func (r *plainRelay) send(b []byte) error {
-	n, err := r.up.Conn.Write(b)
+	n, err := r.to.Write(b)
 	r.count.Request(n)
 	return err
 }
@@ -206,7 +210,7 @@ func (r *plainRelay) body(b *http1.Body, alone bool) error {
 
 // tunnel forwards all further bytes of the client; false.
 func (r *plainRelay) tunnel() bool {
-	_ = copyUp(r.ctx, r.up.Conn, r.in, r.count)
+	_ = copyUp(r.ctx, r.up.Conn, r.to, r.in, r.count.Request)
 	return false
 }
 
@@ -219,16 +223,36 @@ func (r *plainRelay) begin(c *plainCall) *plainCall {
 	return c
 }
 
-// wait waits for the reply; false: the connection ends without one, or with it.
+// wait waits for the reply; false: the connection ends without one, or with it. What the client
+// sends meanwhile is read, to learn whether it is gone; one that has ended its direction may wait,
+// as long as something comes for it.
 func (r *plainRelay) wait(c *plainCall) bool {
+	for ahead, err := r.in.Peek(), error(nil); len(ahead) < maxAhead && c.done.Err() == nil; {
+		if ahead, err = r.in.Wait(c.done, len(ahead), 0); err == nil || c.done.Err() != nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			r.giveUp()
+			return false
+		}
+		defer r.out.WhenQuiet(r.u.p.cfg.Idle, r.giveUp)()
+		break
+	}
 	<-c.done.Done()
 	return r.ctx.Err() == nil
+}
+
+// giveUp ends both connections: the client is gone.
+func (r *plainRelay) giveUp() {
+	r.cancel()
+	sock.Reset(r.up.Conn)
+	sock.Reset(r.in.Conn)
 }
 
 // replies forwards what the server sends.
 func (r *plainRelay) replies() {
 	written := int64(0)
-	to := relayedReply{r.in.Conn, r.count, &r.u.reach}
+	to := relayedReply{r.out, r.count, &r.u.reach, func() {}}
 	for {
 		data, err := r.up.Wait(r.ctx, 0, 0)
 		if len(data) == 0 {

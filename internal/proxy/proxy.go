@@ -174,6 +174,7 @@ type Proxy struct {
 	failed chan error
 
 	calls atomic.Int64 // that have no whole reply yet
+	raw   rawConns
 
 	conns accept.Room
 	// long has those that hold a body beyond MaxBuffer.
@@ -268,12 +269,13 @@ func (p *Proxy) Linked(ctx context.Context) error {
 }
 
 // Drain accepts no further connection, refuses further calls, and waits until none is in progress,
-// or ctx is done. Connections continue until [Proxy.Close]. Drain does not wait for what is
-// forwarded plainly without routes: it has no calls to this package.
+// or ctx is done. Connections continue until [Proxy.Close]. What is forwarded plainly without
+// routes is not looked at: there a call is in progress until something has come back for what the
+// client has sent, and that has paused.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.draining.Store(true)
 	p.closeListeners()
-	for p.calls.Load() > 0 && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	for (p.calls.Load() > 0 || p.raw.areBusy(p.cfg.Clock.Now())) && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
 	}
 }
 
