@@ -1,22 +1,14 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
-	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // serveClient serves one connection of a client to its end: offers are answered, all else is
@@ -110,25 +102,6 @@ func (f *front) forward(in *sock.Source, first bool) {
 	}
 }
 
-// drained tells a client whose next request came while the proxy shuts down.
-func (f *front) drained(in *sock.Source, j journey) {
-	if j.to != nil {
-		j.to.use.leave()
-	}
-	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
-		_, _ = in.Conn.Write(busyReply(drainingText))
-	}
-	sock.Finish(f.p.ctx, in)
-}
-
-// noRoute is why a request goes nowhere.
-func (p *Proxy) noRoute(host, path string) error {
-	err := fmt.Errorf("no route of this proxy's configuration takes host %q and path %q; the request was not sent",
-		host, path)
-	p.cfg.Log.Info("no route", "host", host, "path", path)
-	return &Error{Code: NoRoute, At: -1, Err: err}
-}
-
 // carry sends a connection's bytes to the upstream, over a lane if there is a partner, as long as
 // its requests stay there. It reports whether the next request goes elsewhere.
 func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
@@ -156,114 +129,4 @@ func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
 		return u.plainly(in, nil, plainLane, j)
 	}
 	return newCaller(l, client, place, in, j).run()
-}
-
-// answer answers an offer if the client sends one next; last: the client wants the connection
-// closed after it. An error ends the connection. upgraded is called when the connection becomes a
-// stream.
-func (f *front) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
-	p := f.p
-	ctx, cancel := p.headTime()
-	h, n, st, _ := readHead(ctx, in, 0, p.cfg.Pause, false)
-	cancel()
-	if st != stateWhole {
-		return false, false, nil
-	}
-	h = h.Clone()
-	last = isLast(&h)
-	if asks(&h) {
-		if f.upgrade(in, &h, n, upgraded) {
-			return true, true, errUpgraded
-		}
-		if reply := f.invitation(in, &h, n, last); reply != nil {
-			in.Take(n)
-			_, err := in.Conn.Write(reply)
-			return true, last, err
-		}
-	}
-	if string(h.Method()) != http.MethodPost {
-		return false, false, nil
-	}
-	framing, err := http1.RequestFraming(&h)
-	if _, expects := h.Get("Expect"); err != nil || expects ||
-		framing.Kind != http1.Length && framing.Kind != http1.Chunked || framing.Length > negotiate.MaxOffer {
-		return false, false, nil
-	}
-	g, isOffer := p.offer(in, n, framing)
-	if !isOffer {
-		return false, false, nil
-	}
-	reply := f.reply(in.Conn, in.Peek()[:n+g.octets], last)
-	in.Take(n + g.octets)
-	_, err = in.Conn.Write(reply)
-	return true, last, err
-}
-
-// isLast reports whether the connection is closed after this message (RFC 9112, section 9.6).
-func isLast(h *http1.Head) bool {
-	connection := h.Tokens("Connection")
-	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
-		!slices.Contains(connection, "keep-alive")
-}
-
-// offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it.
-func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
-	for limit := 512; ; limit *= 2 {
-		g, st := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
-		start := g.start
-		if st != stateWhole && !g.chunks {
-			start = in.Peek()[skip : skip+g.octets]
-		}
-		got := soap.Recognize(start[:min(len(start), maxStart)])
-		switch {
-		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull,
-			st == stateWhole && !got.Complete, len(start) >= maxStart && !got.Complete:
-			return g, false
-		case st == stateWhole:
-			return g, true
-		case limit > 2*negotiate.MaxOffer:
-			return g, false
-		}
-	}
-}
-
-// reply is the answer to an offer, as sent to the client.
-func (f *front) reply(conn net.Conn, offer []byte, last bool) []byte {
-	r, err := f.p.request(conn, offer)
-	if err != nil {
-		return errorReply(http.StatusBadRequest, "no target of an offer")
-	}
-	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
-	f.offers.ServeHTTP(w, r)
-	return w.wire(last)
-}
-
-// answerWriter receives the answer of a responder.
-type answerWriter struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// wire is the answer as it goes to the client.
-func (w *answerWriter) wire(last bool) []byte {
-	if w.status != http.StatusNoContent {
-		w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
-	}
-	if last {
-		w.header.Set("Connection", "close")
-	}
-	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
-	_ = w.header.Write(out)
-	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
-}
-
-func (w *answerWriter) Header() http.Header         { return w.header }
-func (w *answerWriter) WriteHeader(status int)      { w.status = status }
-func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
-
-// errorReply is a proxy's own reply to a client whose connection it then closes.
-func errorReply(status int, text string, fields ...string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%s"+
-		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, strings.Join(fields, ""), text)
 }

@@ -1,10 +1,118 @@
 package proxy
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/sock"
 )
+
+// plainOrStream forwards a connection unchanged, beginning with the bytes of the client that were
+// read already. It returns when both directions have ended. For a client of silent, which has sent
+// nothing, it returns early, with the connection, if the first bytes are a late hello of this
+// proxy's. why is the reason, for the meter.
+func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, silent *front) (stream net.Conn) {
+	p := u.p
+	up, err := u.dialPlain(p.ctx)
+	if err != nil {
+		u.reach.failed(err)
+		p.refuse(in, first, err)
+		return nil
+	}
+	up = p.recorded(up)
+	defer func() { _ = up.Close() }()
+	raw, end := p.raw.begin()
+	defer end()
+	defer context.AfterFunc(p.ctx, func() {
+		if raw.isBusy(p.cfg.Clock.Now()) {
+			sock.Reset(in.Conn)
+		} else {
+			_ = in.Conn.Close()
+		}
+		sock.Reset(up)
+	})()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	var back sync.WaitGroup
+	count := u.near.Plain(why)
+	out := p.patient(in.Conn)
+	replied := func() { raw.reply(p.cfg.Clock.Now()) }
+	word := &firstWord{relayedReply: relayedReply{out, count, &u.reach, replied}}
+	back.Go(func() {
+		n, err := io.Copy(word, up)
+		if !word.isServers() {
+			return
+		}
+		// a server reports its verdict on a client's certificate after the handshake
+		if n == 0 && session.TroubleOf(err) != 0 {
+			u.reach.failed(err)
+			_, _ = in.Conn.Write(unreachable(err))
+			err = nil
+		}
+		p.endBack(err, in, cancel)
+	})
+	if silent != nil && silent.responder != nil && silent.isLateStream(ctx, in) && word.take() {
+		_ = up.Close()
+		back.Wait()
+		return oneport.GiveBack(in)
+	}
+	to := p.patient(up)
+	asked := func(n int) {
+		raw.ask()
+		count.Request(n)
+	}
+	if len(first) > 0 {
+		asked(len(first))
+	}
+	if _, err := to.Write(first); err == nil {
+		_ = copyUp(ctx, up, to, in, asked) // the direction back shows how the connection ended
+	}
+	defer out.WhenQuiet(p.cfg.Idle, func() { sock.Reset(up) })() // the client may be gone
+	back.Wait()
+	return nil
+}
+
+// endBack ends the direction to the client as the upstream did. The other direction may continue
+// for a while: the end of one direction does not end the other.
+func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
+	if err != nil {
+		sock.Reset(in.Conn)
+		cancel()
+		return
+	}
+	_ = sock.CloseWrite(in.Conn)
+	p.cfg.Clock.AfterFunc(halfOpen, cancel)
+}
+
+// copyUp copies what a client sends until it ends, by a writer to up, and passes that end on.
+// sent is called with the number of bytes before they are sent.
+func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sent func(int)) error {
+	for {
+		data, err := in.Wait(ctx, 0, 0)
+		if len(data) > 0 {
+			sent(len(data))
+			if _, err := to.Write(data); err != nil {
+				return err
+			}
+			in.Take(len(data))
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			return sock.CloseWrite(up)
+		}
+		if ctx.Err() == nil {
+			sock.Reset(up)
+		}
+		return err
+	}
+}
 
 // rawConns are the connections that are forwarded without a look at what they carry.
 type rawConns struct {

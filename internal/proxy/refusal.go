@@ -2,12 +2,16 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -56,4 +60,77 @@ func turnAway(ctx context.Context, x *streamer.Exchange, text string, itself boo
 		}
 	}
 	_ = x.Reply(ctx, streamer.NewMessage(head, body))
+}
+
+// hints are the remedies for trouble with certificates, by the flags of the command.
+var hints = map[session.Trouble]string{
+	session.Untrusted: "--cacert FILE trusts those who signed it",
+	session.OtherHost: "name a host of its certificate in --upstream, or give the upstream another certificate",
+	session.OutOfTime: "give the upstream another certificate, or set the clock",
+	session.Wanted:    "--upstream-cert FILE and --upstream-key FILE show one",
+	session.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
+}
+
+// refuse reports to a client that speaks HTTP why nothing can be forwarded.
+func (p *Proxy) refuse(in *sock.Source, first []byte, err error) {
+	if len(first) == 0 {
+		first, _ = in.Wait(p.ctx, 0, p.cfg.Silence)
+	}
+	if http1.LooksLikeStart(first) {
+		_, _ = in.Conn.Write(unreachable(err))
+	}
+	sock.Finish(p.ctx, in)
+}
+
+// unreachable is the reply for an upstream that cannot be connected to.
+func unreachable(err error) []byte {
+	if errors.Is(err, &Error{Code: NoRoute}) {
+		return errorReply(http.StatusNotFound, "hhfr: "+errors.Unwrap(err).Error())
+	}
+	if errors.Is(err, &Error{Code: NoRoom}) {
+		return busyReply(noRoomText)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return errorReply(http.StatusGatewayTimeout,
+			"hhfr: the upstream did not accept a connection in time; the request was not sent")
+	}
+	var wrong *session.SchemeError
+	if errors.As(err, &wrong) {
+		text := "hhfr: no connection to the upstream: " + wrong.Error() + "; the request was not sent"
+		return errorReply(http.StatusBadGateway, text)
+	}
+	if trouble := session.TroubleOf(err); trouble != 0 {
+		fate := "sent"
+		if trouble == session.Wanted || trouble == session.Rejected {
+			fate = "processed" // it was in transit when the server reported it
+		}
+		text := "hhfr: no connection to the upstream: " + trouble.String() + "; the request was not " + fate
+		return errorReply(http.StatusBadGateway, text)
+	}
+	return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream; the request was not sent")
+}
+
+// drained tells a client whose next request came while the proxy shuts down.
+func (f *front) drained(in *sock.Source, j journey) {
+	if j.to != nil {
+		j.to.use.leave()
+	}
+	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
+		_, _ = in.Conn.Write(busyReply(drainingText))
+	}
+	sock.Finish(f.p.ctx, in)
+}
+
+// noRoute is why a request goes nowhere.
+func (p *Proxy) noRoute(host, path string) error {
+	err := fmt.Errorf("no route of this proxy's configuration takes host %q and path %q; the request was not sent",
+		host, path)
+	p.cfg.Log.Info("no route", "host", host, "path", path)
+	return &Error{Code: NoRoute, At: -1, Err: err}
+}
+
+// errorReply is a proxy's own reply to a client whose connection it then closes.
+func errorReply(status int, text string, fields ...string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%s"+
+		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, strings.Join(fields, ""), text)
 }

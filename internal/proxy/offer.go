@@ -1,0 +1,119 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// answer answers an offer if the client sends one next; last: the client wants the connection
+// closed after it. An error ends the connection. upgraded is called when the connection becomes a
+// stream.
+func (f *front) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
+	p := f.p
+	ctx, cancel := p.headTime()
+	h, n, st, _ := readHead(ctx, in, 0, p.cfg.Pause, false)
+	cancel()
+	if st != stateWhole {
+		return false, false, nil
+	}
+	h = h.Clone()
+	last = isLast(&h)
+	if asks(&h) {
+		if f.upgrade(in, &h, n, upgraded) {
+			return true, true, errUpgraded
+		}
+		if reply := f.invitation(in, &h, n, last); reply != nil {
+			in.Take(n)
+			_, err := in.Conn.Write(reply)
+			return true, last, err
+		}
+	}
+	if string(h.Method()) != http.MethodPost {
+		return false, false, nil
+	}
+	framing, err := http1.RequestFraming(&h)
+	if _, expects := h.Get("Expect"); err != nil || expects ||
+		framing.Kind != http1.Length && framing.Kind != http1.Chunked || framing.Length > negotiate.MaxOffer {
+		return false, false, nil
+	}
+	g, isOffer := p.offer(in, n, framing)
+	if !isOffer {
+		return false, false, nil
+	}
+	reply := f.reply(in.Conn, in.Peek()[:n+g.octets], last)
+	in.Take(n + g.octets)
+	_, err = in.Conn.Write(reply)
+	return true, last, err
+}
+
+// isLast reports whether the connection is closed after this message (RFC 9112, section 9.6).
+func isLast(h *http1.Head) bool {
+	connection := h.Tokens("Connection")
+	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
+		!slices.Contains(connection, "keep-alive")
+}
+
+// offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it.
+func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
+	for limit := 512; ; limit *= 2 {
+		g, st := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
+		start := g.start
+		if st != stateWhole && !g.chunks {
+			start = in.Peek()[skip : skip+g.octets]
+		}
+		got := soap.Recognize(start[:min(len(start), maxStart)])
+		switch {
+		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull,
+			st == stateWhole && !got.Complete, len(start) >= maxStart && !got.Complete:
+			return g, false
+		case st == stateWhole:
+			return g, true
+		case limit > 2*negotiate.MaxOffer:
+			return g, false
+		}
+	}
+}
+
+// reply is the answer to an offer, as sent to the client.
+func (f *front) reply(conn net.Conn, offer []byte, last bool) []byte {
+	r, err := f.p.request(conn, offer)
+	if err != nil {
+		return errorReply(http.StatusBadRequest, "no target of an offer")
+	}
+	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
+	f.offers.ServeHTTP(w, r)
+	return w.wire(last)
+}
+
+// answerWriter receives the answer of a responder.
+type answerWriter struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// wire is the answer as it goes to the client.
+func (w *answerWriter) wire(last bool) []byte {
+	if w.status != http.StatusNoContent {
+		w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
+	}
+	if last {
+		w.header.Set("Connection", "close")
+	}
+	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
+	_ = w.header.Write(out)
+	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
+}
+
+func (w *answerWriter) Header() http.Header         { return w.header }
+func (w *answerWriter) WriteHeader(status int)      { w.status = status }
+func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
