@@ -138,6 +138,10 @@ func (f *far) lane(number uint64) *lane {
 func (f *far) leave(ctx context.Context, x *streamer.Exchange, how messageKind) {
 	f.mu.Lock()
 	before := f.lanes[x.Lane()]
+	if before == nil && len(f.lanes) >= f.p.cfg.MaxConns {
+		f.mu.Unlock()
+		return // it never had a client
+	}
 	f.clients[x.Lane()]++
 	if f.lanes == nil || before != nil && before.first > x.Number() {
 		f.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // TestClientThatTakesNothing: a client requests much and reads none of it. Others are served
@@ -197,6 +198,36 @@ func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 		_, status := call(near)
 		return status == "HTTP/1.1 200"
 	}, patience, 10*time.Millisecond, "a place is given back")
+}
+
+// TestLanesThatHadNoClient: a peer that ends clients of lanes which had none has the far proxy
+// remember no more of them than there may be lanes.
+func TestLanesThatHadNoClient(t *testing.T) {
+	const lanes = 8
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.MaxConns = lanes })
+	c := connect(t, far.url())
+	c.say("OPTIONS /service HTTP/1.1\r\nHost: h\r\n" + asking + "\r\n")
+	s, _ := follow(t, c, false)
+	for lane := range uint64(50 * lanes) {
+		for _, how := range []string{"=x\n", "=h\n"} {
+			require.NoError(t, s.Lane(lane+1).Send(t.Context(), streamer.NewMessage([]byte(how), nil)))
+		}
+	}
+	head := []byte(post("", envelope))
+	head = head[:len(head)-len(envelope)]
+	served := 0
+	for lane := range uint64(50 * lanes) {
+		reply, err := s.Lane(lane+1).Call(t.Context(), streamer.NewMessage(append(head, '\n'), []byte(envelope)))
+		if _, body := read(t, reply, err); body == envelope {
+			served++
+			require.NoError(t, s.Lane(lane+1).Send(t.Context(), streamer.NewMessage([]byte("=x\n"), nil)))
+		} else {
+			require.Contains(t, body, "no free slot")
+		}
+	}
+	assert.Positive(t, served)
+	assert.LessOrEqual(t, served, lanes)
 }
 
 // TestLongChunkedBodiesAreSplit: bodies of some megabytes of unknown length go over the link as

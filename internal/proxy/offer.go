@@ -62,23 +62,29 @@ func isLast(h *http1.Head) bool {
 		!slices.Contains(connection, "keep-alive")
 }
 
-// offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it.
+// offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it:
+// once it is known to be one, its rest may come as late as a packet that is sent again.
 func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
-	for limit := 512; ; limit *= 2 {
-		g, st := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
+	pause := p.cfg.Pause
+	for limit := 512; ; {
+		g, st := gather(p.ctx, in, skip, f, limit, pause)
 		start := g.start
 		if st != stateWhole && !g.chunks {
 			start = in.Peek()[skip : skip+g.octets]
 		}
 		got := soap.Recognize(start[:min(len(start), maxStart)])
+		isOffer := got.Complete && got.Operation == negotiate.OfferName
 		switch {
-		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull,
-			st == stateWhole && !got.Complete, len(start) >= maxStart && !got.Complete:
+		case got.Complete && !isOffer, st == stateWhole && !isOffer, len(start) >= maxStart && !isOffer:
 			return g, false
 		case st == stateWhole:
 			return g, true
-		case limit > 2*negotiate.MaxOffer:
+		case st == statePaused && isOffer && pause < p.cfg.Timeout:
+			pause = p.cfg.Timeout
+		case st != stateFull || limit > 2*negotiate.MaxOffer:
 			return g, false
+		default:
+			limit *= 2
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -84,11 +86,7 @@ func TestHeadsThatAreSentOn(t *testing.T) {
 func TestOfferOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	offer, err := (&negotiate.Offer{
-		Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")},
-		Transports: []string{negotiate.TransportURI("tcp")},
-	}).Message(1)
-	require.NoError(t, err)
+	offer := newOffer(t)
 	for _, c := range []struct {
 		version, fields string
 		closes          bool
@@ -115,4 +113,34 @@ func TestOfferOnAConnectionToBeClosed(t *testing.T) {
 		conn.say(post("", envelope))
 		conn.hear(envelope)
 	}
+}
+
+// newOffer is one as a peer makes it.
+func newOffer(t *testing.T) []byte {
+	offer, err := (&negotiate.Offer{
+		Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")},
+		Transports: []string{negotiate.TransportURI("tcp")},
+	}).Message(1)
+	require.NoError(t, err)
+	return offer
+}
+
+// TestOfferThatPauses: an offer of which a packet was lost is answered all the same, and not sent
+// to the server.
+func TestOfferThatPauses(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		c.Pause, c.Transports = time.Millisecond, map[string]streamer.Transport{}
+	})
+	offer := newOffer(t)
+	conn := connect(t, far.url())
+	r := &requests{conn: conn}
+	const head = "POST /service HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n"
+	conn.say(fmt.Sprintf(head, len(offer)) + string(offer[:len(offer)/2]))
+	time.Sleep(100 * time.Millisecond) // far more than a pause
+	conn.say(string(offer[len(offer)/2:]))
+	_, body, err := r.reply()
+	require.NoError(t, err)
+	assert.Contains(t, string(body), "Answer")
+	assert.Empty(t, o.received())
 }

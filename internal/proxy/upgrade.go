@@ -64,7 +64,7 @@ func (f *front) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	if _, expects := h.Get("Expect"); err != nil || expects {
 		return false
 	}
-	g, st := gather(p.ctx, in, n, framing, p.cfg.MaxBuffer, p.cfg.Pause)
+	g, st := gather(p.ctx, in, n, framing, p.cfg.MaxBuffer, p.cfg.Timeout)
 	if st != stateWhole {
 		return false
 	}
