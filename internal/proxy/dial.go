@@ -10,6 +10,42 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
+// errItself is why no connection is opened to a listener of this proxy: each of its calls would be
+// another client's, until there is room for none.
+var errItself = errors.New("the upstream is this proxy itself")
+
+// dial opens a connection to an upstream. Errors: errItself, those of Config.Dial.
+func (p *Proxy) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := p.cfg.Dial(ctx, network, addr)
+	if err == nil && p.isOwn(conn) {
+		_ = conn.Close()
+		return nil, errItself
+	}
+	return conn, err
+}
+
+// isOwn reports whether a connection leads to a listener of this proxy.
+func (p *Proxy) isOwn(conn net.Conn) bool {
+	there, isTCP := conn.RemoteAddr().(*net.TCPAddr)
+	here, alike := conn.LocalAddr().(*net.TCPAddr)
+	if !isTCP || !alike {
+		return false
+	}
+	for _, f := range p.table.Load().fronts {
+		for _, l := range []net.Listener{f.listen, f.streams} {
+			if l == nil {
+				continue
+			}
+			own, ok := l.Addr().(*net.TCPAddr)
+			if ok && own.Port == there.Port &&
+				(own.IP.Equal(there.IP) || own.IP.IsUnspecified() && here.IP.Equal(there.IP)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // dialPlain opens a connection to the upstream itself.
 func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.p.cfg.Timeout)
@@ -18,7 +54,7 @@ func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.cfg.URL.Scheme]
 	}
-	conn, err := u.p.cfg.Dial(ctx, "tcp", net.JoinHostPort(u.cfg.URL.Hostname(), port))
+	conn, err := u.p.dial(ctx, "tcp", net.JoinHostPort(u.cfg.URL.Hostname(), port))
 	if err != nil {
 		return nil, &Error{Code: Unreachable, At: -1, Err: err}
 	}
@@ -85,7 +121,7 @@ func schemeError(err error) error {
 // as with other connections.
 func (u *upstream) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := u.p.cfg.Dial(ctx, network, addr)
+		conn, err := u.p.dial(ctx, network, addr)
 		if err == nil && secure {
 			conn, err = u.secure(ctx, conn)
 		}

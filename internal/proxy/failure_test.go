@@ -452,3 +452,30 @@ func TestCloseWhileASessionIsOpened(t *testing.T) {
 	close(closed)
 	require.NoError(t, <-ended)
 }
+
+// TestUpstreamThatIsItself: a proxy that is its own upstream, by whatever address, says so to each
+// client, and takes no place for it.
+func TestUpstreamThatIsItself(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", listen)
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		require.NoError(t, err)
+		to := &url.URL{Scheme: "http", Host: "127.0.0.1:" + port, Path: "/service"}
+		var said warnings
+		p := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+			require.NoError(t, c.Listen.Close())
+			c.Listen, c.MaxConns = l, 64
+			c.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		})
+		require.Error(t, p.Linked(t.Context()))
+		for range 8 {
+			c := connect(t, to)
+			c.say(post("", envelope))
+			got := c.rest()
+			assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 "), "%q", got)
+			assert.Contains(t, got, "the upstream is this proxy itself; the request was not sent")
+		}
+		assert.Len(t, said.lines(), 1, "%q", said.lines())
+	}
+}

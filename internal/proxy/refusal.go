@@ -90,6 +90,9 @@ func unreachable(err error) []byte {
 	if errors.Is(err, &Error{Code: NoRoom}) {
 		return busyReply(noRoomText)
 	}
+	if errors.Is(err, errItself) {
+		return errorReply(http.StatusBadGateway, "hhfr: "+errItself.Error()+"; the request was not sent")
+	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return errorReply(http.StatusGatewayTimeout,
 			"hhfr: the upstream did not accept a connection in time; the request was not sent")
