@@ -149,6 +149,12 @@ func (g *guest) Close() error {
 // NetConn is the connection below, as for a *tls.Conn.
 func (g *guest) NetConn() net.Conn { return g.Conn }
 
+// Read implements [net.Conn].
+func (g *guest) Read(b []byte) (int, error) { return netconn.Read(g.Conn, b) }
+
+// Write implements [net.Conn].
+func (g *guest) Write(b []byte) (int, error) { return netconn.Write(g.Conn, b) }
+
 // TryWrite writes what the connection below takes at once; see package netconn.
 func (g *guest) TryWrite(b []byte) int { return netconn.TryWrite(g.Conn, b) }
 

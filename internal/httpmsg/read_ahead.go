@@ -22,6 +22,9 @@ func NewReadAheadConn(conn net.Conn, rest io.Reader) *ReadAheadConn {
 // Read reads what was read ahead, and then the rest.
 func (c *ReadAheadConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
 
+// Write implements [net.Conn].
+func (c *ReadAheadConn) Write(p []byte) (int, error) { return netconn.Write(c.Conn, p) }
+
 // NetConn returns the underlying connection, which can do all else; see package netconn.
 func (c *ReadAheadConn) NetConn() net.Conn { return c.Conn }
 

@@ -244,7 +244,7 @@ func TestProblemsAreFound(t *testing.T) {
 		{pkg{ImportPath: "internal/peer", XTestImports: []string{"github.com/stretchr/testify/assert"}}, true},
 		{pkg{ImportPath: "internal/peer", TestImports: []string{"github.com/other/module"}}, false},
 		{pkg{ImportPath: "internal/peer", Imports: []string{"unsafe"}}, false},
-		{pkg{ImportPath: "internal/bin", Imports: []string{"unsafe"}}, true},
+		{pkg{ImportPath: "internal/netconn", Imports: []string{"unsafe"}}, true},
 		{pkg{ImportPath: "internal/peer", Imports: []string{"C"}}, false},
 		{pkg{ImportPath: "internal/peer", Imports: []string{"github.com/stretchr/testifyother"}}, false},
 	} {
@@ -267,7 +267,7 @@ func problems(p pkg) (list []string) {
 			if why := refuse(name, mine, inside); why != "" {
 				list = append(list, why)
 			}
-		case imported == "C", imported == "unsafe" && name != "internal/bin":
+		case imported == "C", imported == "unsafe" && name != "internal/netconn":
 			list = append(list, "imports "+imported)
 		case isThird(imported) && (!within(imported, mine.third) || within(imported, withCgo)):
 			list = append(list, "imports "+imported+", which is not its to adapt")

@@ -74,6 +74,12 @@ func (f *full) Await(reply bool) {
 	}
 }
 
+// Read implements [net.Conn].
+func (f *full) Read(b []byte) (int, error) { return Read(f.Conn, b) }
+
+// Write implements [net.Conn].
+func (f *full) Write(b []byte) (int, error) { return Write(f.Conn, b) }
+
 // TryWrite implements [Conn].
 func (f *full) TryWrite(b []byte) int { return TryWrite(f.Conn, b) }
 
@@ -87,6 +93,27 @@ func TryWrite(c net.Conn, b []byte) (n int) {
 		return tryTCP(c, b)
 	}
 	return 0
+}
+
+// Read reads from a connection, as its own method does. Over TCP it costs less, where nothing wraps
+// the connection.
+func Read(c net.Conn, b []byte) (n int, err error) {
+	if c, ok := c.(*net.TCPConn); ok {
+		return readTCP(c, b)
+	}
+	return c.Read(b)
+}
+
+// Write writes to a connection, as its own method does, and costs less like [Read].
+func Write(c net.Conn, b []byte) (n int, err error) {
+	if c, ok := c.(*net.TCPConn); ok {
+		if n = tryTCP(c, b); n == len(b) && n > 0 {
+			return n, nil
+		}
+		rest, err := c.Write(b[n:])
+		return n + rest, err
+	}
+	return c.Write(b)
 }
 
 // As finds the first T among c, what c wraps, and so on.

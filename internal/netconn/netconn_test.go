@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -118,6 +120,89 @@ func TestTryWrite(t *testing.T) {
 	assert.Zero(t, c.TryWrite(text))
 	_, err = c.Write(text)
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// TestReadAndWrite: they do what the methods of a connection do, with its errors, and without
+// anything allocated; also with more than goes at once.
+func TestReadAndWrite(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	pair := func() (here, there net.Conn) {
+		here, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		there, err = l.Accept()
+		require.NoError(t, err)
+		t.Cleanup(func() { _, _ = here.Close(), there.Close() })
+		return here, there
+	}
+	here, there := pair()
+	space := make([]byte, 100)
+	n, err := netconn.Read(here, nil)
+	assert.Zero(t, n)
+	require.NoError(t, err)
+	_, err = netconn.Write(there, nil)
+	require.NoError(t, err)
+
+	long := bytes.Repeat([]byte("text"), 1<<20)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for _, part := range [][]byte{long[:1], long[1:1000], long[1000:]} {
+			n, err := netconn.Write(netconn.Of(there), part)
+			assert.NoError(t, err)
+			assert.Len(t, part, n)
+		}
+		assert.NoError(t, netconn.CloseWrite(there))
+	})
+	got, err := io.ReadAll(netconn.Of(here))
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(long, got))
+	all.Wait()
+
+	require.NoError(t, there.SetReadDeadline(time.Unix(1, 0)))
+	for _, end := range []struct {
+		name string
+		how  func(c net.Conn)
+	}{
+		{"deadline", func(c net.Conn) { require.NoError(t, c.SetDeadline(time.Unix(1, 0))) }},
+		{"closed", func(c net.Conn) { require.NoError(t, c.Close()) }},
+	} {
+		here, _ := pair()
+		end.how(here)
+		_, want := here.Read(space)
+		_, err = netconn.Read(here, space)
+		assert.Equal(t, want, err, end.name)
+		_, want = here.Write(space)
+		_, err = netconn.Write(here, space)
+		assert.Equal(t, want, err, end.name)
+	}
+	var said [2]error
+	for i, read := range []func(net.Conn) (int, error){
+		func(c net.Conn) (int, error) { return c.Read(space) },
+		func(c net.Conn) (int, error) { return netconn.Read(c, space) },
+	} {
+		here, there := pair()
+		require.NoError(t, netconn.Abort(there))
+		_, said[i] = read(here)
+		require.ErrorIs(t, said[i], syscall.ECONNRESET)
+		var op *net.OpError
+		require.ErrorAs(t, said[i], &op)
+		op.Source, op.Addr = nil, nil
+	}
+	assert.Equal(t, said[0], said[1])
+
+	here, there = pair()
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		_, _ = netconn.Write(there, space[:1])
+		_, _ = netconn.Read(here, space)
+	}))
+	for _, c := range []net.Conn{telling{here}, hiding{Conn: here}} {
+		_, err := netconn.Write(there, space[:4])
+		require.NoError(t, err)
+		n, err := netconn.Read(c, space)
+		require.NoError(t, err)
+		assert.Equal(t, 4, n)
+	}
 }
 
 // What a wrapper does itself is asked of it, and of nobody below.

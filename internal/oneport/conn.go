@@ -32,6 +32,9 @@ func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.Con
 // NetConn is the connection below, as for a *tls.Conn.
 func (c *PeekedConn) NetConn() net.Conn { return c.Conn }
 
+// Write implements [net.Conn].
+func (c *PeekedConn) Write(b []byte) (int, error) { return netconn.Write(c.Conn, b) }
+
 // TryWrite writes what the connection below takes at once; see package netconn.
 func (c *PeekedConn) TryWrite(b []byte) int { return netconn.TryWrite(c.Conn, b) }
 
@@ -67,7 +70,7 @@ func (c *PeekedConn) Read(b []byte) (int, error) {
 	if n, err := c.readAhead(b); n > 0 || err != nil {
 		return n, err
 	}
-	return c.Conn.Read(b)
+	return netconn.Read(c.Conn, b)
 }
 
 // readAhead reads what was read already.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
 )
@@ -20,6 +21,9 @@ func (p *Proxy) dial(ctx context.Context, network, addr string) (net.Conn, error
 	if err == nil && p.isOwn(conn) {
 		_ = conn.Close()
 		return nil, errItself
+	}
+	if err == nil {
+		conn = netconn.Of(conn)
 	}
 	return conn, err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -312,7 +313,7 @@ func hijacked(w http.ResponseWriter) (net.Conn, error) {
 	_ = conn.SetDeadline(time.Time{}) // set by the server
 	if n := buffered.Reader.Buffered(); n > 0 {
 		ahead, _ := buffered.Peek(n)
-		return httpmsg.NewReadAheadConn(conn, io.MultiReader(bytes.NewReader(ahead), conn)), nil
+		return httpmsg.NewReadAheadConn(conn, io.MultiReader(bytes.NewReader(ahead), netconn.Of(conn))), nil
 	}
 	return conn, nil
 }

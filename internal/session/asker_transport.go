@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
@@ -23,6 +24,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	}
 	a.own = true
 	own := t.Clone()
+	own.DialContext = directly(own)
 	a.base = own
 	defer func() { a.alone = oneByOne(own) }()
 	if s.url.Scheme != "https" || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
@@ -117,11 +119,28 @@ func speaksH2(t *http.Transport) bool {
 		t.TLSClientConfig == nil && t.DialContext == nil && t.Dial == nil //nolint:staticcheck // as above
 }
 
-func dialerOf(t *http.Transport) func(context.Context, string, string) (net.Conn, error) {
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func dialerOf(t *http.Transport) dialFunc {
 	if t.DialContext != nil {
 		return t.DialContext
 	}
 	return func(ctx context.Context, _, addr string) (net.Conn, error) { return tcp.Transport{}.Dial(ctx, addr) }
+}
+
+// directly is the DialContext of a transport, whose connections cost less; nil if it has none.
+func directly(t *http.Transport) dialFunc {
+	dial := t.DialContext
+	if dial == nil {
+		return nil
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return netconn.Of(conn), nil
+	}
 }
 
 // CloseIdleConnections closes idle connections if they are the asker's own.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
@@ -130,7 +131,7 @@ func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr
 	}
 	if n := in.Buffered(); n > 0 {
 		ahead, _ := in.Peek(n)
-		return httpmsg.NewReadAheadConn(conn, io.MultiReader(bytes.NewReader(ahead), conn)), nil
+		return httpmsg.NewReadAheadConn(conn, io.MultiReader(bytes.NewReader(ahead), netconn.Of(conn))), nil
 	}
 	return conn, nil
 }

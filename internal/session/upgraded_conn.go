@@ -21,7 +21,7 @@ func (c *sharedConn) Read(p []byte) (int, error) {
 
 // Write implements [net.Conn].
 func (c *sharedConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
+	n, err := c.ReadAheadConn.Write(p)
 	c.sent.Add(int64(n))
 	return n, err
 }

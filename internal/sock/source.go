@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
@@ -117,7 +118,7 @@ func (s *Source) fill(ctx context.Context, d time.Duration) error {
 		s.end(d)
 		return context.Cause(ctx)
 	}
-	n, err := s.Conn.Read(s.buf[len(s.buf):cap(s.buf)])
+	n, err := netconn.Read(s.Conn, s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
 	s.full = len(s.buf) == cap(s.buf)
 	cut := s.end(d)
