@@ -128,7 +128,8 @@ func dialerOf(t *http.Transport) dialFunc {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) { return tcp.Transport{}.Dial(ctx, addr) }
 }
 
-// directly is the DialContext of a transport, whose connections cost less; nil if it has none.
+// directly is the DialContext of a transport, whose connections over TCP cost less; nil if it has
+// none.
 func directly(t *http.Transport) dialFunc {
 	dial := t.DialContext
 	if dial == nil {
@@ -136,10 +137,10 @@ func directly(t *http.Transport) dialFunc {
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
+		if t, ok := conn.(*net.TCPConn); ok && err == nil {
+			return netconn.Of(t), nil
 		}
-		return netconn.Of(conn), nil
+		return conn, err // of a type that its owner may look for
 	}
 }
 
