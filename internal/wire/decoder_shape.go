@@ -30,16 +30,19 @@ func (d *Decoder) shape(f frame.Shape) error {
 	if err != nil {
 		return &Error{Code: BadShape, At: d.at, Err: fmt.Errorf("number %d: %w", f.Number, err)}
 	}
-	if e, err = d.stands(f.Number, e); err == nil && e.base != nil && e.program == nil && d.cfg.MaxHeld >= 0 {
+	if e, err = d.stands(f.Number, e); err == nil && e.base != nil && e.program == nil {
 		err = d.ask(f.Number, e)
 	}
 	return err
 }
 
-// ask has whoever drives the decoder ask for the shape behind a number.
+// ask has whoever drives the decoder ask for the shape behind a number, if anything waits for it.
 func (d *Decoder) ask(number uint64, e *numberedShape) error {
+	if d.cfg.MaxHeld < 0 {
+		return nil
+	}
 	d.shapes.asked.Put(number, e)
-	if n := d.shapes.asked.Len(); d.cfg.MaxHeld >= 0 && n > d.cfg.MaxShapes+maxAsked {
+	if n := d.shapes.asked.Len(); n > d.cfg.MaxShapes+maxAsked {
 		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d shapes were asked for and did not come", n)}
 	}
 	d.emit(Event{Kind: Lacks, Number: number})
