@@ -385,7 +385,8 @@ func why(err error) (text, lacks string, contract bool) {
 			return "its shape stands on " + lacks + ", which the description of its service makes", lacks, true
 		}
 		if lacks = wire.LackingShape(err); lacks == "" {
-			return "its shape was announced on a base that neither capture nor store has", "", false
+			return "its shape was announced in part before what could be read, or on a base that neither capture " +
+				"nor store has", "", false
 		}
 		return "neither capture nor store has its shape " + lacks, lacks, false
 	case errors.Is(err, &wire.Error{Code: wire.Forgotten}):

@@ -22,6 +22,13 @@ func (d *Decoder) shape(f frame.Shape) error {
 		}
 		return nil
 	}
+	if d.joined && f.Offset > 0 && !d.shapes.pieces.Begun(f.Number) {
+		if f.Offset+uint64(len(f.Piece)) < f.Total {
+			return nil
+		}
+		_, err := d.stands(f.Number, &numberedShape{}) // its first pieces came before
+		return err
+	}
 	packed, err := d.shapes.pieces.Add(f, d.at)
 	if err != nil || packed == nil {
 		return err
@@ -56,11 +63,17 @@ func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error
 	if old == nil {
 		old = d.shapes.asked.Get(number)
 	}
-	d.shapes.asked.Delete(number)
-	if old != nil && old.awaits(e) {
+	switch {
+	case old == nil:
+	case old.awaits(e):
 		d.shapes.complete(old, e.program)
 		e = old
+	case old.same(e):
+		e = old // a repetition; what is open uses it
+	case old.uses > 0 && old.named && e.named && old.name != e.name:
+		return nil, fmt.Errorf("number %d stands for another shape, and an open message uses it", number)
 	}
+	d.shapes.asked.Delete(number)
 	if err := d.shapes.set(number, e); err != nil {
 		return nil, &Error{Code: Limits, At: d.at, Err: err}
 	}

@@ -22,6 +22,7 @@ type numberedShape struct {
 	whole       bool // the fingerprint is known
 	program     *program.Program
 	octets      int64
+	uses        int // by parts of messages that are open
 }
 
 // Error names the shape, for who lacks it.
@@ -34,6 +35,9 @@ func (e *numberedShape) Error() string {
 	}
 	if e.base != nil && e.base.Own {
 		return "a shape on " + shape.URIPrefix + e.base.Base
+	}
+	if e.base == nil {
+		return "a shape that is here in part only"
 	}
 	return "a shape on a base that is not here"
 }
@@ -64,6 +68,11 @@ func entryOf(fp shape.Fingerprint, p *program.Program) *numberedShape {
 		e.octets = int64(len(p.Shape().Octets()))
 	}
 	return e
+}
+
+// same reports whether both are known to be the same shape.
+func (e *numberedShape) same(o *numberedShape) bool {
+	return e.whole && o.whole && e.fingerprint == o.fingerprint
 }
 
 // awaits reports whether another entry is what this one lacks.
