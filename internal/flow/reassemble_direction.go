@@ -184,7 +184,7 @@ func (d *assembly) lacks(p *ordered) bool {
 	if len(d.ready) > 0 {
 		passed = d.ready[0].at
 	}
-	return d.pos(p.ack) > passed && !(d.FIN && passed >= d.finAt)
+	return d.pos(p.ack) > passed && (!d.FIN || passed < d.finAt)
 }
 
 // jump stops waiting for what is missing before pending.
