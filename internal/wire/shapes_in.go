@@ -16,13 +16,13 @@ import (
 // comes.
 type numberedShape struct {
 	name        [8]byte
-	named       bool           // the name is known: not where a shape came on a base that is not here
-	base        *transit.Error // which base is not here
+	named       bool  // the name is known: not where a shape came on a base that is not here
+	whole       bool  // the fingerprint is known
+	uses        int32 // by parts of messages that are open
 	fingerprint shape.Fingerprint
-	whole       bool // the fingerprint is known
+	base        *transit.Error // which base is not here
 	program     *program.Program
 	octets      int64
-	uses        int // by parts of messages that are open
 }
 
 // Error names the shape, for who lacks it.
