@@ -153,9 +153,6 @@ type endingWith struct {
 }
 
 func (e endingWith) Read(p []byte) (int, error) {
-	if _, file := e.r.(*os.File); file && e.ctx.Err() != nil { // reading does not fail then
-		return 0, io.EOF
-	}
 	n, err := e.r.Read(p)
 	if err != nil && e.ctx.Err() != nil {
 		err = io.EOF
@@ -163,10 +160,37 @@ func (e endingWith) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seekable is an input that can be read again.
-type seekable struct {
-	endingWith
-	io.Seeker
+// endingFile is a file that can be read again. At the end of ctx it ends where it was read up to,
+// and there too when it is read again: what was read so far is still wanted.
+type endingFile struct {
+	ctx   context.Context
+	file  *os.File
+	at    int64
+	ended bool
+	end   int64 // if ended
+}
+
+func (e *endingFile) Read(p []byte) (int, error) {
+	if !e.ended && e.ctx.Err() != nil {
+		e.ended, e.end = true, e.at
+	}
+	if e.ended {
+		if p = p[:max(0, min(int64(len(p)), e.end-e.at))]; len(p) == 0 {
+			return 0, io.EOF
+		}
+	}
+	n, err := e.file.Read(p)
+	e.at += int64(n)
+	return n, err
+}
+
+// Seek implements [io.Seeker].
+func (e *endingFile) Seek(offset int64, whence int) (int64, error) {
+	at, err := e.file.Seek(offset, whence)
+	if err == nil {
+		e.at = at
+	}
+	return at, err
 }
 
 // sources are the inputs of a command, to be read concurrently.
@@ -194,8 +218,8 @@ func openSources(ctx context.Context, env Env, g *global, names []string, what s
 			if err != nil {
 				return s, err
 			}
-			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}),
-				append(s.closers, f)
+			s.list = append(s.list, capture.Input{Name: name, Octets: &endingFile{ctx: ctx, file: f}})
+			s.closers = append(s.closers, f)
 			continue
 		}
 		in, err := openInput(ctx, env, g, name, what)

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -66,4 +68,85 @@ func TestInterruptedWithinTheInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cutShort is a file of which few bytes are read at once. It calls interrupt behind so many.
+type cutShort struct {
+	io.ReadSeeker
+	left      int
+	interrupt func()
+}
+
+func (c *cutShort) Read(p []byte) (int, error) {
+	n, err := c.ReadSeeker.Read(p[:min(len(p), 256)])
+	if c.left -= n; c.left <= 0 {
+		c.interrupt()
+	}
+	return n, err
+}
+
+// A file is read twice. Ctrl-C ends it where it was read up to, in whichever pass, and what is
+// before that is listed.
+func TestInterruptedWithinAFile(t *testing.T) {
+	name := shared.Testdata(t, "pcap", "session.pcapng")
+	size := len(shared.Read(t, name))
+	for pass, read := range map[string]int{"first": size * 2 / 3, "second": size + size*2/3} {
+		for _, output := range []string{"text", "json", "jsonl"} {
+			t.Run(pass+" "+output, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				var out, errs bytes.Buffer
+				env := Env{Out: &out, Err: &errs}
+				g := &global{err: &errs}
+				o := decodeOptions{files: []string{name}, output: output}
+				in, err := openSources(ctx, env, g, o.files, "a capture", output == "json")
+				require.NoError(t, err)
+				in.list[0].Octets = &cutShort{in.list[0].Octets.(io.ReadSeeker), read,
+					func() { cancel(signalled{os.Interrupt}) }}
+				r := capture.NewReader(t.Context(), capture.DecodeConfig{})
+				err = present(ctx, env, g, o, r, r.Captures(t.Context(), in.list...))
+				code, _ := codeOf(err)
+				assert.Equal(t, exitInterrupted, code)
+				require.ErrorIs(t, err, context.Canceled)
+				n := strings.Count(out.String(), "PullMessagesResponse")
+				assert.Positive(t, n, "%s%s", &out, &errs)
+				assert.Less(t, n, 16)
+				require.NoError(t, in.close())
+			})
+		}
+	}
+}
+
+// telling calls then once it has got some text.
+type telling struct {
+	bytes.Buffer
+	text string
+	then func()
+}
+
+func (w *telling) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(w.String(), w.text) {
+		w.then()
+	}
+	return n, err
+}
+
+// A pipe that stays open is listed as it comes; Ctrl-C ends it, and the summary follows.
+func TestInterruptedAtAPipeThatStaysOpen(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	go func() {
+		_, err := w.Write(shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng")))
+		assert.NoError(t, err)
+	}()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out := &telling{text: "numbers 14 to 16\n", then: func() { cancel(signalled{os.Interrupt}) }}
+	var errs bytes.Buffer
+	code := execute(ctx, Env{In: r, Out: out, Err: &errs}, []string{"decode", "-"})
+	assert.Equal(t, exitInterrupted, code)
+	assert.Equal(t, 32, strings.Count(out.String(), " unverified\n"))
+	assert.Contains(t, errs.String(), "1 stream, 34 messages, 32 verified")
+	assert.Contains(t, errs.String(), "hhfr: error: interrupt signal received")
+	require.NoError(t, w.Close()) // the abandoned goroutine ends now
+	require.NoError(t, r.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/flow"
@@ -55,7 +56,25 @@ type units struct {
 	gap   bool   // a gap is before it
 	begun bool   // at least one was passed on
 	end   uint64 // the greatest number that is known to have been sent
+
+	floors []seenFloor // those above next, ascending
 }
+
+// seenFloor is a floor that a datagram stated: units below it do not come again, but datagrams that
+// are late in the capture may still bring them.
+type seenFloor struct {
+	below     uint64
+	datagrams int // of the session, with this one
+	at        time.Time
+}
+
+// A unit below a floor counts as missing once so many more datagrams of the session came, or so
+// much time passed in the capture. Captures have packets out of order: they are written by several
+// cores, or merged.
+const (
+	lateDatagrams = 16
+	lateTime      = 10 * time.Second
+)
 
 type datagramUnit struct {
 	octets []byte
@@ -214,7 +233,7 @@ func (d *datagrams) carried(s *datagramSession, h datagram.Datagram, g flow.UDPD
 	if n := len(p.Units); n > 0 && p.Units[n-1].Number-p.Floor >= udp.Window {
 		return // no receiver takes it either
 	}
-	d.give(s, way, p.Floor) // units below the floor do not come again
+	d.give(s, way, to.passed(p.Floor, s.datagrams, g.Time))
 	to.end = max(to.end, p.Floor-1)
 	if p.Closing && p.Last-p.Floor+1 <= udp.Window {
 		to.end = max(to.end, p.Last)
@@ -223,6 +242,23 @@ func (d *datagrams) carried(s *datagramSession, h datagram.Datagram, g flow.UDPD
 		d.keep(to, &p.Units[i], g)
 	}
 	d.give(s, way, 0)
+}
+
+// passed notes a floor, and returns the one below which nothing comes any more.
+func (u *units) passed(floor uint64, datagrams int, at time.Time) (below uint64) {
+	if n := len(u.floors); floor > u.next && (n == 0 || floor > u.floors[n-1].below) {
+		u.floors = append(u.floors, seenFloor{floor, datagrams, at})
+	}
+	n := 0
+	for ; n < len(u.floors); n++ {
+		f := &u.floors[n]
+		if f.below > u.next && datagrams-f.datagrams < lateDatagrams && at.Sub(f.at) < lateTime {
+			break
+		}
+		below = f.below
+	}
+	u.floors = slices.Delete(u.floors, 0, n)
+	return below
 }
 
 // keep stores a unit that is new.

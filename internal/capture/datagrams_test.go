@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -339,6 +340,54 @@ func TestDatagramsMissing(t *testing.T) {
 	r := decode(t, pcapOf(t, grams[:len(grams)*9/10], form{}), store)
 	assert.True(t, r.Partial(), "the end is missing")
 	assert.Greater(t, right(t, r, messages), 2*len(messages)*8/10)
+}
+
+// A capture that has a datagram some places late loses nothing: what the next ones say of their
+// floor does not make its units missing at once.
+func TestDatagramsLateInTheCapture(t *testing.T) {
+	messages := tree(t)
+	grams, store := overUDP(t, "3g", 4096, messages)
+	for _, late := range []int{1, 3, 7} {
+		for i := range len(grams) - late {
+			moved := slices.Insert(slices.Delete(slices.Clone(grams), i, i+1), i+late, grams[i])
+			r := decode(t, pcapOf(t, moved, form{}), store)
+			require.Equal(t, 2*len(messages), r.Counts().Verified, "datagram %d of %d is %d late", i, len(grams), late)
+			require.False(t, r.Partial())
+		}
+	}
+}
+
+// What is missing in a capture holds up what follows for some datagrams, not up to its end.
+func TestMissingDatagramsHoldUpLittle(t *testing.T) {
+	messages := slices.Repeat(tree(t), 2)
+	grams, store := overUDP(t, "3g", 2048, messages)
+	file := pcapOf(t, slices.Delete(slices.Clone(grams), 10, 14), form{})
+	r := capture.NewReader(t.Context(), capture.DecodeConfig{Store: store})
+	in := &counted{Reader: bytes.NewReader(file)}
+	var at [2]int
+	for ev, err := range r.Captures(t.Context(), capture.Input{Octets: in}) {
+		require.NoError(t, err)
+		if m := ev.Message; m != nil && m.Whole() && m.Exchange > uint64(len(messages)/2) && at[m.Direction] == 0 {
+			at[m.Direction] = in.n
+		}
+	}
+	require.Equal(t, 2, r.Summary().Stats.Gaps)
+	for _, n := range at {
+		assert.Positive(t, n)
+		assert.Less(t, n, len(file)*9/10)
+	}
+}
+
+// counted counts what is read of an input, which cannot be read again, packet by packet.
+type counted struct {
+	io.Reader
+	n int
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b[:min(len(b), 64)])
+	c.n += n
+	return n, err
 }
 
 var update = flag.Bool("update", false, "write the captures in testdata/pcap anew")

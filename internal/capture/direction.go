@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,6 +42,7 @@ type direction struct {
 	marks []arrivalMark // marks of the packets that brought what is in buf
 
 	fragments int
+	open      int // messages of several frames that are begun and not whole
 	origin    frame.Origin
 	found     bool   // there was a hello, or a sync
 	opened    bool   // a hello
@@ -121,6 +123,7 @@ func (d *direction) write(b []byte, m flow.Mark) {
 			d.frame(&f, following)
 		}
 		d.at += f.Octets
+		d.r.bound()
 	}
 	if d.closed {
 		d.left = len(d.buf) - d.at
@@ -175,6 +178,14 @@ func (d *direction) end() {
 	d.buf, d.marks, d.at = nil, nil, 0
 }
 
+// abandon gives up all messages that are open: there are too many of them. The decoder goes on at
+// the next sync.
+func (d *direction) abandon() {
+	d.problem(fmt.Sprintf("offset %d: too many messages are open, %d of them here: they, and what comes before "+
+		"the next sync, are left out", d.dec.At(), d.open))
+	d.lost(d.dec.Lose(0), "too many messages are open")
+}
+
 // cut reports whether the direction begins without its hello, ends without its close, or lacks
 // bytes. A direction that was declined may end in any way.
 func (d *direction) cut(declined bool) bool {
@@ -194,6 +205,7 @@ func (d *direction) problem(text string) {
 }
 
 func (d *direction) lost(events []wire.Event, why string) {
+	slices.SortFunc(events, func(a, b wire.Event) int { return cmp.Compare(a.Message.At, b.Message.At) })
 	for i := range events {
 		d.give(events[i].Message, Incomplete, why)
 	}
@@ -275,7 +287,10 @@ func (d *direction) fragment(ev *wire.Event, octets int) {
 		d.dec.Rest() // makes the memories of unused lanes small
 	}
 	if ev.First {
-		ev.Message.User = d.begin(ev.Message)
+		in := d.begin(ev.Message)
+		if ev.Message.User = in; !ev.Last {
+			d.opens(in)
+		}
 	}
 	in, _ := ev.Message.User.(*incoming)
 	if in == nil {
@@ -304,6 +319,7 @@ type incoming struct {
 	number uint64 // among the whole messages of its direction; 0: it is not whole
 	parts  [2]joining
 	err    error
+	open   bool // it counts against maxOpen
 }
 
 func (d *direction) begin(m *wire.IncomingMessage) *incoming {
@@ -331,6 +347,7 @@ func (d *direction) begin(m *wire.IncomingMessage) *incoming {
 
 // finish passes on what there is of a message.
 func (d *direction) finish(in *incoming) {
+	d.ends(in)
 	if d.r.surveying {
 		return
 	}
@@ -368,7 +385,8 @@ func why(err error) (text, lacks string, contract bool) {
 			return "its shape stands on " + lacks + ", which the description of its service makes", lacks, true
 		}
 		if lacks = wire.LackingShape(err); lacks == "" {
-			return "its shape was announced on a base that neither capture nor store has", "", false
+			return "its shape was announced in part before what could be read, or on a base that neither capture " +
+				"nor store has", "", false
 		}
 		return "neither capture nor store has its shape " + lacks, lacks, false
 	case errors.Is(err, &wire.Error{Code: wire.Forgotten}):

@@ -25,6 +25,10 @@ const (
 	maxSurveys = 3
 	// maxOffers bounds the negotiations of a connection that wait for an answer.
 	maxOffers = 64
+	// maxOpen bounds the messages of several frames that are begun and not whole, of all streams
+	// together: as many as two proxies that take the default of exchanges from each other have open
+	// in both directions. Beyond it the direction with the most loses its own.
+	maxOpen = 1 << 14
 	// maxProblems bounds the texts kept about one direction.
 	maxProblems = 100
 	// defaultMaxMessage bounds one joined message, head and body, in bytes.

@@ -89,6 +89,7 @@ type Reader struct {
 
 	widest int // see Widest
 	looks  int // bytes that may be frames, see frames
+	open   openMessages
 
 	collect bool // bodies stay with their messages
 	yield   func(Event, error) bool
@@ -242,7 +243,7 @@ func (r *Reader) both(inputs []Input, read func() error) error {
 
 // pass reads the inputs once.
 func (r *Reader) pass(read func() error) error {
-	r.summary, r.numbers = newSummary(), numbers{}
+	r.summary, r.numbers, r.open = newSummary(), numbers{}, openMessages{}
 	r.bodies = &spool.Spool{Short: r.cfg.Starts || r.surveying}
 	err := errors.Join(read(), r.bodies.Close())
 	r.serve()

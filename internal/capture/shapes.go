@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
@@ -17,79 +16,52 @@ type shapes struct {
 	ctx    context.Context
 	own    func(transit.OwnName) *shape.Shape // nil: no descriptions
 	store  ctxstore.Store                     // nil: none
-	seen   map[shape.Fingerprint]*program.Program
-	stored map[shape.Fingerprint]*program.Program // nil: the store does not have it
-	names  map[transit.Name]*alike
-	order  []shape.Fingerprint // keys of seen, the oldest first
-	size   int
+	seen   recentShapes
+	stored recentShapes                         // nil: the store does not have it
+	names  map[transit.Name][]shape.Fingerprint // of seen
+	index  storeIndex
 }
 
 func newShapes(ctx context.Context, store ctxstore.Store) *shapes {
-	return &shapes{ctx: ctx, store: store, seen: map[shape.Fingerprint]*program.Program{},
-		stored: map[shape.Fingerprint]*program.Program{}, names: map[transit.Name]*alike{}}
-}
-
-// alike are the shapes whose fingerprints begin with one name.
-type alike struct {
-	all    []shape.Fingerprint
-	looked bool // the store was searched
-}
-
-func (s *shapes) alike(name transit.Name) *alike {
-	if s.names[name] == nil {
-		s.names[name] = &alike{}
-	}
-	return s.names[name]
-}
-
-func (a *alike) add(fp shape.Fingerprint) {
-	if !slices.Contains(a.all, fp) {
-		a.all = append(a.all, fp)
-	}
+	return &shapes{ctx: ctx, store: store, names: map[transit.Name][]shape.Fingerprint{}}
 }
 
 // Keep implements [wire.Shapes].
 func (s *shapes) Keep(one *shape.Shape) *program.Program {
 	fp := one.Fingerprint()
-	p := s.seen[fp]
-	if p != nil {
+	if p, there := s.seen.get(fp); there {
 		return p
 	}
-	p = program.Compile(one)
-	s.seen[fp] = p
-	s.alike(transit.NameOf(fp)).add(fp)
-	s.order = append(s.order, fp)
-	for s.size += p.Size(); s.size > maxKept && len(s.order) > 1; s.order = s.order[1:] {
-		s.drop(s.order[0])
+	p := program.Compile(one)
+	name := transit.NameOf(fp)
+	s.names[name] = append(s.names[name], fp)
+	for _, gone := range s.seen.put(fp, p) {
+		s.forget(gone)
 	}
 	return p
 }
 
-// drop forgets a shape that came; streams that use it still have it.
-func (s *shapes) drop(fp shape.Fingerprint) {
-	s.size -= s.seen[fp].Size()
-	delete(s.seen, fp)
-	if name := transit.NameOf(fp); s.Find(fp) == nil {
-		a := s.names[name]
-		if a.all = slices.DeleteFunc(a.all,
-			func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
-			delete(s.names, name)
-		}
+// forget removes the name of a shape that came; streams that use it still have it.
+func (s *shapes) forget(fp shape.Fingerprint) {
+	name := transit.NameOf(fp)
+	rest := slices.DeleteFunc(s.names[name], func(other shape.Fingerprint) bool { return other == fp })
+	if s.names[name] = rest; len(rest) == 0 {
+		delete(s.names, name)
 	}
 }
 
 // Find implements [wire.Shapes].
 func (s *shapes) Find(fp shape.Fingerprint) *program.Program {
-	if p := s.seen[fp]; p != nil || s.store == nil {
+	if p, there := s.seen.get(fp); there || s.store == nil {
 		return p
 	}
-	p, looked := s.stored[fp]
+	p, looked := s.stored.get(fp)
 	if !looked {
-		octets, _ := ctxstore.Shapes{Store: s.store}.Get(s.ctx, fp) // as in search
+		octets, _ := ctxstore.Shapes{Store: s.store}.Get(s.ctx, fp) // [storeReader] remembers errors
 		if one, err := shape.Parse(octets); err == nil && one.Fingerprint() == fp {
 			p = program.Compile(one)
 		}
-		s.stored[fp] = p
+		s.stored.put(fp, p)
 	}
 	return p
 }
@@ -102,17 +74,13 @@ func (s *shapes) Styled(name transit.OwnName, style string) []byte {
 		own = s.own(name)
 	}
 	if own == nil {
-		var a alike
-		for _, fp := range s.order {
+		var came []shape.Fingerprint
+		for _, fp := range s.seen.order {
 			if transit.OwnNameOf(fp) == name {
-				a.add(fp)
+				came = append(came, fp)
 			}
 		}
-		s.search(&a, name[:])
-		if len(a.all) != 1 {
-			return nil
-		}
-		p := s.Find(a.all[0])
+		p := s.only(came, name[:])
 		if p == nil {
 			return nil
 		}
@@ -121,33 +89,25 @@ func (s *shapes) Styled(name transit.OwnName, style string) []byte {
 	return binary.StyledOctets(own, style)
 }
 
-// search adds the shapes of the store whose fingerprints begin so.
-func (s *shapes) search(a *alike, beginning []byte) {
-	if s.store == nil {
-		return
-	}
-	for info, err := range s.store.List(s.ctx, fmt.Sprintf("%s%x", shape.URIPrefix, beginning)) {
-		if err != nil {
-			continue // [storeReader] remembers it
-		}
-		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok {
-			a.add(fp)
-		}
-	}
-}
-
 // named returns the shape whose fingerprint begins so; nil if there is none, or more than one.
-func (s *shapes) named(name [8]byte) *program.Program {
-	a := s.alike(name)
-	if !a.looked {
-		a.looked = true
-		s.search(a, name[:])
+func (s *shapes) named(name [8]byte) *program.Program { return s.only(s.names[name], name[:]) }
+
+// only returns the shape whose fingerprint begins so, of those that came and of the store; nil if
+// there is none, or more than one.
+func (s *shapes) only(came []shape.Fingerprint, beginning []byte) *program.Program {
+	all := came
+	if s.store != nil {
+		for _, fp := range s.index.find(s.ctx, s.store, beginning, len(came) > 0) {
+			if !slices.Contains(came, fp) {
+				all = append(all[:len(all):len(all)], fp)
+			}
+		}
 	}
-	if len(a.all) != 1 {
+	if len(all) != 1 {
 		return nil
 	}
-	return s.Find(a.all[0])
+	return s.Find(all[0])
 }
 
 // count returns how many came in full.
-func (s *shapes) count() int { return len(s.seen) }
+func (s *shapes) count() int { return len(s.seen.programs) }

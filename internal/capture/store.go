@@ -31,12 +31,22 @@ func (s *storeReader) Get(ctx context.Context, uri string) (ctxstore.Entry, erro
 func (s *storeReader) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info, error] {
 	return func(yield func(ctxstore.Info, error) bool) {
 		for info, err := range s.Store.List(ctx, prefix) {
-			s.note(ctx, prefix, err)
+			s.note(ctx, about(err, prefix), err)
 			if !yield(info, err) {
 				return
 			}
 		}
 	}
+}
+
+// about returns the URI of the entry that an error of a list is about; prefix: it may be about any
+// that begins so.
+func about(err error, prefix string) string {
+	var failed *ctxstore.Error
+	if errors.As(err, &failed) && strings.HasPrefix(failed.URI, prefix) {
+		return failed.URI
+	}
+	return prefix
 }
 
 // note records an error, unless it is that there is no such entry, or that nobody waits any more.

@@ -87,6 +87,7 @@ type HTTPMessage struct {
 	// Offset is where the message begins in its direction. Wire is its length there without missing
 	// bytes; Missing is the number of bytes known to be missing.
 	Offset, Wire, Missing int64
+	acked                 int64 // of the other direction, by the first packet
 	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or the error why the
 	// body could not be stored.
 	Why Why

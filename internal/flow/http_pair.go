@@ -3,7 +3,8 @@ package flow
 import "sort"
 
 // pairing finds the request that each reply answers: the next one, since HTTP/1.x replies come in
-// order. It is never one that was sent after the reply. After lost bytes it is the latest one
+// order. It is never one that was sent after the reply, which it was not if it is earlier in the
+// capture, or the reply acknowledges it. After lost bytes it is the latest one
 // before the reply, since the replies to the requests between may be among the lost bytes.
 type pairing struct {
 	open    []*waiting // requests without a reply
@@ -61,7 +62,9 @@ func (h *HTTP) method(m *HTTPMessage, resumed bool) string {
 		h.add(begun)
 		requests.begun = begun
 	}
-	if before := sort.Search(len(h.open), func(i int) bool { return h.open[i].sent >= m.FirstPacket }); before > 0 {
+	if before := sort.Search(len(h.open), func(i int) bool {
+		return h.open[i].sent >= m.FirstPacket && h.open[i].Request.Offset >= m.acked
+	}); before > 0 {
 		h.asking = 0
 		if resumed && m.Offset > 0 {
 			h.asking = before - 1

@@ -179,7 +179,8 @@ func (p *httpParser) head(last bool) bool {
 func (p *httpParser) next() *HTTPMessage {
 	if p.begun == nil {
 		first := p.marks[p.markAt()]
-		return &HTTPMessage{Offset: p.offset + int64(p.at), First: first.Time, FirstPacket: first.PacketNo}
+		return &HTTPMessage{Offset: p.offset + int64(p.at), First: first.Time, FirstPacket: first.PacketNo,
+			acked: first.Acked}
 	}
 	return p.begun
 }

@@ -142,6 +142,70 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// A capture that has packets out of order, also those of different directions, has the same
+// exchanges: a reply that acknowledges a request comes after it.
+func TestHTTPOutOfOrder(t *testing.T) {
+	for name, turns := range map[string][]turn{
+		"kept alive": {q(post("1")), a(ok("2")), q(post("3")), a(ok("4")), q(post("5")), a(ok("6")), q(post("7")),
+			a(ok("8"))},
+		"in pieces": {q(post("1")[:30]), q(post("1")[30:]), a(ok("2")[:10]), a(ok("2")[10:]), q(post("3")[:9]),
+			q(post("3")[9:]), a(ok("4"))},
+		"pipelined": {q(post("1") + post("3")), q(post("5")), a(ok("2")), a(ok("4") + ok("6"))},
+		"interim":   {q(post("1")[:48]), a("HTTP/1.1 100 Continue\r\n\r\n"), q(post("1")[48:]), a(ok("2"))},
+	} {
+		packets := talkOf(true, turns...)
+		flows, _ := flowsOf(t, flow.Limits{}, packets...)
+		want := exchanges(httpOf(t, flows[0], flow.HTTPConfig{}))
+		for late := 1; late < len(packets); late++ {
+			for i := 2; i+late < len(packets); i++ {
+				moved := slices.Insert(slices.Delete(slices.Clone(packets), i, i+1), i+late, packets[i])
+				flows, _ := flowsOf(t, flow.Limits{}, moved...)
+				require.Len(t, flows, 1)
+				assert.Equal(t, want, exchanges(httpOf(t, flows[0], flow.HTTPConfig{})), "%s: packet %d is %d late",
+					name, i, late)
+			}
+		}
+	}
+}
+
+// Bytes that are acknowledged and not captured hold up those of the other direction for some
+// packets, once if nothing at all of a direction is captured, and not beyond the end.
+func TestAcknowledgedBytesThatAreMissing(t *testing.T) {
+	var turns []turn
+	for range 40 {
+		turns = append(turns, lost(q(post("1"))), a(ok("2")))
+	}
+	var at []int // packets by which replies were passed on
+	one := func(packets [][]byte) (replies int) {
+		at = nil
+		n := 0
+		as := flow.NewAssembler(flow.Config{Flow: func(*flow.Flow) flow.Receiver {
+			return switched{HTTP: flow.NewHTTP(flow.HTTPConfig{Reply: func(*flow.HTTPExchange) {
+				at = append(at, n)
+				replies++
+			}})}
+		}})
+		f, err := flow.Open(bytes.NewReader(pcapOf(101, packets...)))
+		require.NoError(t, err)
+		for p, err := f.Next(); err == nil; p, err = f.Next() {
+			n++
+			require.NoError(t, as.Add(p))
+		}
+		_, err = as.Close()
+		require.NoError(t, err)
+		return replies
+	}
+	assert.Equal(t, 40, one(talkOf(true, turns...)))
+	assert.Equal(t, []int{19, 19, 19}, at[:3], "one direction alone is captured")
+	assert.Equal(t, 20, at[17], "without a wait from then on")
+
+	turns[0].lost = false
+	assert.Equal(t, 40, one(talkOf(true, turns...)))
+	assert.Equal(t, []int{4, 21, 22}, at[:3])
+
+	assert.Equal(t, 3, one(talkOf(false, turns[:6]...)))
+}
+
 func TestTunnelsAreLeftAlone(t *testing.T) {
 	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 1\r\n\r\n1"
 	sw := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"

@@ -84,10 +84,12 @@ type End struct {
 	SYN, FIN, RST bool
 }
 
-// Mark is the packet that brought bytes.
+// Mark is the packet that brought bytes. Acked is up to which offset of the other direction its
+// sender had received that, 0 if that is not known.
 type Mark struct {
 	Time     time.Time
 	PacketNo int
+	Acked    int64
 	Comments []string
 }
 
@@ -146,6 +148,7 @@ type openFlow struct {
 	begin    func(*Flow) Receiver // nil: it was called already
 	receiver Receiver
 	err      error // of the receiver
+	packets  int
 	place    *list.Element
 	in       *list.List // that has place
 	resumed  bool       // it was evicted, and only packets without bytes came since

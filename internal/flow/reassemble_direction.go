@@ -14,6 +14,7 @@ type assembly struct {
 	next    int64     // the offset after what is in order
 	nextSeq uint32    // its sequence number; before known, that of position 0
 	gap     int64     // bytes missing before the next ones
+	packets int       // of the connection so far
 	pending []latePiece
 	oldest  int   // a packet number: no piece in pending came before it
 	waiting int   // bytes in pending
@@ -21,6 +22,7 @@ type assembly struct {
 	finAt   int64
 	ackAt   int64 // highest position acknowledged
 	sure    int   // packets that acknowledged what waits
+	absent  bool  // what its peer acknowledged did not come, and nothing else did
 }
 
 // latePiece is data that waits for missing bytes before it.
@@ -28,12 +30,16 @@ type latePiece struct {
 	at   int64
 	data []byte
 	mark Mark
+	ack  uint32 // what it acknowledges of the other direction, if acks
+	acks bool
 }
 
-// ordered is a piece that is in order; gap bytes are missing before it.
+// ordered is a piece that is in order; gap bytes are missing before it. since counts the packets of
+// the connection up to the one that put it in order.
 type ordered struct {
 	latePiece
-	gap int64
+	gap   int64
+	since int
 }
 
 func (p latePiece) end() int64 { return p.at + int64(len(p.data)) }
@@ -87,12 +93,12 @@ func (d *assembly) add(seq uint32, s *payloadPart, st *Stats, l Limits) {
 	if len(data) == 0 {
 		return
 	}
-	mark := Mark{Time: s.time, PacketNo: s.no, Comments: s.comments}
+	p := latePiece{at, data, Mark{Time: s.time, PacketNo: s.no, Comments: s.comments}, s.ack, s.flags&flagACK != 0}
 	if d.known && at == d.next && len(d.pending) == 0 {
-		d.give(latePiece{at, data, mark}, st)
+		d.give(p, st)
 		return
 	}
-	d.insert(latePiece{at, data, mark}, st)
+	d.insert(p, st)
 	d.drain(st)
 	for d.waiting > l.PendingOctets || len(d.pending) > l.PendingPieces {
 		d.jump(st)
@@ -121,7 +127,9 @@ func (d *assembly) insert(p latePiece, st *Stats) {
 			}
 			n = int(min(int64(n), q.at-p.at))
 		}
-		d.pending = slices.Insert(d.pending, i, latePiece{p.at, slices.Clone(p.data[:n]), p.mark})
+		q := p
+		q.data = slices.Clone(p.data[:n])
+		d.pending = slices.Insert(d.pending, i, q)
 		d.waiting += n
 		d.cost += int64(n + markCost)
 		p.at, p.data = p.at+int64(n), p.data[n:]
@@ -159,12 +167,25 @@ func (d *assembly) give(p latePiece, st *Stats) {
 	d.nextSeq += uint32(len(p.data))
 	d.given += int64(len(p.data))
 	st.TCPOctets += int64(len(p.data))
-	d.ready = append(d.ready, ordered{p, gap})
+	d.ready = append(d.ready, ordered{p, gap, d.packets})
 	d.cost += int64(len(p.data) + markCost)
 }
 
 // holdsBack reports whether something waits here that came before a packet of the other direction.
 func (d *assembly) holdsBack(packet int) bool { return len(d.pending) > 0 && d.oldest < packet }
+
+// lacks reports whether bytes that a piece of the other direction acknowledges were not passed on
+// yet.
+func (d *assembly) lacks(p *ordered) bool {
+	if !p.acks || !d.known || d.absent && d.given == 0 {
+		return false
+	}
+	passed := d.next
+	if len(d.ready) > 0 {
+		passed = d.ready[0].at
+	}
+	return d.pos(p.ack) > passed && (!d.FIN || passed < d.finAt)
+}
 
 // jump stops waiting for what is missing before pending.
 func (d *assembly) jump(st *Stats) {
@@ -207,7 +228,8 @@ func (d *assembly) acknowledged(ack uint32, st *Stats) {
 }
 
 // ackSlack is how many packets have to acknowledge what waits before the gap before it counts as
-// missing: captures, too, have packets out of order, above all those of different directions.
+// missing, and for how many packets a piece waits for bytes that it acknowledges: captures, too,
+// have packets out of order, above all those of different directions.
 const ackSlack = 16
 
 // maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in bytes.

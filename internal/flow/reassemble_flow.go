@@ -100,6 +100,8 @@ const maxReorder = 1 << 20
 func (f *openFlow) take(s *payloadPart, st *Stats, l Limits) {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
+	f.packets++
+	d.packets = f.packets
 	seq := s.seq
 	if s.flags&flagSYN != 0 {
 		seq++
@@ -148,7 +150,8 @@ func (f *openFlow) ended() bool {
 func (f *openFlow) size() int64 { return f.dirs[0].cost + f.dirs[1].cost }
 
 // flush passes on what is in order, of both directions in the order of their packets: no reply
-// comes before its request.
+// comes before its request. Where the capture has two packets of different directions the wrong way
+// round, the one that acknowledges the other comes after it.
 func (f *openFlow) flush() {
 	for f.err == nil {
 		i, other := 0, 1
@@ -156,29 +159,52 @@ func (f *openFlow) flush() {
 			len(b) > 0 && b[0].mark.PacketNo < a[0].mark.PacketNo {
 			i, other = 1, 0
 		}
-		if !f.first(i, other) && !f.first(other, i) {
+		switch {
+		case f.may(i, true):
+			f.first(i)
+		case f.may(other, true):
+			f.first(other)
+		case f.may(i, false) && f.may(other, false): // each waits for the other
+			f.first(i)
+		default:
 			return
 		}
 	}
 }
 
-// first passes on the first piece of a direction that is in order, if nothing of the other one has
-// to come before.
-func (f *openFlow) first(i, other int) bool {
-	d := &f.dirs[i]
-	if len(d.ready) == 0 || f.dirs[other].holdsBack(d.ready[0].mark.PacketNo) {
+// may reports whether nothing has to come before the first piece of a direction that is in order.
+// causes: neither what it acknowledges.
+func (f *openFlow) may(i int, causes bool) bool {
+	d, other := &f.dirs[i], &f.dirs[1-i]
+	if len(d.ready) == 0 || other.holdsBack(d.ready[0].mark.PacketNo) {
 		return false
 	}
+	p := &d.ready[0]
+	if !causes || f.gone || !other.lacks(p) {
+		return true
+	}
+	if f.packets-p.since < ackSlack {
+		return false
+	}
+	other.absent = len(other.pending) == 0
+	return true
+}
+
+// first passes on the first piece of a direction that is in order.
+func (f *openFlow) first(i int) {
+	d, other := &f.dirs[i], &f.dirs[1-i]
 	p := d.ready[0]
 	d.ready[0] = ordered{}
 	if d.ready = d.ready[1:]; len(d.ready) == 0 {
 		d.ready = nil
 	}
 	d.cost -= int64(len(p.data) + markCost)
+	if p.acks && other.known {
+		p.mark.Acked = max(0, other.pos(p.ack))
+	}
 	if f.receive(); f.receiver != nil {
 		f.err = f.receiver.Octets(i, p.gap, p.data, p.mark)
 	}
-	return true
 }
 
 // receive makes sure that the connection has a receiver.

@@ -63,7 +63,7 @@ func parseCancel(c *bin.Cursor) Frame {
 	f.Message.Lane = c.Uvarint()
 	r := direction(c, 3)
 	f.Message.Reply, f.Refused = r&1 != 0, r&2 != 0
-	f.Message.Exchange = c.Uvarint()
+	f.Message.Exchange = exchange(c)
 	at := c.At()
 	f.Code = CancelCode(c.U8())
 	if c.Err() == nil && f.Code == 0 {

@@ -171,7 +171,7 @@ func (c *Checks) Check() uint32 {
 func (c *Checks) Open() []Open {
 	all := make([]Open, 0, c.open.Len())
 	for k, m := range c.open.All {
-		all = append(all, Open{k, m.state, m.crc})
+		all = append(all, Open{k, m.state &^ bodyPlain, m.crc})
 	}
 	slices.SortFunc(all, func(a, b Open) int { return a.Key.Compare(b.Key) })
 	return all[:min(len(all), MaxOpen)]
@@ -184,7 +184,7 @@ func (c *Checks) Agree(s Sync) (right, known bool) {
 	}
 	return len(s.Open) == min(c.open.Len(), MaxOpen) && !slices.ContainsFunc(s.Open, func(o Open) bool {
 		m, ok := c.open.Find(o.Key)
-		return !ok || m.state != o.State || m.crc != o.CRC && !m.blind
+		return !ok || m.state&^bodyPlain != o.State || m.crc != o.CRC && !m.blind
 	}), known
 }
 

@@ -149,10 +149,7 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 		f.Lane = c.Uvarint()
 	}
 	if f.NamesExchange {
-		named := c.At()
-		if f.Exchange = c.Uvarint(); c.Err() == nil && f.Exchange == 0 {
-			return Data{}, 0, fault(BadValue, named, "exchange 0")
-		}
+		f.Exchange = exchange(&c)
 	}
 	if placed {
 		if f.Place, f.Interim = parsePlace(&c); f.Interim {

@@ -30,12 +30,17 @@ func (f Kept) AppendTo(b []byte) []byte {
 
 func parseKept(c *bin.Cursor) Frame {
 	var f Kept
+	seen := map[uint64]bool{}
 	for c.Err() == nil && c.Len() > 0 {
 		at := c.At()
 		m := KeptPart{Number: c.Uvarint(), Octets: c.Uvarint()}
 		if c.Err() == nil && (m.Number == 0 || m.Number > maxPlace || len(f.Messages) == MaxKept) {
 			c.Fail(fault(BadValue, at, "number %d, or more than %d messages", m.Number, MaxKept))
 		}
+		if c.Err() == nil && (m.Octets == 0 || seen[m.Number]) {
+			c.Fail(fault(BadValue, at, "number %d twice, or without octets", m.Number))
+		}
+		seen[m.Number] = true
 		f.Messages = append(f.Messages, m)
 	}
 	return f

@@ -1,6 +1,10 @@
 package frame
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
 
 // Key tells the messages of one direction apart. Its fields have no gap between them: a map hashes
 // it as one piece.
@@ -37,4 +41,14 @@ func (k Key) String() string {
 		kind = "reply"
 	}
 	return fmt.Sprintf("%s %d on lane %d", kind, k.Exchange, k.Lane)
+}
+
+// exchange reads the number of an exchange; 0 is none.
+func exchange(c *bin.Cursor) uint64 {
+	at := c.At()
+	n := c.Uvarint()
+	if c.Err() == nil && n == 0 {
+		c.Fail(fault(BadValue, at, "exchange 0"))
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package frame_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/crc32"
@@ -78,6 +79,8 @@ func TestNumberingRefuses(t *testing.T) {
 		"first fragment on a lane unlisted": {after, frame.Data{First: true}},
 		"request number not higher": {after, frame.Data{First: true, NamesLane: true, Lane: 1,
 			NamesExchange: true, Exchange: 4}},
+		"place on another lane": {frame.Numbering{}, frame.Data{First: true, OneWay: true, NamesLane: true, Lane: 3,
+			NamesExchange: true, Exchange: 1, Place: frame.Place{Number: 1}}},
 		"no number left": {after, frame.Data{First: true, Reply: true, NamesLane: true, Lane: 1}},
 	} {
 		assert.ErrorIs(t, tc.n.Resolve(&tc.d, 7), &frame.Error{Code: frame.BadNumber}, name)
@@ -255,6 +258,19 @@ func TestCut(t *testing.T) {
 			Text: true, Payload: []byte("\x02h")}},
 			want: []frame.Parts{{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}}},
 			code: frame.BadState},
+		"body begins as text": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x02h")}, {Text: true,
+			Payload: []byte("\x01\x00t")}},
+			want: []frame.Parts{{HasHead: true, Head: part{First: true, Last: true, Shape: 2, Segment: []byte("h")}}},
+			code: frame.BadState},
+		"text under number 0": {in: []frame.Data{{First: true, Payload: []byte("\x00b")}, {Text: true,
+			Payload: []byte("\x00t")}},
+			want: []frame.Parts{{HasBody: true, Body: part{First: true, Segment: []byte("b")}}},
+			code: frame.BadState},
+		"text under number 0, later": {in: []frame.Data{{First: true, Payload: []byte("\x00b")}, {Payload: []byte("c")},
+			{Text: true, Payload: []byte("\x00t")}},
+			want: []frame.Parts{{HasBody: true, Body: part{First: true, Segment: []byte("b")}},
+				{HasBody: true, Body: part{Segment: []byte("c")}}},
+			code: frame.BadState},
 		"second first": {in: []frame.Data{{First: true, Payload: []byte{0}}, {First: true, Payload: []byte{0}}},
 			want: []frame.Parts{{HasBody: true, Body: part{First: true, Segment: []byte{}}}}, code: frame.BadState},
 		"later at the start": {in: []frame.Data{{Payload: []byte("x")}}, code: frame.BadState},
@@ -276,36 +292,43 @@ func TestCut(t *testing.T) {
 }
 
 func TestPieces(t *testing.T) {
-	p := frame.Pieces{MaxShapes: 2, MaxBytes: 10}
-	add := func(number, total, offset uint64, piece string) (string, error) {
-		full, err := p.Add(frame.Shape{Number: number, Form: frame.Full, Total: total, Offset: offset,
-			Piece: []byte(piece)}, 9)
-		return string(full), err
-	}
-	for _, s := range []struct {
+	p := frame.Pieces{MaxShapes: 2, MaxBytes: 10_000}
+	for i, s := range []struct {
 		number, total, offset uint64
-		piece, want           string
+		piece                 int // octets
+		whole                 bool
 		code                  frame.Code
 	}{
-		{1, 4, 0, "ab", "", 0},
-		{2, 3, 0, "x", "", 0},
-		{1, 4, 3, "d", "", frame.BadState},
-		{1, 5, 2, "c", "", frame.BadState},
-		{3, 2, 0, "y", "", frame.TooLarge},
-		{1, 4, 2, "cd", "abcd", 0},
-		{3, 8, 0, "y", "", frame.TooLarge},
-		{3, math.MaxUint64, 0, "y", "", frame.TooLarge},
-		{3, 7, 0, "y", "", 0},
-		{2, 3, 1, "yz", "xyz", 0},
-		{4, 3, 1, "x", "", frame.BadState},
+		{1, 4400, 0, 2200, false, 0},
+		{2, 5300, 0, 100, false, 0},
+		{1, 4400, 3300, 100, false, frame.BadState},
+		{1, 4500, 2200, 100, false, frame.BadState},
+		{3, 200, 0, 100, false, frame.TooLarge},
+		{1, 4400, 2200, 2200, true, 0},
+		{3, 4800, 0, 100, false, frame.TooLarge},
+		{3, math.MaxUint64, 0, 100, false, frame.TooLarge},
+		{3, 4700, 0, 100, false, 0},
+		{2, 5300, 100, 5200, true, 0},
+		{4, 300, 100, 100, false, frame.BadState},
+		// Between the pieces of a short one there are no others.
+		{5, 4096, 0, 100, false, 0},
+		{3, 4700, 100, 4600, false, frame.BadState},
+		{6, 100, 0, 100, false, frame.BadState},
+		{5, 4096, 100, 3996, true, 0},
+		{6, 100, 0, 100, true, 0},
+		{3, 4700, 100, 4600, true, 0},
 	} {
-		full, err := add(s.number, s.total, s.offset, s.piece)
+		octets := bytes.Repeat([]byte{byte(s.number)}, s.piece)
+		full, err := p.Add(frame.Shape{Number: s.number, Form: frame.Full, Total: s.total, Offset: s.offset,
+			Piece: octets}, 9)
 		if s.code != 0 {
-			assert.ErrorIs(t, err, &frame.Error{Code: s.code})
+			assert.ErrorIs(t, err, &frame.Error{Code: s.code}, "step %d", i)
 			continue
 		}
-		require.NoError(t, err)
-		assert.Equal(t, s.want, full)
+		require.NoError(t, err, "step %d", i)
+		if assert.Equal(t, s.whole, full != nil, "step %d", i); s.whole {
+			assert.Equal(t, bytes.Repeat([]byte{byte(s.number)}, int(s.total)), full)
+		}
 	}
 }
 

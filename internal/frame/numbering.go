@@ -57,6 +57,9 @@ func (n *Numbering) Resolve(f *Data, at int64) error {
 	if last := n.lanes.Get(f.Lane).begun[0]; f.First && !f.Reply && f.Exchange <= last {
 		return fault(BadNumber, at, "request %d on lane %d after %d", f.Exchange, f.Lane, last)
 	}
+	if f.Place.Number != 0 && f.Lane != 0 {
+		return fault(BadNumber, at, "a message of a sequence on lane %d", f.Lane)
+	}
 	n.saw(f)
 	return nil
 }

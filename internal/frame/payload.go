@@ -14,6 +14,8 @@ const (
 	BodyBegun  MessageState = 4
 	BodyIsText MessageState = 8
 	Begun      MessageState = 16
+	// bodyPlain: the body is under number 0. A sync does not say that.
+	bodyPlain MessageState = 32
 
 	stateMask = HeadGoesOn | BodyBegun | BodyIsText
 )
@@ -33,6 +35,9 @@ func (m *MessageState) follow(p *Parts) {
 	if p.HasBody {
 		m.set(BodyBegun, true)
 		m.set(BodyIsText, p.Body.Text)
+		if p.Body.First {
+			m.set(bodyPlain, p.Body.Shape == 0)
+		}
 	}
 }
 
@@ -91,10 +96,15 @@ func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
 		p.Body.Segment = c.Rest()
 		m.set(BodyBegun, true)
 		m.set(BodyIsText, f.Text)
+		if p.Body.First {
+			m.set(bodyPlain, p.Body.Shape == 0)
+		}
 	}
 	switch {
 	case c.Err() != nil:
 		return p, own(c.Err())
+	case p.Body.Text && (p.Body.First || m.has(bodyPlain)):
+		return p, fault(BadState, at, "text in place of the rest, and there is no shape that it could be the rest of")
 	case f.Last && !m.has(BodyBegun):
 		return p, fault(BadState, at, "last fragment, and no body has begun")
 	case f.Text && !p.HasBody:

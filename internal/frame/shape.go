@@ -84,7 +84,12 @@ type Pieces struct {
 	open      map[uint64][]byte
 	total     map[uint64]uint64
 	sum       uint64
+	alone     uint64 // number of a shape whose pieces those of others do not come between; 0: none
 }
+
+// maxAlone is up to how many octets a packed shape comes without pieces of others in between, so
+// that both ends agree on the order of those that others may stand on (section 4.1).
+const maxAlone = 4096
 
 // Add takes a frame of form [Full], whose first octet has the offset at, and returns the
 // serialization when this was its last piece, else nil. What it returns is a copy. Memory grows
@@ -92,6 +97,8 @@ type Pieces struct {
 func (p *Pieces) Add(f Shape, at int64) ([]byte, error) {
 	have, begun := p.open[f.Number]
 	switch {
+	case p.alone != 0 && p.alone != f.Number:
+		return nil, fault(BadState, at, "shape %d: a piece of it between those of shape %d", f.Number, p.alone)
 	case begun && f.Total != p.total[f.Number], f.Offset != uint64(len(have)):
 		return nil, fault(BadState, at, "shape %d: piece at %d of %d, have %d of %d", f.Number, f.Offset, f.Total,
 			len(have), p.total[f.Number])
@@ -104,6 +111,9 @@ func (p *Pieces) Add(f Shape, at int64) ([]byte, error) {
 		}
 		p.total[f.Number] = f.Total
 		p.sum += f.Total
+		if f.Total <= maxAlone {
+			p.alone = f.Number
+		}
 	}
 	have = append(have, f.Piece...)
 	if uint64(len(have)) < f.Total {
@@ -114,9 +124,21 @@ func (p *Pieces) Add(f Shape, at int64) ([]byte, error) {
 	return have, nil
 }
 
+// Begun reports whether pieces of a number have arrived, and not all.
+func (p *Pieces) Begun(number uint64) bool {
+	_, begun := p.open[number]
+	return begun
+}
+
+// Reset forgets what has arrived of all numbers.
+func (p *Pieces) Reset() { p.open, p.total, p.sum, p.alone = nil, nil, 0, 0 }
+
 // Drop forgets what has arrived of a number.
 func (p *Pieces) Drop(number uint64) {
 	p.sum -= p.total[number]
+	if p.alone == number {
+		p.alone = 0
+	}
 	delete(p.open, number)
 	delete(p.total, number)
 	if len(p.open) == 0 {

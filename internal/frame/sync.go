@@ -121,7 +121,7 @@ func parseOpen(c *bin.Cursor) Open {
 	o := Open{Key: Key{Lane: c.Uvarint()}}
 	r := direction(c, 1|byte(stateMask))
 	o.Key.Reply, o.State = r&1 != 0, Begun|MessageState(r)&stateMask
-	o.Key.Exchange, o.CRC = c.Uvarint(), c.U32()
+	o.Key.Exchange, o.CRC = exchange(c), c.U32()
 	return o
 }
 

@@ -56,7 +56,7 @@ func appendOctetsOf(b []byte, k Kind, message Key, octets uint64) []byte {
 func octetsOf(c *bin.Cursor) (message Key, octets uint64) {
 	message.Lane = c.Uvarint()
 	message.Reply = direction(c, 1) == 1
-	message.Exchange = c.Uvarint()
+	message.Exchange = exchange(c)
 	at := c.At()
 	if octets = c.Uvarint(); c.Err() == nil && octets == 0 {
 		c.Fail(fault(BadValue, at, "no octets"))

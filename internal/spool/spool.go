@@ -24,12 +24,17 @@ type Spool struct {
 
 	memory int64 // in use by bodies
 	file   *os.File
-	end    int64 // end of the file
-	stored int   // extents in the file that are in use
+	blocks blocks
 }
 
-// extent is a part of the file.
-type extent struct{ at, length int64 }
+// extent is a part of the file, in so many blocks.
+type extent struct{ at, length, blocks int64 }
+
+// room is how many bytes more it has space for.
+func (e *extent) room() int64 { return e.blocks*block - e.length }
+
+// end is the block behind it.
+func (e *extent) end() int64 { return e.at/block + e.blocks }
 
 // Spooled is one body. The zero value is invalid; [Spool.Body] creates them.
 type Spooled struct {
@@ -97,24 +102,31 @@ func (b *Spooled) store(p []byte) error {
 		_ = os.Remove(f.Name()) // not possible on every system while it is open
 		s.file = f
 	}
-	if s.stored == 0 {
-		s.end = 0
+	for len(p) > 0 {
+		e := b.extend(int64(len(p)))
+		n, err := s.file.WriteAt(p[:min(int64(len(p)), e.room())], e.at+e.length)
+		if e.length += int64(n); err != nil {
+			return fmt.Errorf("the file for long messages: %w", err)
+		}
+		p = p[n:]
 	}
-	if len(p) == 0 {
-		return nil
-	}
-	if _, err := s.file.WriteAt(p, s.end); err != nil {
-		return fmt.Errorf("the file for long messages: %w", err)
-	}
-	length := int64(len(p))
-	if n := len(b.extents); n > 0 && b.extents[n-1].at+b.extents[n-1].length == s.end {
-		b.extents[n-1].length += length
-	} else {
-		b.extents = append(b.extents, extent{s.end, length})
-		s.stored++
-	}
-	s.end += length
 	return nil
+}
+
+// extend returns the last extent, with space: for as many bytes as are wanted, if the blocks behind
+// it are free.
+func (b *Spooled) extend(want int64) *extent {
+	n, blocks := len(b.extents), &b.spool.blocks
+	if n == 0 || b.extents[n-1].room() == 0 && !blocks.takeAt(b.extents[n-1].end()) {
+		b.extents = append(b.extents, extent{blocks.take() * block, 0, 1})
+	} else if b.extents[n-1].room() == 0 {
+		b.extents[n-1].blocks++
+	}
+	e := &b.extents[len(b.extents)-1]
+	for e.room() < want && blocks.takeAt(e.end()) {
+		e.blocks++
+	}
+	return e
 }
 
 // Free releases the body's memory; it is empty then.
@@ -124,8 +136,18 @@ func (b *Spooled) Free() {
 	}
 	s := b.spool
 	s.memory -= int64(len(b.memory))
-	s.stored -= len(b.extents)
+	for _, e := range b.extents {
+		s.blocks.free(e.at/block, e.blocks)
+	}
+	s.shrink()
 	*b = Spooled{spool: s}
+}
+
+// shrink cuts off what is unused at the end of the file, if that is much of it.
+func (s *Spool) shrink() {
+	if end := s.blocks.end(); s.blocks.most > enough && end <= s.blocks.most/2 && s.file.Truncate(end*block) == nil {
+		s.blocks.most = end
+	}
 }
 
 // Start returns the first bytes of a body, up to Kept, which are all of it if it has no more.

@@ -18,6 +18,7 @@ type Decoder struct {
 	known     bool // word and origin are
 	sure      bool // by a hello, or by two syncs that agree
 	floating  bool // at is not known
+	joined    bool // at a sync, and not at the hello
 	word      [8]byte
 	origin    frame.Origin
 
@@ -36,6 +37,7 @@ type Decoder struct {
 	current *IncomingMessage // of the data frame at hand
 	spare   *IncomingMessage // one that nobody has, if the configuration says so
 	scratch reuse.Buffer     // of all fragments of a call
+	acked   bool             // an ack frame came
 	closed  bool
 }
 
@@ -66,17 +68,27 @@ func (d *Decoder) verdict(right, known bool) Verdict {
 
 func (d *Decoder) lose() {
 	for _, m := range d.open.All {
+		m.unuse()
 		d.emit(Event{Kind: Lost, Message: m})
 	}
 	d.open = few.Map[frame.Key, *IncomingMessage]{}
 	d.held = blockedLanes{}
+	d.shapes.pieces.Reset()
 	d.following, d.covered = false, d.whole
 	d.known = d.known && d.sure
 }
 
-func supported(stages uint64) error {
-	if stages&^(allStages|frame.Headers) != 0 {
-		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
+// supported refuses representations and stages that there are not, or not together (section 3).
+func supported(o frame.Origin) error {
+	switch s := o.Stages & allStages; {
+	case o.Stages&^(allStages|frame.Headers) != 0:
+		return fmt.Errorf("optional stages %#x, which this version does not know", o.Stages)
+	case o.Representation == 0 && o.Responder:
+		return nil // it does not take the session: a close follows
+	case o.Representation != frame.Binary && o.Representation != frame.XML:
+		return fmt.Errorf("representation %d", o.Representation)
+	case s != 0 && o.Representation != frame.Binary, s&Memory != 0 && s&Columns == 0:
+		return fmt.Errorf("optional stages %#x with representation %d", o.Stages, o.Representation)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -29,6 +30,9 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 		if !p.First || p.Shape == 0 {
 			continue
 		}
+		if d.origin.Representation == frame.XML {
+			return fmt.Errorf("a part under number %d, and all are text", p.Shape)
+		}
 		if entries[i] = d.shapes.entries.Get(p.Shape); entries[i] == nil {
 			return &Error{Code: Unannounced, At: d.at, Err: fmt.Errorf("number %d", p.Shape)}
 		}
@@ -44,9 +48,19 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 	}
 	m.Wire += int64(n)
 	m.Payload += int64(len(f.Payload))
+	if m.Place.Unknown && (parts.HasHead || len(parts.Body.Segment) > 0) {
+		return errors.New("the reply to a message of unknown fate is not empty")
+	}
+	if f.Last && !f.First {
+		m.unuse()
+	}
 	for i, e := range entries {
-		if e != nil {
-			m.parts[i].entry = e
+		if e == nil {
+			continue
+		}
+		m.parts[i].entry = e
+		if !f.Last {
+			e.uses++
 		}
 	}
 	return d.pass(m, f.First, f.Last, &parts)

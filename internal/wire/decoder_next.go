@@ -7,14 +7,17 @@ import (
 )
 
 // Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one,
-// [Decoder.Lose] has the decoder look for the next sync, from the byte behind. What comes behind a
-// close is not read.
+// [Decoder.Lose] has the decoder look for the next sync, from the byte behind. Behind a close
+// everything is an error.
 func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
 	if m := d.current; d.cfg.Reuse && m != nil && m.alone && !d.held.lane(m.Lane) {
 		*m = IncomingMessage{}
 		d.spare = m
 	}
 	d.events, d.current, d.scratch.Octets = d.events[:0], nil, d.scratch.Octets[:0]
+	if d.closed && len(b) > 0 {
+		return DecodedFrame{}, fault(OutOfPlace, d.at, errors.New("octets behind a close"))
+	}
 	if !d.following {
 		if passed, searching := d.search(b); searching {
 			f := DecodedFrame{Passed: true, At: d.at, Octets: passed}
@@ -64,8 +67,12 @@ func (d *Decoder) frame(f frame.Frame, n int) error {
 	case frame.Flush:
 		d.flush(f)
 	case frame.Ack:
+		d.acked = true
 		d.emit(Event{Kind: Acked, Octets: f.Octets})
 	case frame.Kept:
+		if d.acked {
+			return errors.New("a kept frame behind an ack frame")
+		}
 		d.emit(Event{Kind: KeptLong, Kept: f.Messages})
 	case frame.Idle:
 		d.lanes.idle(f.Lanes, &d.held)
@@ -76,7 +83,7 @@ func (d *Decoder) frame(f frame.Frame, n int) error {
 }
 
 func (d *Decoder) hello(f frame.Hello, n int) error {
-	if err := supported(f.Stages); err != nil {
+	if err := supported(f.Origin()); err != nil {
 		return err
 	}
 	d.known, d.sure, d.following, d.word, d.origin = true, true, true, f.Word, f.Origin()
@@ -105,6 +112,7 @@ func (d *Decoder) cancel(f frame.Cancel) {
 	d.open.Delete(f.Message)
 	if m != nil {
 		m.dropped = true // what of it waits for a shape, too
+		m.unuse()
 	}
 	if open {
 		d.emit(Event{Kind: Cancelled, Cancel: f, Message: m})

@@ -22,6 +22,13 @@ func (d *Decoder) shape(f frame.Shape) error {
 		}
 		return nil
 	}
+	if d.joined && f.Offset > 0 && !d.shapes.pieces.Begun(f.Number) {
+		if f.Offset+uint64(len(f.Piece)) < f.Total {
+			return nil
+		}
+		_, err := d.stands(f.Number, &numberedShape{}) // its first pieces came before
+		return err
+	}
 	packed, err := d.shapes.pieces.Add(f, d.at)
 	if err != nil || packed == nil {
 		return err
@@ -30,16 +37,19 @@ func (d *Decoder) shape(f frame.Shape) error {
 	if err != nil {
 		return &Error{Code: BadShape, At: d.at, Err: fmt.Errorf("number %d: %w", f.Number, err)}
 	}
-	if e, err = d.stands(f.Number, e); err == nil && e.base != nil && e.program == nil && d.cfg.MaxHeld >= 0 {
+	if e, err = d.stands(f.Number, e); err == nil && e.base != nil && e.program == nil {
 		err = d.ask(f.Number, e)
 	}
 	return err
 }
 
-// ask has whoever drives the decoder ask for the shape behind a number.
+// ask has whoever drives the decoder ask for the shape behind a number, if anything waits for it.
 func (d *Decoder) ask(number uint64, e *numberedShape) error {
+	if d.cfg.MaxHeld < 0 {
+		return nil
+	}
 	d.shapes.asked.Put(number, e)
-	if n := d.shapes.asked.Len(); d.cfg.MaxHeld >= 0 && n > d.cfg.MaxShapes+maxAsked {
+	if n := d.shapes.asked.Len(); n > d.cfg.MaxShapes+maxAsked {
 		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d shapes were asked for and did not come", n)}
 	}
 	d.emit(Event{Kind: Lacks, Number: number})
@@ -53,11 +63,17 @@ func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error
 	if old == nil {
 		old = d.shapes.asked.Get(number)
 	}
-	d.shapes.asked.Delete(number)
-	if old != nil && old.awaits(e) {
+	switch {
+	case old == nil:
+	case old.awaits(e):
 		d.shapes.complete(old, e.program)
 		e = old
+	case old.same(e):
+		e = old // a repetition; what is open uses it
+	case old.uses > 0 && old.named && e.named && old.name != e.name:
+		return nil, fmt.Errorf("number %d stands for another shape, and an open message uses it", number)
 	}
+	d.shapes.asked.Delete(number)
 	if err := d.shapes.set(number, e); err != nil {
 		return nil, &Error{Code: Limits, At: d.at, Err: err}
 	}

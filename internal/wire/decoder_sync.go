@@ -13,7 +13,7 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 		return &Error{Code: WrongCheck, At: d.at,
 			Err: errors.New("a sync that is not of this direction, or not at its place")}
 	}
-	if err := supported(f.Stages); err != nil {
+	if err := supported(f.Origin()); err != nil {
 		return err
 	}
 	if len(f.Shapes) > d.cfg.MaxShapes {
@@ -30,6 +30,7 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 	} else {
 		d.lose()
 		d.checks.Seed(f)
+		d.joined = true
 	}
 	d.known, d.following, d.floating, d.word, d.origin = true, v.Right || len(f.Open) < frame.MaxOpen, false, f.Word,
 		f.Origin()

@@ -99,6 +99,16 @@ type IncomingMessage struct {
 	parts   [2]partIn // head and body
 }
 
+// unuse notes that a message of several frames is open no more: the numbers of its shapes may be
+// given to others.
+func (m *IncomingMessage) unuse() {
+	for i := range m.parts {
+		if e := m.parts[i].entry; e != nil {
+			e.uses--
+		}
+	}
+}
+
 // partIn is a head or body that comes in.
 type partIn struct {
 	entry  *numberedShape // nil: text

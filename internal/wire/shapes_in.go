@@ -16,10 +16,11 @@ import (
 // comes.
 type numberedShape struct {
 	name        [8]byte
-	named       bool           // the name is known: not where a shape came on a base that is not here
-	base        *transit.Error // which base is not here
+	named       bool  // the name is known: not where a shape came on a base that is not here
+	whole       bool  // the fingerprint is known
+	uses        int32 // by parts of messages that are open
 	fingerprint shape.Fingerprint
-	whole       bool // the fingerprint is known
+	base        *transit.Error // which base is not here
 	program     *program.Program
 	octets      int64
 }
@@ -34,6 +35,9 @@ func (e *numberedShape) Error() string {
 	}
 	if e.base != nil && e.base.Own {
 		return "a shape on " + shape.URIPrefix + e.base.Base
+	}
+	if e.base == nil {
+		return "a shape that is here in part only"
 	}
 	return "a shape on a base that is not here"
 }
@@ -64,6 +68,11 @@ func entryOf(fp shape.Fingerprint, p *program.Program) *numberedShape {
 		e.octets = int64(len(p.Shape().Octets()))
 	}
 	return e
+}
+
+// same reports whether both are known to be the same shape.
+func (e *numberedShape) same(o *numberedShape) bool {
+	return e.whole && o.whole && e.fingerprint == o.fingerprint
 }
 
 // awaits reports whether another entry is what this one lacks.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/program"
 )
@@ -99,7 +100,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // stays as it is.
 func fault(code Code, at int64, err error) error {
 	var own *Error
-	if errors.As(err, &own) {
+	var f *frame.Error
+	if errors.As(err, &own) || errors.As(err, &f) {
 		return err
 	}
 	return &Error{Code: code, At: at, Err: err}
