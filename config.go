@@ -81,8 +81,9 @@ type Config struct {
 	// plain SOAP; calls wait meanwhile. 0: 30 seconds; below 0: not at all.
 	Reconnect time.Duration
 	// OnPlain, if given, is called with the reason when plain SOAP is used although a stream was
-	// wanted, and with the remedy if one is known: once, until there was a stream again. It is
-	// called by a goroutine of the client; it must not block, nor call the client.
+	// wanted, and with the remedy if one is known: once for each service, until there was a stream
+	// again. A [Transport] that speaks plain SOAP with more than 1000 services may call it again
+	// for one. It is called by a goroutine of the client; it must not block, nor call the client.
 	OnPlain func(why error)
 	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
@@ -145,7 +146,7 @@ func (c *Config) addTo(header http.Header) {
 	}
 }
 
-// plainness calls OnPlain once when a peer turns to plain SOAP.
+// plainness calls OnPlain once when a peer turns to plain SOAP, for as many peers as maxPlain.
 type plainness struct {
 	tell func(why error)
 
@@ -153,19 +154,38 @@ type plainness struct {
 	plain map[string]bool // by origin: OnPlain was called
 }
 
-// agreed is [negotiate.Config.OnAgreed].
-func (p *plainness) agreed(origin string, a negotiate.Agreed) {
-	plain := a.Why != ""
+// maxPlain is of how many services it is known that OnPlain was called.
+const maxPlain = 1000
+
+// news records whether a service is spoken to in plain SOAP, and reports whether OnPlain is to be
+// called.
+func (p *plainness) news(origin string, plain bool) bool {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	told := p.plain[origin]
+	if !plain {
+		delete(p.plain, origin)
+	}
+	if !plain || told {
+		return false
+	}
+	for other := range p.plain {
+		if len(p.plain) < maxPlain {
+			break
+		}
+		delete(p.plain, other)
+	}
 	if p.plain == nil {
 		p.plain = map[string]bool{}
 	}
-	if p.plain[origin] = plain; !plain {
-		delete(p.plain, origin)
-	}
-	p.mu.Unlock()
-	if !plain || told {
+	p.plain[origin] = true
+	return true
+}
+
+// agreed is [negotiate.Config.OnAgreed].
+func (p *plainness) agreed(origin string, a negotiate.Agreed) {
+	plain := a.Why != ""
+	if !p.news(origin, plain) {
 		return
 	}
 	why := fmt.Errorf("plain SOAP to %s: %w", origin, errors.New(a.Why))
