@@ -126,8 +126,8 @@ type Config struct {
 	Archive bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
-	// Timeout bounds negotiation and the opening of the stream, together; 0 means
-	// [negotiate.DefaultTimeout].
+	// Timeout bounds negotiation with a node, and the opening of the stream, by all paths of Mode
+	// together; 0 means [negotiate.DefaultTimeout].
 	Timeout time.Duration
 	// Lifetime to ask for; 0: the responder chooses.
 	Lifetime time.Duration
