@@ -155,7 +155,7 @@ func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.
 	l := s.link
 	s.mu.Unlock()
 	if l != nil {
-		unsent, failure := s.judge(ctx, l, err)
+		unsent, failure := s.judge(ctx, l, nil, err)
 		if unsent {
 			failure = &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
 		}

@@ -321,7 +321,7 @@ func (s *Session) send(
 		}
 		body := httpmsg.Keep(from)
 		err = by(l, streamer.Message{Head: head, Body: body.Reader()})
-		unsent, failure := s.judge(ctx, l, err)
+		unsent, failure := s.judge(ctx, l, &body, err)
 		// A peer that did not process it may refuse it again.
 		again = !s.cfg.RequireHHFR && isUnprocessed(err)
 		if !unsent && !again {
@@ -354,9 +354,11 @@ func isUnprocessed(err error) bool {
 	return errors.As(err, &e) && e.Code == streamer.Unprocessed && e.Remote
 }
 
-// judge classifies the outcome of an exchange on a stream. unsent: the exchange did not take place,
-// and the next path is to be tried.
-func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsent bool, _ error) {
+// judge classifies the outcome of an exchange on a stream that had a body; nil: none that is kept.
+// unsent: the exchange did not take place, and the next path is to be tried.
+func (s *Session) judge(
+	ctx context.Context, l *sessionStream, body *httpmsg.KeptBody, err error,
+) (unsent bool, _ error) {
 	switch {
 	case err == nil:
 		s.recordProgress(l)
@@ -366,6 +368,8 @@ func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsen
 	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
 		s.over(l)
 		return false, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}) && body != nil && body.Failed():
+		return false, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err} // no fault of the stream
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		s.lost(l)
 		return true, nil
