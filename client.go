@@ -3,6 +3,7 @@ package hhfr
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -14,8 +15,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Client calls one service: over a stream if the peer agrees, otherwise in plain SOAP. All methods
-// are safe for concurrent use; exchanges run concurrently, and replies may overtake one another.
+// Client calls one service: over a stream if the peer agrees, otherwise in plain SOAP. [Dial] makes
+// one; the zero value does not work. All methods are safe for concurrent use; exchanges run
+// concurrently, and replies may overtake one another.
 type Client struct {
 	cfg      Config
 	url      *url.URL
@@ -25,16 +27,18 @@ type Client struct {
 	incoming chan *Message
 	changed  signal // fires when the session may have a stream
 
-	close   sync.Once
-	closing chan struct{} // closed when Close is called
-	closed  error
+	life   context.Context // until Close is called
+	end    context.CancelFunc
+	close  sync.Once
+	closed error
 }
 
 // Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial
 // only. Errors are *[Error]: Invalid; Unreachable; NoHHFR with a guarantee or order; Unsent if ctx
 // ended or the store failed. The caller must call Close.
 func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
-	c := &Client{incoming: make(chan *Message), closing: make(chan struct{})}
+	c := &Client{incoming: make(chan *Message)}
+	c.life, c.end = context.WithCancel(context.Background())
 	if cfg != nil {
 		c.cfg = *cfg
 	}
@@ -168,7 +172,13 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 		_ = closeBody(req.Body)
 		return nil, &Error{Code: Unsent, Err: context.Cause(ctx)}
 	}
-	return req.message(c.url, &c.cfg)
+	if _, ok := req.Body.(memory); !ok && req.Body != nil {
+		reading, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(c.life, func() { cancel(net.ErrClosed) })()
+		ctx = reading
+	}
+	return req.message(ctx, c.url, &c.cfg)
 }
 
 // finishing bounds how long Close waits for messages under a guarantee.
@@ -180,7 +190,7 @@ const finishing = 10 * time.Second
 // with the same store and URL sends them. Close is idempotent.
 func (c *Client) Close() error {
 	c.close.Do(func() {
-		close(c.closing)
+		c.end()
 		if c.cfg.Guarantee != 0 {
 			ctx, cancel := context.WithTimeout(context.Background(), finishing)
 			defer cancel()

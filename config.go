@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -102,6 +104,9 @@ func (c *Config) session(client *http.Client) (session.Config, error) {
 	if err != nil {
 		return session.Config{}, err
 	}
+	if err := checkFields(c.Header); err != nil {
+		return session.Config{}, invalid(fmt.Errorf("Config.Header: %w", err))
+	}
 	cfg := session.Config{
 		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
 		Headers: c.Unchanging, Common: common, Archive: c.Archive,
@@ -119,6 +124,16 @@ func (c *Config) session(client *http.Client) (session.Config, error) {
 		cfg.OnAgreed = (&plainness{tell: c.OnPlain}).agreed
 	}
 	return cfg, nil
+}
+
+// checkFields reports what cannot stand in the head of a request.
+func checkFields(header http.Header) error {
+	_, err := httpmsg.RequestHead(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/"}, Header: header})
+	var e *negotiate.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // transport is the HTTP transport of plain SOAP.

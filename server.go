@@ -90,6 +90,10 @@ func (s *Server) start(l net.Listener, failed func(name string, err error)) (*re
 	case s.serving != nil:
 		_ = l.Close()
 		return nil, invalid(errors.New("a server serves one listener"))
+	case s.TLS != nil && len(s.TLS.Certificates) == 0 && s.TLS.GetCertificate == nil &&
+		s.TLS.GetConfigForClient == nil:
+		_ = l.Close()
+		return nil, invalid(errors.New("TLS has no certificate: set Certificates or GetCertificate"))
 	}
 	logger := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
 	handler := &Handler{

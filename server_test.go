@@ -1,6 +1,7 @@
 package hhfr_test
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -55,6 +56,9 @@ func TestServersThatCannotServe(t *testing.T) {
 	require.ErrorIs(t, other.ListenAndServe(), &hhfr.Error{Code: hhfr.Unreachable})
 	require.NoError(t, other.Close())
 	other.Addr = "127.0.0.1:0"
+	err = (&hhfr.Server{Addr: other.Addr, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}).ListenAndServe()
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+	require.EqualError(t, err, "hhfr: invalid: TLS has no certificate: set Certificates or GetCertificate")
 	require.NoError(t, other.ListenAndServe(), "it was closed before")
 }
 

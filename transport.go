@@ -23,7 +23,9 @@ import (
 // with a stream. A request lasts until the body of its response is read to its end or closed.
 //
 // Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of
-// replies. The errors of one request are those of [Client.Call].
+// replies. The errors of one request are those of [Client.Call]. When its Timeout is over,
+// [http.Client] may replace an error by one of its own, which says nothing of what was sent; with a
+// deadline in the context of a request it does not.
 type Transport struct {
 	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both
 	// Base and Config.TLS, requests fail as Invalid.
@@ -85,10 +87,19 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	ctx := httptrace.WithClientTrace(req.Context(), trace)
 	resp, err := t.below.RoundTrip(sent.WithContext(ctx))
-	if err != nil {
+	switch {
+	case err != nil && !connected.Load() && !isPossible(sent):
+		return nil, invalid(err)
+	case err != nil:
 		return nil, unanswered(ctx, err, connected.Load())
 	}
 	return forCaller(resp, req), nil
+}
+
+// isPossible reports whether net/http would send a request.
+func isPossible(req *http.Request) bool {
+	return req.URL != nil && req.URL.Host != "" && (req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
+		checkFields(req.Header) == nil
 }
 
 // withHeader returns a request with Config.Header.

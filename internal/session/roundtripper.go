@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -163,7 +164,21 @@ func (t *RoundTripper) isSOAP(req *http.Request) bool {
 	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil &&
 		(req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
 		(req.Host == "" || req.Host == req.URL.Host) &&
-		t.isSOAPType(req.Header.Get("Content-Type"))
+		t.isSOAPType(req.Header.Get("Content-Type")) &&
+		(t.dialer.cfg.RequireHHFR || hasShortHead(req))
+}
+
+// hasShortHead reports whether the head of a request is as short as those of streams have to be.
+// Servers of HTTP may take longer ones.
+func hasShortHead(req *http.Request) bool {
+	length, fields := 64+3*len(req.URL.Path)+len(req.URL.RawQuery), 8 // at most
+	for name, values := range req.Header {
+		for _, v := range values {
+			length += len(name) + len(v) + len(": \r\n")
+			fields++
+		}
+	}
+	return length <= http1.DefaultHeadLimit && fields <= http1.MaxFields
 }
 
 // isSOAPType reports whether a Content-Type is that of an envelope. The requests of a program
