@@ -47,7 +47,11 @@ func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	c.http = c.cfg.transport()
-	below, err := c.cfg.session(&http.Client{Transport: c.http})
+	below, err := c.cfg.session(&http.Client{
+		Transport: c.http,
+		// A redirection is a reply, as on a stream: following it could drop the body.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +98,8 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 }
 
 // Call sends a request and waits for the head of its reply, whose Body must be read to its end or
-// closed. Neither an HTTP status nor a fault is an error. ctx bounds the whole exchange, including
-// the body of the reply.
+// closed. Neither an HTTP status nor a fault is an error, and redirections are not followed. ctx
+// bounds the whole exchange, including the body of the reply.
 //
 // Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a
 // guarantee also Kept and NoHHFR. A request of which the stream did not carry a byte is retried:
@@ -185,9 +189,10 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 const finishing = 10 * time.Second
 
 // Close ends the client after what it accepted is written, and waits for all of its goroutines.
-// Replies that are still being read end. With a guarantee, Close waits up to 10 seconds for the
-// service to take the pending messages. If some are left, the error is Kept, and the next client
-// with the same store and URL sends them. Close is idempotent.
+// Calls in progress have 5 seconds for their replies. Replies that a stream still carries end. With
+// a guarantee, Close waits up to 10 seconds for the service to take the pending messages. If some
+// are left, the error is Kept, and the next client with the same store and URL sends them. Close is
+// idempotent.
 func (c *Client) Close() error {
 	c.close.Do(func() {
 		c.end()

@@ -77,7 +77,10 @@ func (e *Error) Error() string {
 func (e *Error) reason() string {
 	text := e.Err.Error()
 	for {
-		shorter := strings.TrimPrefix(strings.TrimPrefix(text, "negotiate: "), e.Code.String()+": ")
+		shorter := strings.TrimPrefix(text, "negotiate: ")
+		if first, rest, found := strings.Cut(shorter, ": "); found && strings.EqualFold(first, e.Code.String()) {
+			shorter = rest
+		}
 		if shorter == text {
 			return text
 		}

@@ -240,3 +240,87 @@ func TestTextsOfErrors(t *testing.T) {
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
+
+// Close waits some seconds for calls in progress, over each path, and then ends them: a client that
+// is closed leaves nothing behind.
+func TestCloseEndsCalls(t *testing.T) {
+	for _, by := range ways {
+		for name, want := range map[string]error{"for ever": &hhfr.Error{Code: hhfr.FateUnknown}, "a moment": nil} {
+			t.Run(string(by)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				began, finish := make(chan struct{}), make(chan struct{})
+				url := serve(t, by, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/takes" {
+						_, _ = io.Copy(io.Discard, r.Body)
+						close(began)
+						select {
+						case <-finish:
+						case <-r.Context().Done():
+							return
+						}
+					}
+					echo(w, r)
+				}))
+				c := dial(t, url, config(t))
+				require.NoError(t, call(t, c))
+				require.NoError(t, c.Close())
+				cfg := config(t)
+				cfg.Mode = "explicit"
+				c = dial(t, url+"/takes", cfg)
+				called := make(chan error, 1)
+				go func() {
+					r, err := c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body(envelope("1.1", "<a/>"))})
+					if err == nil {
+						_, err = r.ReadAll()
+					}
+					called <- err
+				}()
+				<-began
+				if want == nil {
+					time.AfterFunc(20*time.Millisecond, func() { close(finish) })
+				}
+				_ = c.Close() // on a stream its error is that of the call
+				if err := <-called; want == nil {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, want)
+				}
+			})
+		}
+	}
+}
+
+// Redirections are replies over each path, and lead Config.Header nowhere.
+func TestRedirectionsAreReplies(t *testing.T) {
+	elsewhere := serve(t, plain, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("it was followed")
+	}))
+	for _, by := range ways {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			url := serve(t, by, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				http.Redirect(w, r, elsewhere, status)
+			}))
+			cfg := config(t)
+			cfg.Header = http.Header{"X-Key": {"k"}}
+			c := dial(t, url, cfg)
+			for range 2 {
+				r, err := c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body(envelope("1.1", "<a/>"))})
+				require.NoError(t, err)
+				assert.Equal(t, status, r.Status, by)
+				assert.Equal(t, elsewhere, r.Header.Get("Location"))
+				require.NoError(t, r.Body.Close())
+				require.ErrorIs(t, c.Send(t.Context(), &hhfr.Request{Body: hhfr.Body("<a/>")}), refusedOrNone(by))
+			}
+		}
+	}
+}
+
+// refusedOrNone is the error of a one-way message that is redirected: on a stream its status comes
+// after it was accepted.
+func refusedOrNone(by way) error {
+	if by == plain {
+		return &hhfr.Error{Code: hhfr.Refused}
+	}
+	return nil
+}

@@ -35,6 +35,7 @@ type Session struct {
 	outbox   *outbox // nil: no sequence
 	asker    *asker
 	client   *http.Client // the client that speaks plain SOAP, through the asker
+	calls    *plainCalls
 	taken    atomic.Int64 // number of unchanging headers taken out of messages
 	referrer atomic.Pointer[unchanging.Referrer]
 
@@ -80,7 +81,8 @@ type sessionStream struct {
 
 func newSession(d *Dialer, nodes []*url.URL) *Session {
 	u := nodes[0]
-	s := &Session{cfg: &d.cfg, dialer: d, url: u, nodes: nodes, implicit: httpmsg.DefaultHeadOf(u)}
+	s := &Session{cfg: &d.cfg, dialer: d, url: u, nodes: nodes, implicit: httpmsg.DefaultHeadOf(u),
+		calls: newPlainCalls()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.client = d.cfg.HTTPClient
 	if d.cfg.Mode != negotiate.Explicit {
@@ -378,7 +380,8 @@ func (s *Session) judge(
 }
 
 // Close ends the stream, after what it accepted is written, and waits for everything that the
-// session runs. It is idempotent. Replies that are still being read end. Its error is that of a
+// session runs; calls in progress have 5 seconds for their replies. It is idempotent. Replies of a
+// stream that are still being read end. Its error is that of a
 // stream that was open until now; errors of earlier streams are in [Session.Agreed].
 func (s *Session) Close() error {
 	s.mu.Lock()
@@ -393,6 +396,7 @@ func (s *Session) Close() error {
 	if was {
 		return nil
 	}
+	plain := s.calls.close(s.cfg.Clock)
 	if s.outbox != nil {
 		s.outbox.sequence().Close()
 	}
@@ -404,6 +408,7 @@ func (s *Session) Close() error {
 		}
 		s.keepUsed(l)
 	}
+	<-plain
 	s.wait.Wait()
 	if r := s.referrer.Load(); r != nil {
 		r.Close()
