@@ -3,6 +3,7 @@ package hhfr
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -14,8 +15,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Client calls one service: over a stream if the peer agrees, otherwise in plain SOAP. All methods
-// are safe for concurrent use; exchanges run concurrently, and replies may overtake one another.
+// Client calls one service: over a stream if the peer agrees, otherwise in plain SOAP. [Dial] makes
+// one; the zero value does not work. All methods are safe for concurrent use; exchanges run
+// concurrently, and replies may overtake one another.
 type Client struct {
 	cfg      Config
 	url      *url.URL
@@ -25,16 +27,18 @@ type Client struct {
 	incoming chan *Message
 	changed  signal // fires when the session may have a stream
 
-	close   sync.Once
-	closing chan struct{} // closed when Close is called
-	closed  error
+	life   context.Context // until Close is called
+	end    context.CancelFunc
+	close  sync.Once
+	closed error
 }
 
 // Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial
 // only. Errors are *[Error]: Invalid; Unreachable; NoHHFR with a guarantee or order; Unsent if ctx
 // ended or the store failed. The caller must call Close.
 func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
-	c := &Client{incoming: make(chan *Message), closing: make(chan struct{})}
+	c := &Client{incoming: make(chan *Message)}
+	c.life, c.end = context.WithCancel(context.Background())
 	if cfg != nil {
 		c.cfg = *cfg
 	}
@@ -43,7 +47,11 @@ func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	c.http = c.cfg.transport()
-	below, err := c.cfg.session(&http.Client{Transport: c.http})
+	below, err := c.cfg.session(&http.Client{
+		Transport: c.http,
+		// A redirection is a reply, as on a stream: following it could drop the body.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +98,8 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 }
 
 // Call sends a request and waits for the head of its reply, whose Body must be read to its end or
-// closed. Neither an HTTP status nor a fault is an error. ctx bounds the whole exchange, including
-// the body of the reply.
+// closed. Neither an HTTP status nor a fault is an error, and redirections are not followed. ctx
+// bounds the whole exchange, including the body of the reply.
 //
 // Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a
 // guarantee also Kept and NoHHFR. A request of which the stream did not carry a byte is retried:
@@ -168,19 +176,26 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 		_ = closeBody(req.Body)
 		return nil, &Error{Code: Unsent, Err: context.Cause(ctx)}
 	}
-	return req.message(c.url, &c.cfg)
+	if _, ok := req.Body.(memory); !ok && req.Body != nil {
+		reading, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(c.life, func() { cancel(net.ErrClosed) })()
+		ctx = reading
+	}
+	return req.message(ctx, c.url, &c.cfg)
 }
 
 // finishing bounds how long Close waits for messages under a guarantee.
 const finishing = 10 * time.Second
 
 // Close ends the client after what it accepted is written, and waits for all of its goroutines.
-// Replies that are still being read end. With a guarantee, Close waits up to 10 seconds for the
-// service to take the pending messages. If some are left, the error is Kept, and the next client
-// with the same store and URL sends them. Close is idempotent.
+// Calls in progress have 5 seconds for their replies. Replies that a stream still carries end. With
+// a guarantee, Close waits up to 10 seconds for the service to take the pending messages. If some
+// are left, the error is Kept, and the next client with the same store and URL sends them. Close is
+// idempotent.
 func (c *Client) Close() error {
 	c.close.Do(func() {
-		close(c.closing)
+		c.end()
 		if c.cfg.Guarantee != 0 {
 			ctx, cancel := context.WithTimeout(context.Background(), finishing)
 			defer cancel()

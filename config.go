@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -81,8 +83,9 @@ type Config struct {
 	// plain SOAP; calls wait meanwhile. 0: 30 seconds; below 0: not at all.
 	Reconnect time.Duration
 	// OnPlain, if given, is called with the reason when plain SOAP is used although a stream was
-	// wanted, and with the remedy if one is known: once, until there was a stream again. It is
-	// called by a goroutine of the client; it must not block, nor call the client.
+	// wanted, and with the remedy if one is known: once for each service, until there was a stream
+	// again. A [Transport] that speaks plain SOAP with more than 1000 services may call it again
+	// for one. It is called by a goroutine of the client; it must not block, nor call the client.
 	OnPlain func(why error)
 	// Log receives problems that were survived; nil: nothing is logged.
 	Log *slog.Logger
@@ -101,6 +104,9 @@ func (c *Config) session(client *http.Client) (session.Config, error) {
 	if err != nil {
 		return session.Config{}, err
 	}
+	if err := checkFields(c.Header); err != nil {
+		return session.Config{}, invalid(fmt.Errorf("Config.Header: %w", err))
+	}
 	cfg := session.Config{
 		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
 		Headers: c.Unchanging, Common: common, Archive: c.Archive,
@@ -118,6 +124,16 @@ func (c *Config) session(client *http.Client) (session.Config, error) {
 		cfg.OnAgreed = (&plainness{tell: c.OnPlain}).agreed
 	}
 	return cfg, nil
+}
+
+// checkFields reports what cannot stand in the head of a request.
+func checkFields(header http.Header) error {
+	_, err := httpmsg.RequestHead(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/"}, Header: header})
+	var e *negotiate.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // transport is the HTTP transport of plain SOAP.
@@ -145,7 +161,7 @@ func (c *Config) addTo(header http.Header) {
 	}
 }
 
-// plainness calls OnPlain once when a peer turns to plain SOAP.
+// plainness calls OnPlain once when a peer turns to plain SOAP, for as many peers as maxPlain.
 type plainness struct {
 	tell func(why error)
 
@@ -153,19 +169,38 @@ type plainness struct {
 	plain map[string]bool // by origin: OnPlain was called
 }
 
-// agreed is [negotiate.Config.OnAgreed].
-func (p *plainness) agreed(origin string, a negotiate.Agreed) {
-	plain := a.Why != ""
+// maxPlain is of how many services it is known that OnPlain was called.
+const maxPlain = 1000
+
+// news records whether a service is spoken to in plain SOAP, and reports whether OnPlain is to be
+// called.
+func (p *plainness) news(origin string, plain bool) bool {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	told := p.plain[origin]
+	if !plain {
+		delete(p.plain, origin)
+	}
+	if !plain || told {
+		return false
+	}
+	for other := range p.plain {
+		if len(p.plain) < maxPlain {
+			break
+		}
+		delete(p.plain, other)
+	}
 	if p.plain == nil {
 		p.plain = map[string]bool{}
 	}
-	if p.plain[origin] = plain; !plain {
-		delete(p.plain, origin)
-	}
-	p.mu.Unlock()
-	if !plain || told {
+	p.plain[origin] = true
+	return true
+}
+
+// agreed is [negotiate.Config.OnAgreed].
+func (p *plainness) agreed(origin string, a negotiate.Agreed) {
+	plain := a.Why != ""
+	if !p.news(origin, plain) {
 		return
 	}
 	why := fmt.Errorf("plain SOAP to %s: %w", origin, errors.New(a.Why))

@@ -22,32 +22,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// heard are the reasons that OnPlain was called with.
-type heard struct {
-	mu  sync.Mutex
-	all []error
-}
-
-func (h *heard) plain(why error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.all = append(h.all, why)
-}
-
-func (h *heard) isTold() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.all) > 0
-}
-
-func (h *heard) take() []error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := h.all
-	h.all = nil
-	return all
-}
-
 // blocked is a server that agrees to streams at a port where nobody listens.
 func blocked(t *testing.T) string {
 	t.Helper()
@@ -76,28 +50,38 @@ func TestOnPlain(t *testing.T) {
 		"port is closed":  {blocked(t), "explicit", []string{"no stream to 127.0.0.1:", "refused", "open that port"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &heard{}
+			told := make(chan error, 10)
 			cfg := config(t)
-			cfg.OnPlain, cfg.Mode = h.plain, tc.mode
+			cfg.OnPlain, cfg.Mode = func(why error) { told <- why }, tc.mode
 			c := dial(t, tc.url, cfg)
+			require.NoError(t, call(t, c))
+			why := <-told // beside the calls
 			for range 3 {
 				require.NoError(t, call(t, c))
 			}
-			told := h.take()
-			require.Len(t, told, 1)
-			require.ErrorIs(t, told[0], &hhfr.Error{Code: hhfr.NoHHFR})
+			require.NoError(t, c.Close())
+			require.Empty(t, told)
+			require.ErrorIs(t, why, &hhfr.Error{Code: hhfr.NoHHFR})
 			for _, s := range tc.says {
-				assert.Contains(t, told[0].Error(), s)
+				assert.Contains(t, why.Error(), s)
 			}
-			transport := &hhfr.Transport{Config: hhfr.Config{OnPlain: h.plain, Mode: tc.mode}}
+			transport := &hhfr.Transport{Config: hhfr.Config{OnPlain: cfg.OnPlain, Mode: tc.mode}}
+			assert.Equal(t, "HTTP", post(t, transport, tc.url, envelope("1.1", "<a/>")))
+			<-told
 			for range 3 {
 				assert.Equal(t, "HTTP", post(t, transport, tc.url, envelope("1.1", "<a/>")))
 			}
-			require.Eventually(t, h.isTold, time.Minute, time.Millisecond) // no call waits for the offer
 			require.NoError(t, transport.Close())
-			assert.Len(t, h.take(), 1)
+			require.Empty(t, told)
 		})
 	}
+}
+
+// A transport that speaks plain SOAP with ever more services remembers no more of them.
+func TestOnPlainRemembersFewServices(t *testing.T) {
+	assert.Equal(t, 999, hhfr.PlainServices(999))
+	assert.Equal(t, 1000, hhfr.PlainServices(10_000))
+	assert.Equal(t, 1000, hhfr.PlainServices(100_000))
 }
 
 // A stream that breaks is reported once too, and so is the next one that breaks after a stream.

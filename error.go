@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -66,9 +67,25 @@ type Error struct {
 func (e *Error) Error() string {
 	s := "hhfr: " + e.Code.String()
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s += ": " + e.reason()
 	}
 	return s
+}
+
+// reason is the text of the cause without what the code says already: packages below begin theirs
+// with the same words.
+func (e *Error) reason() string {
+	text := e.Err.Error()
+	for {
+		shorter := strings.TrimPrefix(text, "negotiate: ")
+		if first, rest, found := strings.Cut(shorter, ": "); found && strings.EqualFold(first, e.Code.String()) {
+			shorter = rest
+		}
+		if shorter == text {
+			return text
+		}
+		text = shorter
+	}
 }
 
 // Is compares codes.

@@ -76,7 +76,10 @@ func (m *Message) describe(octets []byte) {
 // Errors are *[Error]: Invalid for a message that expects no reply, or has one; Refused if the peer
 // no longer waits.
 func (m *Message) Reply(ctx context.Context, r *Reply) error {
-	if m.exchange == nil || m.OneWay {
+	switch {
+	case r == nil:
+		return invalid(errors.New("no reply"))
+	case m.exchange == nil || m.OneWay:
 		_ = closeBody(r.Body)
 		return invalid(errors.New("a message that wants no reply"))
 	}
@@ -84,7 +87,10 @@ func (m *Message) Reply(ctx context.Context, r *Reply) error {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	body, version := recognized(r.Body)
+	body, version, err := recognized(ctx, r.Body)
+	if err != nil {
+		return &Error{Code: Unsent, Err: err}
+	}
 	if header.Get("Content-Type") == "" && body != nil {
 		contentType, err := soap.ContentType(version, "")
 		if err != nil {
@@ -92,7 +98,7 @@ func (m *Message) Reply(ctx context.Context, r *Reply) error {
 		}
 		header = withField(header, "Content-Type", contentType)
 	}
-	err := m.exchange.Reply(ctx, &streamer.Message{Head: httpmsg.ReplyHead(status, header), Body: body})
+	err = m.exchange.Reply(ctx, &streamer.Message{Head: httpmsg.ReplyHead(status, header), Body: body})
 	if errors.Is(err, &streamer.Error{Code: streamer.NoReply}) {
 		return invalid(err)
 	}
@@ -120,14 +126,14 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 	select {
 	case c.incoming <- m:
-	case <-c.closing:
+	case <-c.life.Done():
 		return
 	case <-ctx.Done():
 		return
 	}
 	select {
 	case <-m.done:
-	case <-c.closing: // possibly by the receiver of messages
+	case <-c.life.Done(): // possibly by the receiver of messages
 	case <-ctx.Done():
 	}
 }
@@ -174,7 +180,7 @@ func (c *Client) waitForEnd(ctx context.Context) {
 		}
 		select { // a call asks for a stream
 		case <-changed:
-		case <-c.closing:
+		case <-c.life.Done():
 			return
 		case <-ctx.Done():
 			return

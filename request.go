@@ -2,6 +2,7 @@ package hhfr
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -48,14 +50,18 @@ func (r *Request) drop() {
 	}
 }
 
-// message converts a request to the message that goes to the service at u.
-func (r *Request) message(u *url.URL, cfg *Config) (*streamer.Message, error) {
+// message converts a request to the message that goes to the service at u. ctx bounds what has to
+// be read for that.
+func (r *Request) message(ctx context.Context, u *url.URL, cfg *Config) (*streamer.Message, error) {
 	body, version := r.Body, soap.V11
 	if memory, ok := body.(memory); ok {
 		body = memory.Reader
 	}
 	if r.Header.Get("Content-Type") == "" && cfg.Header.Get("Content-Type") == "" {
-		body, version = recognized(body)
+		var err error
+		if body, version, err = recognized(ctx, body); err != nil {
+			return nil, &Error{Code: Unsent, Err: err}
+		}
 	}
 	head, err := r.head(u, cfg, version)
 	if err != nil {
@@ -82,33 +88,45 @@ func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, e
 		}
 	}
 	head, err := httpmsg.RequestHead(req)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, invalid(err)
+	case len(head) > http1.DefaultHeadLimit:
+		return nil, invalid(fmt.Errorf("an HTTP head of %d bytes, of at most %d", len(head), http1.DefaultHeadLimit))
 	}
 	return head, nil
 }
 
 // recognized returns the version of SOAP of a body, SOAP 1.1 if it is none, and a reader of the
-// whole body.
-func recognized(body io.Reader) (io.Reader, soap.Version) {
+// whole body. The error is that of ctx, if it ends before as much is there; then the body is
+// closed.
+func recognized(ctx context.Context, body io.Reader) (io.Reader, soap.Version, error) {
 	switch b := body.(type) {
 	case nil:
-		return nil, soap.V11
+		return nil, soap.V11, nil
 	case memory:
-		return b.Reader, versionOf(b.Reader)
+		return b.Reader, versionOf(b.Reader), nil
 	case *bytes.Reader:
-		return b, versionOf(b)
+		return b, versionOf(b), nil
 	case io.ReadSeeker:
 		if at, err := b.Seek(0, io.SeekCurrent); err == nil {
 			start, _ := beginning(b)
 			if _, err := b.Seek(at, io.SeekStart); err != nil {
-				return failing{err}, soap.V11
+				return failing{err}, soap.V11, nil
 			}
-			return b, version(start)
+			return b, version(start), nil
 		}
 	}
-	start, err := beginning(body)
-	return &resumed{start: start, err: err, rest: body}, version(start)
+	var failed error // of the body, after its beginning
+	start, err := httpmsg.UntilDone(ctx, func() (start []byte, _ error) {
+		start, failed = beginning(body)
+		return start, nil
+	})
+	if err != nil {
+		_ = closeBody(body)
+		return nil, soap.V11, err
+	}
+	return &resumed{start: start, err: failed, rest: body}, version(start), nil
 }
 
 func versionOf(b *bytes.Reader) soap.Version {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
@@ -40,7 +41,7 @@ type Server struct {
 	Log *slog.Logger
 
 	mu      sync.Mutex
-	serving *serving
+	serving *responder.Server
 	closed  bool
 }
 
@@ -50,8 +51,6 @@ const (
 	headerTimeout = 30 * time.Second
 	// idleTimeout is how long a connection of HTTP may wait for its next request.
 	idleTimeout = 2 * time.Minute
-	// grace is how long Close waits for HTTP requests in progress.
-	grace = 5 * time.Second
 )
 
 // ListenAndServe listens on Addr and serves until Close is called; then it returns nil. Errors are
@@ -67,22 +66,21 @@ func (s *Server) ListenAndServe() error {
 // Serve serves the connections of a listener until Close is called; then it returns nil. It closes
 // the listener. Errors are *[Error].
 func (s *Server) Serve(l net.Listener) error {
-	run, err := s.start(l)
+	failed := make(chan error, 3)
+	run, err := s.start(l, func(_ string, err error) { failed <- &Error{Code: Unreachable, Err: err} })
 	if err != nil || run == nil {
 		return err
 	}
-	run.serve(func() error { return run.http.Serve(run.port.HTTP()) })
-	run.serve(func() error { return run.handler.below.ServeStreams(context.Background(), run.port.Streams()) })
-	if run.udp != nil {
-		run.serve(func() error { return run.handler.below.ServeStreams(context.Background(), run.udp) })
+	select {
+	case err = <-failed:
+	case <-run.Closing():
 	}
-	run.wait.Wait()
-	close(run.done)
-	return run.err
+	_ = run.Close()
+	return err
 }
 
-// start creates what serves a listener; nil if the server was closed before.
-func (s *Server) start(l net.Listener) (*serving, error) {
+// start serves a listener; nil if the server was closed before.
+func (s *Server) start(l net.Listener, failed func(name string, err error)) (*responder.Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -92,38 +90,44 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	case s.serving != nil:
 		_ = l.Close()
 		return nil, invalid(errors.New("a server serves one listener"))
+	case s.TLS != nil && len(s.TLS.Certificates) == 0 && s.TLS.GetCertificate == nil &&
+		s.TLS.GetConfigForClient == nil:
+		_ = l.Close()
+		return nil, invalid(errors.New("TLS has no certificate: set Certificates or GetCertificate"))
 	}
 	logger := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
-	run := &serving{done: make(chan struct{}), handler: &Handler{
+	handler := &Handler{
 		Handler: s.Handler, Store: s.Store, Common: s.Common, Archive: s.Archive, Log: s.Log,
 		AnyPath: true,
-	}}
+	}
+	streams := map[string]net.Listener{}
 	addresses := map[string]string{}
 	if _, port, err := net.SplitHostPort(l.Addr().String()); err == nil {
 		addresses["tcp"] = ":" + port
 		if s.TLS != nil {
 			addresses = map[string]string{"tls": ":" + port}
-		} else if run.udp, err = (udp.Transport{}).Listen(context.Background(), l.Addr().String()); err == nil {
-			addresses["udp"] = ":" + port
+		} else if datagrams, err := (udp.Transport{}).Listen(context.Background(), l.Addr().String()); err == nil {
+			addresses["udp"], streams["udp"] = ":"+port, datagrams
 		} else {
-			run.udp = nil
 			logger.Warn("no streams over UDP", "addr", l.Addr().String(), "err", err)
 		}
 	}
-	if err := run.handler.open(addresses); err != nil {
+	if err := handler.open(addresses); err != nil {
 		_ = l.Close()
-		if run.udp != nil {
-			_ = run.udp.Close()
+		for _, datagrams := range streams {
+			_ = datagrams.Close()
 		}
 		return nil, err
 	}
-	run.port = oneport.New(l, oneport.Config{TLS: s.TLS, Log: s.Log})
-	run.http = &http.Server{
-		Handler: run.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-	}
-	s.serving = run
-	return run, nil
+	port := oneport.New(l, oneport.Config{TLS: s.TLS, Log: s.Log})
+	s.serving = responder.StartServer(responder.ServerConfig{
+		Port: port, Plain: port.HTTP(), Handler: handler.below, Streams: streams, Failed: failed,
+		HTTP: &http.Server{
+			Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+			ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		},
+	})
+	return s.serving, nil
 }
 
 // Close accepts nothing more, lets requests in progress end within 5 seconds, closes the streams in
@@ -134,52 +138,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	if run != nil {
-		run.stop()
-		<-run.done
+		_ = run.Close()
 	}
 	return nil
-}
-
-// serving is the state of a server that serves.
-type serving struct {
-	port    *oneport.Port
-	handler *Handler
-	http    *http.Server
-	udp     net.Listener // nil: none
-	wait    sync.WaitGroup
-	done    chan struct{} // closed when Serve returns
-
-	once sync.Once
-	err  error // why a loop ended without Close; written before wait is done
-}
-
-// serve runs one of the loops. All end when one does.
-func (r *serving) serve(loop func() error) {
-	r.wait.Go(func() {
-		err := loop()
-		r.once.Do(func() {
-			if err != nil {
-				r.err = &Error{Code: Unreachable, Err: err}
-			}
-			r.end()
-		})
-	})
-}
-
-// stop ends all loops.
-func (r *serving) stop() { r.once.Do(r.end) }
-
-func (r *serving) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	var streams sync.WaitGroup
-	streams.Go(func() { _ = r.handler.Close() }) // concurrently with HTTP, so that neither uses up the other's time
-	if r.http.Shutdown(ctx) != nil {
-		_ = r.http.Close()
-	}
-	_ = r.port.Close()
-	if r.udp != nil {
-		_ = r.udp.Close()
-	}
-	streams.Wait()
 }

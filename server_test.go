@@ -1,9 +1,11 @@
 package hhfr_test
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,6 +56,9 @@ func TestServersThatCannotServe(t *testing.T) {
 	require.ErrorIs(t, other.ListenAndServe(), &hhfr.Error{Code: hhfr.Unreachable})
 	require.NoError(t, other.Close())
 	other.Addr = "127.0.0.1:0"
+	err = (&hhfr.Server{Addr: other.Addr, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}).ListenAndServe()
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+	require.EqualError(t, err, "hhfr: invalid: TLS has no certificate: set Certificates or GetCertificate")
 	require.NoError(t, other.ListenAndServe(), "it was closed before")
 }
 
@@ -78,4 +83,26 @@ func TestHandlerUpgrades(t *testing.T) {
 		require.NoError(t, handler.Close())
 	}
 	require.NoError(t, (&hhfr.Handler{}).Close())
+}
+
+// A server whose listener fails, or is closed by another, ends as a whole and says so; several
+// calls of Close at once wait for the same end.
+func TestServersWhoseListenerEnds(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := &hhfr.Server{Handler: echo, Store: newStore(t)}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	c := dial(t, "http://"+l.Addr().String(), &hhfr.Config{Reconnect: -1})
+	require.NoError(t, call(t, c))
+	require.NoError(t, l.Close())
+	err = <-served
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Unreachable})
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.Error(t, call(t, c), "its streams ended")
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() { assert.NoError(t, server.Close()) })
+	}
+	wait.Wait()
 }

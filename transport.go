@@ -2,11 +2,13 @@ package hhfr
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/session"
 )
@@ -16,8 +18,14 @@ import (
 // ordinary HTTP, and no request waits for a peer to agree. The zero value works; fields must not be
 // changed after the first request. It is an [http.RoundTripper], safe for concurrent use.
 //
+// A session without requests ends after IdleConnTimeout, and takes no memory from then on, nor does
+// a peer that does not know hhfr. The next request begins with what Config.Store remembers, and so
+// with a stream. A request lasts until the body of its response is read to its end or closed.
+//
 // Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of
-// replies. The errors of one request are those of [Client.Call].
+// replies. The errors of one request are those of [Client.Call]. When its Timeout is over,
+// [http.Client] may replace an error by one of its own, which says nothing of what was sent; with a
+// deadline in the context of a request it does not.
 type Transport struct {
 	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both
 	// Base and Config.TLS, requests fail as Invalid.
@@ -25,6 +33,10 @@ type Transport struct {
 	// Config configures the sessions. Config.Header goes with SOAP and all other requests, but to
 	// no other scheme, host or port that a redirection leads to.
 	Config Config
+	// IdleConnTimeout is how long a session may go without a request before it ends; 0: 90 seconds,
+	// as with [http.DefaultTransport]. Below 0 requests fail as Invalid. It is not for connections
+	// of plain HTTP: those close when Base says so, without Base after 5 seconds.
+	IdleConnTimeout time.Duration
 
 	once   sync.Once
 	below  *session.RoundTripper
@@ -44,8 +56,13 @@ func (t *Transport) open() error {
 			t.broken = invalid(errors.New("both Base and Config.TLS: set the TLS of Base"))
 			return
 		}
+		if t.IdleConnTimeout < 0 {
+			t.broken = invalid(fmt.Errorf("IdleConnTimeout of %v: it cannot be below 0", t.IdleConnTimeout))
+			return
+		}
 		cfg, err := t.Config.session(nil)
 		if err == nil {
+			cfg.Idle = t.IdleConnTimeout
 			t.below, err = session.NewRoundTripper(base, cfg)
 		}
 		t.broken = fault(err)
@@ -60,8 +77,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	sent := t.withHeader(req)
-	if session := t.below.Streaming(sent); session != nil {
-		resp, err := session.RoundTrip(sent)
+	if resp, streamed, err := t.below.OverStream(sent); streamed {
 		if err != nil {
 			return nil, unanswered(req.Context(), err, false)
 		}
@@ -71,10 +87,19 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	ctx := httptrace.WithClientTrace(req.Context(), trace)
 	resp, err := t.below.RoundTrip(sent.WithContext(ctx))
-	if err != nil {
+	switch {
+	case err != nil && !connected.Load() && !isPossible(sent):
+		return nil, invalid(err)
+	case err != nil:
 		return nil, unanswered(ctx, err, connected.Load())
 	}
 	return forCaller(resp, req), nil
+}
+
+// isPossible reports whether net/http would send a request.
+func isPossible(req *http.Request) bool {
+	return req.URL != nil && req.URL.Host != "" && (req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
+		checkFields(req.Header) == nil
 }
 
 // withHeader returns a request with Config.Header.
@@ -97,7 +122,9 @@ func forCaller(resp *http.Response, req *http.Request) *http.Response {
 	return resp
 }
 
-// CloseIdleConnections closes unused connections of plain HTTP.
+// CloseIdleConnections ends sessions without requests, and closes unused connections of plain HTTP.
+// It does not wait for that. Requests may follow, as with [http.Transport]. [http.Client] has a
+// method that calls it.
 func (t *Transport) CloseIdleConnections() {
 	if t.open() == nil {
 		t.below.CloseIdleConnections()
@@ -105,7 +132,7 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 // Close ends all sessions, and waits for their goroutines. It is idempotent. Later requests are
-// Unsent.
+// Unsent. A Transport that is not used any more ends its sessions after IdleConnTimeout without it.
 func (t *Transport) Close() error {
 	if err := t.open(); err != nil {
 		return err

@@ -1,13 +1,16 @@
 package hhfr_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,7 +81,7 @@ func TestTransportWithConfig(t *testing.T) {
 
 	for _, broken := range []*hhfr.Transport{
 		{Base: http.DefaultTransport, Config: *config(t)}, {Config: hhfr.Config{Guarantee: 7}},
-		{Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}},
+		{Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}}, {IdleConnTimeout: -1},
 	} {
 		_, err = (&http.Client{Transport: broken}).Get(url) //nolint:bodyclose // an error
 		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
@@ -169,5 +172,80 @@ func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
 	assert.GreaterOrEqual(t, len(all), 2)
 	for _, s := range all {
 		assert.Equal(t, seen{s.offer, "Bearer x", "k"}, s)
+	}
+}
+
+// counted counts the connections that a listener has open.
+type counted struct {
+	net.Listener
+	open atomic.Int64
+}
+
+func (c *counted) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c.open.Add(1)
+	return &countedConn{conn, c, sync.Once{}}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	by   *counted
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.by.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// Streams that nothing uses are closed after IdleConnTimeout, and by the CloseIdleConnections of an
+// unchanged client; the next requests have a stream again. A Transport that is not closed leaves no
+// goroutine behind, see TestMain.
+func TestTransportClosesIdleStreams(t *testing.T) {
+	for name, timeout := range map[string]time.Duration{"by itself": time.Millisecond, "by the client": 0} {
+		t.Run(name, func(t *testing.T) {
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			conns := &counted{Listener: l}
+			server := &hhfr.Server{Handler: echo, Store: newStore(t)}
+			served := make(chan error, 1)
+			go func() { served <- server.Serve(conns) }()
+			transport := &hhfr.Transport{IdleConnTimeout: timeout}
+			client := &http.Client{Transport: transport}
+			for range 3 {
+				untilStream(t, transport, "http://"+l.Addr().String())
+				if timeout == 0 {
+					require.Positive(t, conns.open.Load())
+					client.CloseIdleConnections()
+				}
+				require.Eventually(t, func() bool { return conns.open.Load() == 0 }, time.Minute, time.Millisecond)
+			}
+			require.NoError(t, server.Close())
+			require.NoError(t, <-served)
+		})
+	}
+}
+
+// Sessions that end while requests come lose none of them.
+func TestRequestsWhileIdleStreamsClose(t *testing.T) {
+	for _, by := range ways {
+		url := serve(t, by, echo)
+		transport := &hhfr.Transport{Config: *config(t), IdleConnTimeout: time.Nanosecond}
+		var wait sync.WaitGroup
+		for n := range 4 {
+			wait.Go(func() {
+				for i := range 50 {
+					post(t, transport, url, envelope("1.1", fmt.Sprintf("<a>%d %d</a>", n, i)))
+					if n == 0 {
+						transport.CloseIdleConnections()
+					}
+				}
+			})
+		}
+		wait.Wait()
+		require.NoError(t, transport.Close())
 	}
 }

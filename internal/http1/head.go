@@ -99,7 +99,7 @@ func ParseHead(b []byte, limit int) (Head, int, error) {
 			if colon <= 0 {
 				return Head{}, 0, &Error{Code: Malformed, At: int64(at), What: "field line"}
 			}
-			if len(h.fields) >= maxFields {
+			if len(h.fields) >= MaxFields {
 				return Head{}, 0, &Error{Code: TooLarge, At: int64(at), What: "number of fields"}
 			}
 			if h.fields == nil {

@@ -4,8 +4,8 @@ package http1
 // common servers, since SOAP heads carry tokens.
 const DefaultHeadLimit = 64 << 10
 
-// maxFields bounds the fields of one head; no real head comes near.
-const maxFields = 1024
+// MaxFields bounds the fields of one head; no real head comes near.
+const MaxFields = 1024
 
 // fewFields is the number of fields that there is space for without growing: most heads have fewer.
 const fewFields = 8

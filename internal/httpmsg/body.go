@@ -3,8 +3,10 @@ package httpmsg
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // KeptBody is a body that is lent to a stream. It can be read from its start again if the stream
@@ -40,6 +42,9 @@ func (k *KeptBody) Reader() io.Reader {
 	return k.body
 }
 
+// Failed reports whether reading the body failed.
+func (k *KeptBody) Failed() bool { return k.lent != nil && k.lent.failed.Load() }
+
 // Release leaves the body to the stream, which closes it.
 func (k *KeptBody) Release() {
 	if k.lent != nil {
@@ -67,6 +72,8 @@ type lentBody struct {
 	start int64
 	seeks bool
 
+	failed atomic.Bool
+
 	mu       sync.Mutex
 	released bool
 	once     sync.Once
@@ -74,7 +81,13 @@ type lentBody struct {
 }
 
 // Read reads the body.
-func (l *lentBody) Read(p []byte) (int, error) { return l.body.Read(p) }
+func (l *lentBody) Read(p []byte) (int, error) {
+	n, err := l.body.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		l.failed.Store(true)
+	}
+	return n, err
+}
 
 // Close records that the stream reads no more.
 func (l *lentBody) Close() error {

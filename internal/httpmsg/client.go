@@ -19,8 +19,8 @@ const knownLength = 1 << 20
 
 // ClientRequest turns a message into the request to a server that it stands for, with a length
 // where many servers require one. The request stays at the scheme, host and port of base whatever
-// the message's head says; without a head it has the default one. Errors: Malformed; then the body
-// is closed.
+// the message's head says; without a head it has the default one. Errors: Malformed, that of the
+// body, and that of ctx; then the body is closed.
 func ClientRequest(
 	ctx context.Context, m *streamer.Message, base *url.URL, without *DefaultHead,
 ) (req *http.Request, err error) {
@@ -45,7 +45,7 @@ func ClientRequest(
 		return nil, negotiate.AsMalformed(fmt.Errorf("request target: %w", err))
 	}
 	target.Scheme, target.Host, target.User = base.Scheme, base.Host, base.User
-	body, length, err := measure(m.Body)
+	body, length, err := measure(ctx, m.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func ClientRequest(
 
 // measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that.
 // A body that cannot be read stays open.
-func measure(body io.Reader) (io.Reader, int64, error) {
+func measure(ctx context.Context, body io.Reader) (io.Reader, int64, error) {
 	switch b := body.(type) {
 	case nil:
 		return http.NoBody, 0, nil
@@ -78,19 +78,44 @@ func measure(body io.Reader) (io.Reader, int64, error) {
 		}
 		return body, int64(b.Len()), nil
 	}
-	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
+	ahead, err := UntilDone(ctx, func() ([]byte, error) {
+		return io.ReadAll(io.LimitReader(body, knownLength))
+	})
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(ahead) < knownLength {
 		_ = CloseReader(body)
-		return measure(bytes.NewReader(ahead))
+		return measure(ctx, bytes.NewReader(ahead))
 	}
 	whole := io.MultiReader(bytes.NewReader(ahead), body)
 	if c, ok := body.(io.Closer); ok {
 		whole = Peeked{Reader: whole, Closer: c}
 	}
 	return whole, -1, nil
+}
+
+// UntilDone reads of a body by a function. If ctx ends first, it returns the cause of ctx, and does
+// not wait for a Read of the body: the caller closes that, which should end the Read.
+func UntilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	if ctx.Done() == nil {
+		return read()
+	}
+	type outcome struct {
+		data []byte
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		data, err := read()
+		done <- outcome{data, err}
+	}()
+	select {
+	case o := <-done:
+		return o.data, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // HeadOf returns the head of a reply as far as net/http preserves it: names in the case of

@@ -4,6 +4,7 @@ package httpmsg
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -86,7 +87,8 @@ func appendHeader(head []byte, header http.Header) (_ []byte, left error) {
 }
 
 // BodyOf returns a request's body in the form that a session prefers: in memory if it is short,
-// else one that can be read again if the request allows that.
+// else one that can be read again if the request allows that. A body of another length than the
+// request says cannot be read, as with net/http.
 func BodyOf(req *http.Request) io.Reader {
 	const short = 64 << 10
 	if req.Body == http.NoBody {
@@ -96,15 +98,43 @@ func BodyOf(req *http.Request) io.Reader {
 	if req.ContentLength > 0 && req.ContentLength <= short {
 		data, err := readAll(req.Body, req.ContentLength)
 		_ = req.Body.Close()
+		if err == nil && int64(len(data)) != req.ContentLength {
+			return Failing(otherLength(req.ContentLength, int64(len(data))))
+		}
 		if err == nil {
 			return bytes.NewReader(data)
 		}
 		return io.MultiReader(bytes.NewReader(data), Failing(err))
 	}
-	if req.GetBody != nil {
-		return &rewound{body: req.Body, again: req.GetBody}
+	body := req.Body
+	if req.ContentLength > 0 {
+		body = &declaredBody{ReadCloser: body, length: req.ContentLength}
 	}
-	return req.Body
+	if req.GetBody != nil {
+		return &rewound{body: body, again: req.GetBody, length: req.ContentLength}
+	}
+	return body
+}
+
+// declaredBody is the body of a request that says how long it is.
+type declaredBody struct {
+	io.ReadCloser
+	length, read int64
+}
+
+// Read implements [io.Reader].
+func (b *declaredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	if b.read > b.length || errors.Is(err, io.EOF) && b.read < b.length {
+		return n, otherLength(b.length, b.read)
+	}
+	return n, err
+}
+
+// otherLength is the error of a body that is longer or shorter than its request says.
+func otherLength(declared, read int64) error {
+	return fmt.Errorf("ContentLength is %d, and the body has %d bytes", declared, read)
 }
 
 // readAll is [io.ReadAll] for a body that is probably of this length.
@@ -126,9 +156,10 @@ func readAll(body io.Reader, length int64) ([]byte, error) {
 
 // rewound turns a request's GetBody into a seek to the start.
 type rewound struct {
-	body  io.ReadCloser
-	again func() (io.ReadCloser, error)
-	moved bool
+	body   io.ReadCloser
+	again  func() (io.ReadCloser, error)
+	length int64 // 0 or less: not known
+	moved  bool
 }
 
 func (r *rewound) Read(p []byte) (int, error) {
@@ -151,6 +182,9 @@ func (r *rewound) Seek(offset int64, whence int) (int64, error) {
 		return 0, err
 	}
 	_ = r.body.Close()
+	if r.length > 0 {
+		body = &declaredBody{ReadCloser: body, length: r.length}
+	}
 	r.body, r.moved = body, false
 	return 0, nil
 }

@@ -10,8 +10,6 @@ const (
 	idleTimeout = 2 * time.Minute
 	// maxHeaderBytes is the longest request head, in bytes.
 	maxHeaderBytes = 64 << 10
-	// grace is how long Close waits for HTTP requests that are under way.
-	grace = 5 * time.Second
 
 	// DefaultMaxConns is how many HTTP connections a server has at once: as many as streams.
 	DefaultMaxConns = 1024

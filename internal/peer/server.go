@@ -83,9 +83,9 @@ type Config struct {
 // Server offers services until it is closed. All methods are safe for concurrent use.
 type Server struct {
 	cfg         Config
-	port        *oneport.Port
 	negotiating *responder.Handler
 	http        *http.Server
+	serving     *responder.Server
 	reliable    *soaprm.SequenceDestination // nil: there is none
 	wait        sync.WaitGroup
 	close       sync.Once
@@ -101,17 +101,20 @@ func Start(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	limits := &s.cfg.Limits
-	s.port = oneport.New(cfg.HTTP, oneport.Config{
+	port := oneport.New(cfg.HTTP, oneport.Config{
 		TLS: cfg.TLS, NoStreams: cfg.PlainOnly, MaxSniffed: limits.MaxConns, MaxPerPeer: limits.connsPerPeer(),
 		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	room := &accept.Room{Max: limits.MaxConns, PerPeer: limits.connsPerPeer(), Log: s.cfg.Log}
-	plain := accept.Limit(s.port.HTTP(), room)
-	s.run("http", func() error { return s.http.Serve(httpConns{plain, limits.Stall, cfg.WrapConn}) })
-	s.run("http", func() error { return s.negotiating.ServeStreams(context.Background(), s.port.Streams()) })
-	for name, l := range cfg.Streams {
-		s.run(name, func() error { return s.negotiating.ServeStreams(context.Background(), l) })
-	}
+	s.serving = responder.StartServer(responder.ServerConfig{
+		Port: port, HTTP: s.http, Plain: httpConns{accept.Limit(port.HTTP(), room), limits.Stall, cfg.WrapConn},
+		Handler: s.negotiating, Streams: cfg.Streams,
+		Failed: func(name string, err error) {
+			if !errors.Is(err, net.ErrClosed) {
+				s.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", name, err)}
+			}
+		},
+	})
 	return s, nil
 }
 
@@ -235,15 +238,6 @@ func closeListeners(cfg Config) {
 	}
 }
 
-// run serves one listener and reports if it fails.
-func (s *Server) run(name string, serve func() error) {
-	s.wait.Go(func() {
-		if err := serve(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			s.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", name, err)}
-		}
-	})
-}
-
 // Failed gives the error of each listener that failed while the server ran.
 func (s *Server) Failed() <-chan error { return s.failed }
 
@@ -284,14 +278,7 @@ func (s *Server) URL(path string) string {
 func (s *Server) Close() error {
 	var err error
 	s.close.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace)
-		defer cancel()
-		// Streams and HTTP requests end side by side, so that neither takes the other's time.
-		s.wait.Go(func() { _ = s.negotiating.Close() })
-		if err = s.http.Shutdown(ctx); err != nil {
-			err = s.http.Close()
-		}
-		err = errors.Join(err, s.port.Close())
+		err = s.serving.Close()
 		s.wait.Wait()
 		if s.reliable != nil {
 			err = errors.Join(err, s.reliable.Close())

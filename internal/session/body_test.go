@@ -3,15 +3,18 @@ package session_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -134,4 +137,40 @@ func TestBodiesOfWhatIsNotSentAreClosed(t *testing.T) {
 		}
 	}
 	assert.Empty(t, services.got())
+}
+
+// seekingNowhere is a body that fails, and can go back to its start.
+type seekingNowhere struct{ io.Reader }
+
+func (seekingNowhere) Seek(int64, int) (int64, error) { return 0, nil }
+
+// A body that cannot be read is no fault of the stream: the next messages use that, however many
+// fail.
+func TestBodiesThatFailLeaveTheStream(t *testing.T) {
+	services := startServices(t, nil)
+	cfg := config(t)
+	cfg.Reconnect = time.Minute
+	s := dial(t, services.http.URL, cfg)
+	say(t, s, "before")
+	stream := s.Stream()
+	gone := errors.New("the disk is gone")
+	for range 10 {
+		for _, body := range []io.Reader{iotest.ErrReader(gone), seekingNowhere{iotest.ErrReader(gone)}} {
+			_, err := s.Call(t.Context(), &streamer.Message{Body: body})
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unsent})
+			require.ErrorIs(t, err, gone)
+			err = s.Send(t.Context(), &streamer.Message{Body: body})
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unsent})
+			pending, err := s.Begin(t.Context(), &streamer.Message{Body: body})
+			if err == nil {
+				_, err = pending.Reply(t.Context())
+			}
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unsent})
+			require.ErrorIs(t, err, gone)
+		}
+	}
+	say(t, s, "after")
+	assert.Same(t, stream, s.Stream())
+	assert.True(t, s.Agreed().HHFR)
+	require.NoError(t, s.Close())
 }

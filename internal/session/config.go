@@ -113,6 +113,9 @@ type Config struct {
 	// again. 0 means [DefaultRememberFor]; below 0: neither remember nor look up what is
 	// remembered.
 	RememberFor time.Duration
+	// Idle is how long a session of a [RoundTripper] may go without a request before it is closed.
+	// 0 means [DefaultIdle]. A [Dialer] does not use it.
+	Idle time.Duration
 	// ProbeTLS: if a server closes the connection of an offer by http without a reply, try a TLS
 	// handshake with it. If the server answers the handshake, the URL has the wrong scheme (see
 	// [SchemeError]), and nothing is sent. Without ProbeTLS no such attempt is made, and the offer
@@ -123,8 +126,8 @@ type Config struct {
 	Archive bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
-	// Timeout bounds negotiation and the opening of the stream, together; 0 means
-	// [negotiate.DefaultTimeout].
+	// Timeout bounds negotiation with a node, and the opening of the stream, by all paths of Mode
+	// together; 0 means [negotiate.DefaultTimeout].
 	Timeout time.Duration
 	// Lifetime to ask for; 0: the responder chooses.
 	Lifetime time.Duration

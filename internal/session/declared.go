@@ -28,8 +28,6 @@ func (n *negotiation) declares() *wsdl.DeclaredStreams {
 // only for the connection: hello and the first message leave together.
 func (n *negotiation) declared(ctx context.Context) error {
 	d := n.dialer
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
-	defer cancel()
 	facts, transport, err := n.declaredFacts()
 	if err != nil {
 		return &refusal{err: err, passing: true, notAsked: true}

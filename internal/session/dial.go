@@ -72,37 +72,22 @@ func parseURL(text string) (*url.URL, error) {
 }
 
 // dial is Dial for an outbox that may only have a close handshake left to complete.
-func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
-	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == negotiate.FirstCall && needs != "" {
-		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto,
-			negotiate.Explicit)
-	}
-	if needs := d.cfg.undeclarable(); d.cfg.Mode == negotiate.Declared && needs != "" {
-		return nil, negotiate.BadConfigf("a description cannot declare %s; mode %s or %s can", needs, negotiate.Auto,
-			negotiate.Explicit)
+func (d *Dialer) dial(ctx context.Context, u *url.URL) (*Session, error) {
+	if err := d.cfg.suitsMode(u); err != nil {
+		return nil, err
 	}
 	nodes, err := nodesOf(u, d.cfg.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	s = newSession(d, nodes)
+	s := newSession(d, nodes)
 	if d.cfg.sequenced() {
 		if s.outbox, err = d.openOutbox(ctx, u); err != nil {
 			s.cancel()
 			return nil, sequenceError(err)
 		}
 	}
-	n := s.negotiation()
-	if s.outbox == nil { // a sequence waits for the peer that knows it, whatever that peer spoke before
-		err = d.recall(ctx, u)
-	}
-	switch {
-	case err != nil:
-	case s.outbox.joined():
-		n, err = s.retry(ctx, false) // that peer was there before
-	default:
-		n, err = s.first(ctx)
-	}
+	n, err := s.firstStream(ctx)
 	if errors.Is(err, errNotAsked) {
 		s.fresh = true
 		s.agreed.Why, s.agreed.Tried = err.Error(), n.agreed.Tried
@@ -111,50 +96,83 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
 		s.outbox.close()
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		if n.stream != nil {
 			n.stream.Abort(streamer.CloseGoingAway, "the caller gave up")
 		}
 		s.cancel()
 		return nil, context.Cause(ctx)
-	}
-	if err == nil {
+	case err == nil:
 		s.begin(n)
 		return s, nil
-	}
-	if isUnreachable(err) {
+	case isUnreachable(err):
 		s.cancel()
 		return nil, err
 	}
-	s.agreed = n.agreed
-	s.agreed.Why, s.plain = err.Error(), true
-	s.adopt(n)
-	var refused *refusal
-	if errors.As(err, &refused) {
-		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
-		s.portal = refused.portal
-		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() {
-			d.remember(ctx, u, refused)
-		}
-	}
-	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
-	s.tell()
-	if d.cfg.sequenced() {
-		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err,
-			strings.TrimPrefix(d.assurance(), negotiate.AssurancePrefix))
-	}
+	s.beginPlain(ctx, n, err)
 	if d.cfg.RequireHHFR {
 		s.cancel()
 		n.dropReferrer()
-		return nil, &negotiate.Error{
-			Code:   negotiate.NoHHFR,
-			At:     -1,
-			Remote: refused != nil,
-			Err:    err,
-			Agreed: &s.agreed,
-		}
+		return nil, s.noHHFR(err)
 	}
 	return s, nil
+}
+
+// suitsMode returns an error if the mode cannot ask for what the configuration needs.
+func (c *Config) suitsMode(u *url.URL) error {
+	if needs := c.needsOffer(u.Scheme == "https"); c.Mode == negotiate.FirstCall && needs != "" {
+		return negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto,
+			negotiate.Explicit)
+	}
+	if needs := c.undeclarable(); c.Mode == negotiate.Declared && needs != "" {
+		return negotiate.BadConfigf("a description cannot declare %s; mode %s or %s can", needs, negotiate.Auto,
+			negotiate.Explicit)
+	}
+	return nil
+}
+
+// firstStream opens the first stream of the session; without a sequence only if it is not
+// remembered that the peer speaks plain SOAP.
+func (s *Session) firstStream(ctx context.Context) (*negotiation, error) {
+	if s.outbox == nil { // a sequence waits for the peer that knows it, whatever that peer spoke before
+		if err := s.dialer.recall(ctx, s.url); err != nil {
+			return s.negotiation(), err
+		}
+	}
+	if s.outbox.joined() {
+		return s.retry(ctx, false) // that peer was there before
+	}
+	return s.first(ctx)
+}
+
+// beginPlain makes the session speak plain SOAP, for a reason that later sessions remember if it
+// lasts.
+func (s *Session) beginPlain(ctx context.Context, n *negotiation, why error) {
+	s.agreed = n.agreed
+	s.agreed.Why, s.plain = why.Error(), true
+	s.adopt(n)
+	var refused *refusal
+	if errors.As(why, &refused) {
+		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
+		s.portal = refused.portal
+		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() {
+			s.dialer.remember(ctx, s.url, refused)
+		}
+	}
+	s.cfg.Log.Info("plain SOAP", "url", loggable(s.url), "why", s.agreed.Why)
+	s.tell()
+}
+
+// noHHFR returns the error of a session that must not speak plain SOAP.
+func (s *Session) noHHFR(why error) error {
+	var refused *refusal
+	remote := errors.As(why, &refused)
+	if s.cfg.sequenced() {
+		why = fmt.Errorf("%w; plain SOAP cannot promise %s", why,
+			strings.TrimPrefix(s.dialer.assurance(), negotiate.AssurancePrefix))
+	}
+	return &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Remote: remote, Err: why, Agreed: &s.agreed}
 }
 
 // refusal is a reason for plain SOAP that the peer gave, and that is remembered.

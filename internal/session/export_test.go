@@ -32,3 +32,10 @@ func Rewriters(blocks []string) (out func(io.Writer) io.WriteCloser, in func(io.
 
 // KeepKnown is keepKnown, which the end of a stream calls.
 var KeepKnown = coders.KeepKnown
+
+// Held returns how much a RoundTripper has in memory by origin.
+func (t *RoundTripper) Held() (origins, names, idle, fallen int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.origins), len(t.names), t.idle.Len(), len(t.fallen)
+}

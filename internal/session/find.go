@@ -16,15 +16,17 @@ import (
 // errNotAsked means that no call has asked for a stream yet; the first one will.
 var errNotAsked = errors.New("no call has asked for a stream yet")
 
-// find opens a stream by the path of the mode. now: one that needs no call, else the error may be
-// errNotAsked.
+// find opens a stream by the path of the mode, or by the first of several that works, within
+// Config.Timeout. now: one that needs no call, else the error may be errNotAsked.
 func (n *negotiation) find(ctx context.Context, now bool) error {
 	d := n.dialer
+	ctx, cancel := within(ctx, d.cfg.Timeout)
+	defer cancel()
 	mode := d.cfg.Mode
 	if mode == negotiate.Auto || mode == negotiate.Met {
 		c, err := d.takeMet(ctx, n.url, n.outbox)
 		if err != nil {
-			return err
+			return late(ctx, err)
 		}
 		if c != nil {
 			if err = n.try(negotiate.Met, func() error { return n.rejoin(ctx, c) }); err == nil || ctx.Err() != nil {
@@ -56,8 +58,6 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 
 // question asks for a stream with a request of its own.
 func (n *negotiation) question(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
-	defer cancel()
 	k := &ask{question: n}
 	err := n.pose(ctx, k)
 	switch {
@@ -76,7 +76,7 @@ func (n *negotiation) question(ctx context.Context) error {
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
 	}
-	switch err = n.late(ctx, withoutURL(err)); {
+	switch err = late(ctx, withoutURL(err)); {
 	case k.conn == nil, TroubleOf(err) != 0:
 		return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: err}
 	case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
@@ -87,8 +87,6 @@ func (n *negotiation) question(ctx context.Context) error {
 
 // upgradedBeside reports whether a question has opened a stream by itself.
 func (n *negotiation) upgradedBeside(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
-	defer cancel()
 	_ = n.pose(ctx, &ask{question: n, alone: true})
 	if n.stream == nil {
 		return false

@@ -68,6 +68,8 @@ func (s *Session) askNow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	ctx, end := within(ctx, s.cfg.Timeout)
+	defer end()
 	n := s.negotiation()
 	err := n.try(negotiate.FirstCall, func() error { return n.question(ctx) })
 	if err == nil {
@@ -107,10 +109,16 @@ func (s *Session) refusedLocked(why error) {
 // request of its own may be upgraded although the call was not. That request has no body, since
 // HAProxy upgrades no request with one, and goes by HTTP/1.1.
 func (s *Session) accept(i *upgrade.Invitation) {
+	ctx, cancel := within(s.ctx, s.cfg.Timeout)
+	defer cancel()
 	n := s.negotiation()
-	err := n.try(negotiate.FirstCall, func() error { return n.invited(s.ctx, i) })
+	err := n.try(negotiate.FirstCall, func() error {
+		ctx, cancel := within(ctx, s.cfg.Timeout/2) // the rest is for the request of its own
+		defer cancel()
+		return n.invited(ctx, i)
+	})
 	if err != nil && s.ctx.Err() == nil {
-		if by := s.negotiation(); by.upgradedBeside(s.ctx) {
+		if by := s.negotiation(); by.upgradedBeside(ctx) {
 			n, err = by, nil
 		}
 	}
@@ -147,7 +155,7 @@ func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.
 	l := s.link
 	s.mu.Unlock()
 	if l != nil {
-		unsent, failure := s.judge(ctx, l, err)
+		unsent, failure := s.judge(ctx, l, nil, err)
 		if unsent {
 			failure = &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
 		}

@@ -172,8 +172,6 @@ func (d *Dialer) putMetBack(ctx context.Context, u *url.URL, c *negotiate.Contex
 // invited joins the session that the field of an answer names.
 func (n *negotiation) invited(ctx context.Context, i *upgrade.Invitation) error {
 	d := n.dialer
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
-	defer cancel()
 	if !slices.Contains(d.cfg.offerable(n.url.Scheme == "https"), negotiate.TransportURI(i.Transport)) {
 		return &refusal{err: errors.New("the answer names a stream by " + i.Transport + ", which is not allowed")}
 	}

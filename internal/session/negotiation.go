@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -81,8 +82,6 @@ func (n *negotiation) open(ctx context.Context) error {
 	}
 	offer.Shapes = n.dialer.known(ctx, n.url)
 	n.agreed = negotiate.Agreed{Offer: offer, Tried: n.agreed.Tried}
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
-	defer cancel()
 	n.dropReferrer()
 	n.offerCommon(ctx, offer)
 	version := cfg.SOAP
@@ -126,10 +125,15 @@ func (n *negotiation) open(ctx context.Context) error {
 	return n.join(ctx, answer)
 }
 
+// within bounds a context by a time.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("not within %v", d))
+}
+
 // late replaces an error that comes from the end of the time with the time that there was.
-func (n *negotiation) late(ctx context.Context, err error) error {
+func late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("not within %v", n.dialer.cfg.Timeout)
+		return context.Cause(ctx)
 	}
 	return err
 }
@@ -163,7 +167,7 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *negotiate.
 		if wrong := schemeOf(n.url, err); wrong != nil {
 			return nil, wrong
 		}
-		err = n.late(ctx, withoutURL(err))
+		err = late(ctx, withoutURL(err))
 		switch {
 		case !connected.Load(), TroubleOf(err) != 0:
 			return nil, &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: err}
@@ -178,7 +182,7 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *negotiate.
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, negotiate.MaxOffer+1))
 	if err != nil {
-		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", n.late(ctx, err)), passing: true}
+		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", late(ctx, err)), passing: true}
 	}
 	answer, err := judge(resp, data, offer)
 	if err != nil {

@@ -89,7 +89,7 @@ func (n *negotiation) openStream(ctx context.Context, o *streamOpening) error {
 		if dialing.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("nobody answered within %v", dialFor)
 		}
-		refused := noStream(o.addr, n.late(ctx, err))
+		refused := noStream(o.addr, late(ctx, err))
 		refused.unsent, refused.silent = true, dialing.Err() != nil
 		return refused
 	}
@@ -164,7 +164,7 @@ func (n *negotiation) over(
 	}
 	stream, err := streamer.Over(ctx, netconn.Wrap(conn, opened), cfg)
 	if err != nil {
-		return noStream(addr, n.late(ctx, err))
+		return noStream(addr, late(ctx, err))
 	}
 	return n.opened(ctx, stream, facts)
 }

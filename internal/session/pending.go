@@ -68,7 +68,7 @@ func (p *PendingReply) begin(ctx context.Context, from io.Reader) error {
 		if err == nil {
 			return nil
 		}
-		unsent, failure := p.s.judge(ctx, l, err)
+		unsent, failure := p.s.judge(ctx, l, &p.body, err)
 		if !unsent {
 			p.body.Release()
 			return failure
@@ -97,7 +97,7 @@ func (p *PendingReply) Reply(ctx context.Context) (*streamer.Message, error) {
 	}
 	for p.stream != nil {
 		reply, err := p.stream.Reply(ctx)
-		unsent, failure := p.s.judge(ctx, p.link, err)
+		unsent, failure := p.s.judge(ctx, p.link, &p.body, err)
 		if !unsent {
 			p.body.Release()
 			return reply, failure

@@ -16,11 +16,23 @@ import (
 
 // post sends a request as plain SOAP and returns its reply; the first one asks for a stream.
 func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
+	ctx, answered, end := s.calls.begin(ctx)
 	resp, reply, err := s.roundTrip(ctx, m)
-	if err != nil || reply != nil {
-		return reply, err
+	answered()
+	if err != nil {
+		end()
+		return nil, err
 	}
-	return &streamer.Message{Head: httpmsg.HeadOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
+	if reply == nil {
+		reply = &streamer.Message{Head: httpmsg.HeadOf(resp), Body: &plainReply{ctx, resp.Body}}
+	}
+	body, ok := reply.Body.(io.ReadCloser)
+	if !ok { // it has none
+		end()
+		return reply, nil
+	}
+	reply.Body = &endingReply{body, end}
+	return reply, nil
 }
 
 // plainReply is the body of a reply. If it breaks off, the request has no reply, and may have been
@@ -44,7 +56,10 @@ func (r *plainReply) Read(p []byte) (int, error) {
 
 // postOneWay sends a message as plain SOAP and expects only that it was accepted.
 func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
+	ctx, answered, end := s.calls.begin(ctx)
+	defer end()
 	resp, reply, err := s.roundTrip(ctx, m)
+	answered()
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,6 @@ import (
 
 // rejoin opens a stream of a session that was met before. It waits only for the connection.
 func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
-	defer cancel()
 	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
 	addr, err := n.dialer.streamAddr(transport, c.Address, n.url)
 	if err != nil {

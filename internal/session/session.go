@@ -35,6 +35,7 @@ type Session struct {
 	outbox   *outbox // nil: no sequence
 	asker    *asker
 	client   *http.Client // the client that speaks plain SOAP, through the asker
+	calls    *plainCalls
 	taken    atomic.Int64 // number of unchanging headers taken out of messages
 	referrer atomic.Pointer[unchanging.Referrer]
 
@@ -80,7 +81,8 @@ type sessionStream struct {
 
 func newSession(d *Dialer, nodes []*url.URL) *Session {
 	u := nodes[0]
-	s := &Session{cfg: &d.cfg, dialer: d, url: u, nodes: nodes, implicit: httpmsg.DefaultHeadOf(u)}
+	s := &Session{cfg: &d.cfg, dialer: d, url: u, nodes: nodes, implicit: httpmsg.DefaultHeadOf(u),
+		calls: newPlainCalls()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.client = d.cfg.HTTPClient
 	if d.cfg.Mode != negotiate.Explicit {
@@ -321,7 +323,7 @@ func (s *Session) send(
 		}
 		body := httpmsg.Keep(from)
 		err = by(l, streamer.Message{Head: head, Body: body.Reader()})
-		unsent, failure := s.judge(ctx, l, err)
+		unsent, failure := s.judge(ctx, l, &body, err)
 		// A peer that did not process it may refuse it again.
 		again = !s.cfg.RequireHHFR && isUnprocessed(err)
 		if !unsent && !again {
@@ -354,9 +356,11 @@ func isUnprocessed(err error) bool {
 	return errors.As(err, &e) && e.Code == streamer.Unprocessed && e.Remote
 }
 
-// judge classifies the outcome of an exchange on a stream. unsent: the exchange did not take place,
-// and the next path is to be tried.
-func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsent bool, _ error) {
+// judge classifies the outcome of an exchange on a stream that had a body; nil: none that is kept.
+// unsent: the exchange did not take place, and the next path is to be tried.
+func (s *Session) judge(
+	ctx context.Context, l *sessionStream, body *httpmsg.KeptBody, err error,
+) (unsent bool, _ error) {
 	switch {
 	case err == nil:
 		s.recordProgress(l)
@@ -366,6 +370,8 @@ func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsen
 	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
 		s.over(l)
 		return false, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}) && body != nil && body.Failed():
+		return false, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err} // no fault of the stream
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		s.lost(l)
 		return true, nil
@@ -374,7 +380,8 @@ func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsen
 }
 
 // Close ends the stream, after what it accepted is written, and waits for everything that the
-// session runs. It is idempotent. Replies that are still being read end. Its error is that of a
+// session runs; calls in progress have 5 seconds for their replies. It is idempotent. Replies of a
+// stream that are still being read end. Its error is that of a
 // stream that was open until now; errors of earlier streams are in [Session.Agreed].
 func (s *Session) Close() error {
 	s.mu.Lock()
@@ -389,6 +396,7 @@ func (s *Session) Close() error {
 	if was {
 		return nil
 	}
+	plain := s.calls.close(s.cfg.Clock)
 	if s.outbox != nil {
 		s.outbox.sequence().Close()
 	}
@@ -400,6 +408,7 @@ func (s *Session) Close() error {
 		}
 		s.keepUsed(l)
 	}
+	<-plain
 	s.wait.Wait()
 	if r := s.referrer.Load(); r != nil {
 		r.Close()

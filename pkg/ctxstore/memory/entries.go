@@ -59,11 +59,29 @@ func (s *Store) set(uri string, e *storedEntry) error {
 		return err
 	}
 	s.remove(uri)
+	s.purge()
 	s.touch(e)
 	s.entries[uri] = e
 	s.used += size(uri, e)
 	s.wake()
 	return nil
+}
+
+// minPurge is the least number of entries among which those that expired are looked for.
+const minPurge = 1024
+
+// purge drops expired entries when there are twice as many entries as after the last time: what it
+// costs is little for each entry that was put.
+func (s *Store) purge() {
+	if s.purgeAt = max(s.purgeAt, minPurge); len(s.entries) < s.purgeAt {
+		return
+	}
+	for uri, e := range s.entries {
+		if s.expired(e) {
+			s.remove(uri)
+		}
+	}
+	s.purgeAt = 2 * len(s.entries)
 }
 
 // makeRoom drops expired entries, then the least recently used shapes, until a tenth is free, of

@@ -17,7 +17,8 @@ import (
 type Config struct {
 	// MaxBytes is the space for URIs and values together, in bytes; 0 means
 	// [ctxstore.DefaultMaxBytes]. Beyond it the least recently used shapes are dropped; when there
-	// are none left, Put fails with [ctxstore.Full].
+	// are none left, Put fails with [ctxstore.Full]. Memory of expired entries is freed as others
+	// are put.
 	MaxBytes int64
 	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
@@ -30,6 +31,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	entries  map[string]*storedEntry
+	purgeAt  int // number of entries at which those that expired are dropped
 	used     int64
 	revision uint64 // last one given to a mutable entry
 	use      uint64 // counts uses, to find the least recently used

@@ -1,0 +1,94 @@
+package session
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/clock"
+)
+
+// plainGrace is how long Close waits for calls in plain SOAP: as long as it waits for those of a
+// stream.
+const plainGrace = 5 * time.Second
+
+// plainCalls are the calls of a session in plain SOAP that have no reply yet.
+type plainCalls struct {
+	over   context.Context // when they must end
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	count int
+	ended chan struct{} // closed when Close need not wait for them; nil: it was not called
+	once  sync.Once
+}
+
+func newPlainCalls() *plainCalls {
+	c := &plainCalls{}
+	c.over, c.cancel = context.WithCancelCause(context.Background())
+	return c
+}
+
+// begin counts a call until answered is called, and returns its context, which lasts until end is
+// called: what is left of the reply may be read then.
+func (c *plainCalls) begin(ctx context.Context) (_ context.Context, answered, end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count++
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.over, func() { cancel(context.Cause(c.over)) })
+	answered = func() {
+		stop()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.count--; c.count == 0 && c.ended != nil {
+			c.finish()
+		}
+	}
+	return ctx, answered, func() { cancel(nil) }
+}
+
+// close lets no call begin, and gives those in progress a time to end. The channel is closed when
+// they have, or that is over.
+func (c *plainCalls) close(by clock.Clock) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = make(chan struct{})
+	if c.count == 0 {
+		c.finish()
+		return c.ended
+	}
+	timer := by.AfterFunc(plainGrace, c.finish)
+	context.AfterFunc(c.over, func() { timer.Stop() })
+	return c.ended
+}
+
+func (c *plainCalls) finish() {
+	c.once.Do(func() {
+		c.cancel(net.ErrClosed)
+		close(c.ended)
+	})
+}
+
+// endingReply is the body of a reply, whose end ends the context of its call.
+type endingReply struct {
+	io.ReadCloser
+	end func()
+}
+
+// Read implements [io.Reader].
+func (r *endingReply) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil {
+		r.end()
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (r *endingReply) Close() error {
+	defer r.end()
+	return r.ReadCloser.Close()
+}
