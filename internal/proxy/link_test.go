@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -30,7 +31,8 @@ func linkCut(t *testing.T, mode negotiate.Mode) {
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			mu.Lock()
 			defer mu.Unlock()
-			dialled = append(dialled, conn.(*net.TCPConn))
+			tcp, _ := netconn.As[*net.TCPConn](conn)
+			dialled = append(dialled, tcp)
 			return conn
 		}
 		c.OnSession = func(negotiate.Facts, net.Conn) {

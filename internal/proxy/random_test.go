@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -306,7 +307,8 @@ func (s *storm) run(failures int) {
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.links = append(s.links, conn.(*net.TCPConn))
+			tcp, _ := netconn.As[*net.TCPConn](conn)
+			s.links = append(s.links, tcp)
 			return s.thin.wrap(conn)
 		}
 	})
