@@ -20,7 +20,8 @@ import (
 //
 // A session without requests ends after IdleConnTimeout, and takes no memory from then on, nor does
 // a peer that does not know hhfr. The next request begins with what Config.Store remembers, and so
-// with a stream. A request lasts until the body of its response is read to its end or closed.
+// with a stream. A request lasts until the body of its response is read to its end or closed. A
+// session with messages under a guarantee that the service has not taken yet stays.
 //
 // Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of
 // replies. The errors of one request are those of [Client.Call]. When its Timeout is over,

@@ -56,8 +56,24 @@ func (t *RoundTripper) sweep() {
 			t.sweepLocked(left)
 			return
 		}
+		if o.session != nil && o.session.isPending() {
+			t.idle.MoveToBack(at)
+			o.since = now
+			continue
+		}
 		t.forgetLocked(o)
 	}
+}
+
+// isPending reports whether the session has messages in a sequence that its peer has not taken, and
+// goes on with them.
+func (s *Session) isPending() bool {
+	if s.outbox == nil || !s.streaming() {
+		return false
+	}
+	q := s.outbox.sequence()
+	status := q.Status()
+	return q.Err() == nil && status.Done < status.Accepted
 }
 
 // forgetLocked ends the session of an origin that is not in use, and drops all that is known of
@@ -83,7 +99,24 @@ func (t *RoundTripper) endLocked(o *originSession) {
 	if s.Agreed().HHFR && !s.streaming() {
 		t.fellLocked(o) // the session has logged it
 	}
-	t.wait.Go(func() { _ = s.Close() })
+	if s.outbox == nil {
+		t.wait.Go(func() { _ = s.Close() })
+		return
+	}
+	before, ended := t.ending[o.origin], make(chan struct{})
+	t.ending[o.origin] = ended
+	t.wait.Go(func() {
+		_ = s.Close()
+		if before != nil {
+			<-before
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.ending[o.origin] == ended {
+			delete(t.ending, o.origin)
+		}
+		close(ended)
+	})
 }
 
 // CloseIdleConnections ends the sessions that no request uses, as if they had been idle for
@@ -97,8 +130,11 @@ func (t *RoundTripper) CloseIdleConnections() {
 	if t.closed {
 		return
 	}
-	for at := t.idle.Front(); at != nil; at = t.idle.Front() {
-		t.forgetLocked(at.Value.(*originSession))
+	for at := t.idle.Front(); at != nil; {
+		o := at.Value.(*originSession)
+		if at = at.Next(); o.session == nil || !o.session.isPending() {
+			t.forgetLocked(o)
+		}
 	}
 	for _, o := range t.origins {
 		if o.settled() && o.session != nil && o.session.asker != nil {

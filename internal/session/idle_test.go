@@ -21,6 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // idling is a client of net/http with a RoundTripper, and a service that it has streams with, all
@@ -225,6 +226,62 @@ func TestRequestsWhileSessionsEnd(t *testing.T) {
 	}
 	wait.Wait()
 	i.close()
+}
+
+// A session under a guarantee has its sequence alone: the next one waits until it is closed.
+func TestRequestsWhileSessionsWithSequencesEnd(t *testing.T) {
+	i := newIdling(t, repeat, func(c *session.Config) {
+		c.Idle, c.Assurance = time.Nanosecond, wsrm.AtLeastOnce
+	})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 30 {
+				i.post(t)
+				i.rt.CloseIdleConnections()
+			}
+		})
+	}
+	wait.Wait()
+	for range 30 {
+		i.post(t)
+		i.rt.CloseIdleConnections()
+	}
+	i.close()
+}
+
+// A message under a guarantee whose caller has gone is still taken: its session stays until then.
+func TestSessionsWithPendingMessagesStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken atomic.Bool
+		i := newIdling(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				time.Sleep(time.Hour)
+				taken.Store(true)
+			}
+			repeat(w, r)
+		}, func(c *session.Config) { c.Assurance = wsrm.AtLeastOnce })
+		i.post(t)
+		first := i.session(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, idleURL+"/slow", strings.NewReader("<e/>"))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "text/xml")
+		_, err = i.client.Do(req) //nolint:bodyclose // an error
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(10 * session.DefaultIdle)
+		i.rt.CloseIdleConnections()
+		require.False(t, taken.Load())
+		require.Same(t, first, i.session(t))
+		time.Sleep(time.Hour)
+		require.True(t, taken.Load())
+		time.Sleep(2 * session.DefaultIdle)
+		synctest.Wait()
+		i.holds(t, 0)
+		i.post(t)
+		i.close()
+	})
 }
 
 // Origins that do not speak hhfr, or are not there, are forgotten too: a client that calls ever

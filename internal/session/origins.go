@@ -21,8 +21,9 @@ type originSession struct {
 	done    chan struct{} // closed when session and err are set
 	session *Session
 	err     error
-	until   time.Time // when an origin that did not agree is asked again
-	named   bool      // named by a request that was made for it; else a redirection led there
+	until   time.Time     // when an origin that did not agree is asked again
+	named   bool          // named by a request that was made for it; else a redirection led there
+	after   chan struct{} // closed when the session may have its sequence; nil: at once
 
 	inUse int           // requests that use it, and its negotiation
 	since time.Time     // when that became 0
@@ -80,6 +81,7 @@ func (t *RoundTripper) use(req *http.Request) (o *originSession, first bool, err
 			fresh.names = o.names
 			t.endLocked(o)
 		}
+		fresh.after = t.ending[origin]
 		t.origins[origin] = fresh
 		t.wait.Go(func() { t.dial(fresh, req.URL) })
 		o, first = fresh, true
@@ -176,6 +178,9 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	dialer := t.dialer
 	if !o.named {
 		dialer = t.elsewhere
+	}
+	if o.after != nil {
+		<-o.after // Close waits for it anyway
 	}
 	session, err := dialer.Dial(t.ctx, bare.String())
 	now := t.dialer.cfg.Clock.Now()

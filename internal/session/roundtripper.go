@@ -28,7 +28,8 @@ import (
 //
 // A session that no request has used for Config.Idle is closed, and nothing of its origin stays but
 // what Config.Store remembers: the next request begins with that. A request uses it until the body
-// of its response is read to its end or closed.
+// of its response is read to its end or closed. One with messages under a guarantee that the peer
+// has not taken stays.
 //
 // The errors of a request are those of [Session.Call]. A stream carries the request to the service
 // as net/http has it, without the fields that net/http itself adds, User-Agent and Accept-Encoding,
@@ -52,6 +53,9 @@ type RoundTripper struct {
 	names    map[urlOrigin]string // of origins, as in origins
 	idle     list.List            // of *originSession that are not in use, those used last at the end
 	sweeping bool                 // a timer runs, after which sweep closes what is idle
+	// ending has, by origin, sessions with a sequence that are being closed. The next one can have
+	// the sequence when the channel is closed.
+	ending map[string]chan struct{}
 	// fallen are origins of which the log has a fall-back from streams, and no stream since.
 	fallen map[string]bool
 }
@@ -93,6 +97,7 @@ func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) 
 		origins:   map[string]*originSession{},
 		names:     map[urlOrigin]string{},
 		fallen:    map[string]bool{},
+		ending:    map[string]chan struct{}{},
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t, nil
