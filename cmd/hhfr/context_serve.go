@@ -76,7 +76,9 @@ func runContextServe(ctx context.Context, env Env, g *global, o contextServeOpti
 		return err
 	}
 	defer manager.stopping()
-	defer onHangup(g.logger(), manager.reloads(nil))()
+	hangups := hearHangups()
+	defer hangups.stop()
+	hangups.call(manager.reloads(nil))
 	keys, err := keyLog()
 	if err != nil {
 		return err
