@@ -95,7 +95,7 @@ counts first, then one with the longest path; --upstream takes what no route doe
 such a request gets status 404. A route may set what the flags for --upstream set, and has their
 values otherwise. SIGHUP reads the file again: calls in progress end where they began, the next
 request of each connection goes by the new routes, listeners are opened and closed. If the file is
-wrong, the routes stay as they are, and stderr says why.
+wrong, everything stays as it is, and stderr says why.
 
 With --client-per-address all connections from an address are one client's, and begin with what the
 ones before had on the stream: fewer bytes for devices that open a connection for each call. Not for
@@ -106,8 +106,10 @@ on Windows, on SIGUSR1: calls, their bytes on the HTTP side and on the link, and
 ` + metricsHelp + `
 After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, answers further
 requests with status 503, waits for the calls in progress, at most for the time of --drain, and
-ends. Without --config, SIGHUP changes nothing. If the pair loses its
-stream, a call that was sent and not yet answered ends in status 502, and is never sent twice.`,
+ends. SIGHUP reads certificates, keys, authorities and tokens again, with --config and without, for
+connections and requests from then on; open ones stay, also the stream. If the pair
+loses its stream, a call that was sent and not yet answered ends in status 502, and is never sent
+twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +

@@ -29,13 +29,12 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 		return err
 	}
 	var bound proxyListeners
-	known := &upstreams{system: env.System}
+	var known *upstreams
 	var routes []proxy.Route
 	s, err := openServer(ctx, env, g, &o.serverOptions, serverKind{
 		live: true, addresses: o.addresses(),
-		bind: func(ctx context.Context, s *server) (err error) {
-			known.keys = s.keys
-			if routes, err = o.routes(known); err != nil {
+		bind: func(ctx context.Context, s *openedServer) (err error) {
+			if routes, known, err = o.routes(&upstreams{system: env.System, keys: s.keys}); err != nil {
 				return err
 			}
 			return bound.bind(ctx, s, o, routes)
@@ -55,7 +54,10 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 	if err := o.announce(env, p, s.seen); err != nil {
 		return errors.Join(err, p.Close())
 	}
-	s.hangups.call(s.manager.reloads(o.reloads(c, g, p, known)))
+	reload := &proxyReload{
+		proxyOptions: o, c: c, g: g, access: s.access, proxy: p, known: known, routes: routes,
+	}
+	s.hangups.call(s.manager.reloads(reload.call()))
 	if err := s.manager.ready(o.status(p.Addrs())); err != nil {
 		return errors.Join(err, p.Close())
 	}
@@ -68,11 +70,11 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 
 // config is the configuration of a proxy with what is open.
 func (o *proxyOptions) config(
-	g *global, s *server, bound *proxyListeners, routes []proxy.Route, book *binary.Book, described description,
+	g *global, s *openedServer, bound *proxyListeners, routes []proxy.Route, book *binary.Book, described description,
 ) proxy.Config {
 	return proxy.Config{
 		Listen: s.manager.watched(bound.main), ListenTLS: s.secure, Streams: bound.streams,
-		NearOnly: o.tcp == noAddress, Admit: s.admit,
+		NearOnly: o.tcp == noAddress, Admit: s.access.admitSession,
 		Advertise: o.advertise, Routes: routes, ListenTo: bound.listenTo, Store: s.store, Coders: coders.OfBook(book),
 		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay},
 		MaxConns: o.maxConns, MaxBuffer: int(o.maxBuffer), Contract: described.contract, Schema: described.hhfr,
@@ -83,7 +85,7 @@ func (o *proxyOptions) config(
 }
 
 // untilDone waits for the end of a proxy, and then for the calls in progress.
-func (o *proxyOptions) untilDone(ctx context.Context, g *global, s *server, p *proxy.Proxy) error {
+func (o *proxyOptions) untilDone(ctx context.Context, g *global, s *openedServer, p *proxy.Proxy) error {
 	select {
 	case err := <-p.Failed():
 		return err
@@ -105,7 +107,7 @@ type proxyListeners struct {
 	routes        map[string]net.Listener // by address; those that the proxy has not taken yet
 }
 
-func (b *proxyListeners) bind(ctx context.Context, s *server, o *proxyOptions, routes []proxy.Route) (err error) {
+func (b *proxyListeners) bind(ctx context.Context, s *openedServer, o *proxyOptions, routes []proxy.Route) (err error) {
 	if b.main, err = s.listen(listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen)); err != nil {
 		return err
 	}

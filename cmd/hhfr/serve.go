@@ -36,7 +36,8 @@ All of it is at one address, --listen: plain SOAP, negotiation, streams over TCP
 UDP at the same port number. With --cert and --key the address takes TLS only, https as well as
 streams; streams over UDP, which are cleartext, are then accepted only at the address of
 --udp. --tcp and --udp name other addresses for streams, or none.
-Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP does not.
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP does not: it reads
+--cert, --key, --client-ca and the files of tokens again, for connections and requests from then on.
 
 --client-ca asks clients for a certificate. --negotiate says who may have a session: others get
 plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
@@ -136,7 +137,7 @@ func runServe(ctx context.Context, env Env, g *global, o *serveOptions) (err err
 	}
 	s, err := openServer(ctx, env, g, &o.serverOptions, serverKind{
 		addresses: []string{o.listen, o.tcp},
-		bind:      func(ctx context.Context, s *server) error { return o.bind(ctx, s, &cfg) },
+		bind:      func(ctx context.Context, s *openedServer) error { return o.bind(ctx, s, &cfg) },
 	})
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func runServe(ctx context.Context, env Env, g *global, o *serveOptions) (err err
 	if err := announce(env, o, running, s.seen, cfg.Services); err != nil {
 		return errors.Join(err, running.Close())
 	}
-	s.hangups.call(s.manager.reloads(nil))
+	s.hangups.call(s.manager.reloads(s.access.reloads(g)))
 	if err := s.manager.ready(fmt.Sprintf("services %s://%s", o.own.scheme(), cfg.HTTP.Addr())); err != nil {
 		return errors.Join(err, running.Close())
 	}
@@ -192,14 +193,15 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 }
 
 // complete adds to the configuration what is open.
-func (o *serveOptions) complete(cfg *peer.Config, g *global, s *server, ranges *peer.Ranges) (err error) {
+func (o *serveOptions) complete(cfg *peer.Config, g *global, s *openedServer, ranges *peer.Ranges) (err error) {
 	if cfg.Services, err = o.services(ranges, s.store, s.contexts); err != nil {
 		return err
 	}
 	if cfg.CallbackClient, err = callbackClient(g.system, s.recording); err != nil {
 		return err
 	}
-	cfg.TLS, cfg.Admit, cfg.Store, cfg.Common, cfg.Meter = s.secure, s.admit, s.store, s.common, s.seen.Meter
+	cfg.TLS, cfg.Admit = s.secure, s.access.admitSession
+	cfg.Store, cfg.Common, cfg.Meter = s.store, s.common, s.seen.Meter
 	cfg.HTTP = s.manager.watched(cfg.HTTP)
 	cfg.Log = g.logger()
 	checkDescriptors(cfg.Log, 2*peer.DefaultMaxConns) // HTTP, and as many streams
@@ -211,7 +213,7 @@ func (o *serveOptions) complete(cfg *peer.Config, g *global, s *server, ranges *
 }
 
 // bind opens the listeners.
-func (o *serveOptions) bind(ctx context.Context, s *server, cfg *peer.Config) (err error) {
+func (o *serveOptions) bind(ctx context.Context, s *openedServer, cfg *peer.Config) (err error) {
 	cfg.Streams = map[string]net.Listener{}
 	var datagrams net.Listener
 	if o.udp == "" && s.secure == nil {

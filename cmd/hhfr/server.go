@@ -23,14 +23,14 @@ type serverOptions struct {
 	flushDelay                                              time.Duration
 }
 
-// server is what serve and proxy have open while they run.
-type server struct {
+// openedServer is what serve and proxy have open while they run.
+type openedServer struct {
 	manager   *background
 	hangups   *hangups
 	seen      *metricsCounters
-	keys      *os.File    // of SSLKEYLOGFILE; nil: none
-	secure    *tls.Config // toward clients; nil: cleartext
-	admit     func(*http.Request) error
+	keys      *os.File // of SSLKEYLOGFILE; nil: none
+	access    *access
+	secure    *tls.Config // of the access; nil: cleartext
 	store     ctxstore.Store
 	common    *unchanging.CommonStore // nil: none
 	contexts  http.Handler            // nil: none
@@ -43,15 +43,17 @@ type server struct {
 type serverKind struct {
 	live      bool     // a terminal has a line with its counters
 	addresses []string // of calls, whose ports --metrics must not have
-	// bind opens the listeners by [server.listen].
-	bind func(ctx context.Context, s *server) error
+	// bind opens the listeners by [openedServer.listen].
+	bind func(ctx context.Context, s *openedServer) error
 }
 
 // openServer opens what a server works with: its metrics, its keys and certificates, its stores,
 // its listeners, and last the recording, since a port in use must not cost one. The caller closes
 // the result, when what it has started with it is closed.
-func openServer(ctx context.Context, env Env, g *global, o *serverOptions, kind serverKind) (_ *server, err error) {
-	s := &server{}
+func openServer(
+	ctx context.Context, env Env, g *global, o *serverOptions, kind serverKind,
+) (_ *openedServer, err error) {
+	s := &openedServer{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -84,20 +86,22 @@ func openServer(ctx context.Context, env Env, g *global, o *serverOptions, kind 
 }
 
 // openAccess reads who the server is, and whom it lets in.
-func (s *server) openAccess(o *serverOptions) (err error) {
+func (s *openedServer) openAccess(o *serverOptions) (err error) {
 	if s.keys, err = keyLog(); err != nil {
 		return err
 	}
 	s.closes(func() error { _ = s.keys.Close(); return nil }) // nil is allowed
-	if s.secure, err = o.own.open(s.keys); err != nil {
-		return err
+	s.access, err = openAccess(accessFlags{
+		tls: &o.own, keys: s.keys, contextFlag: "--context", contexts: o.context,
+	})
+	if err == nil {
+		s.secure = s.access.config()
 	}
-	s.admit, err = o.own.admit()
 	return err
 }
 
 // openStores opens the stores, and the context service.
-func (s *server) openStores(ctx context.Context, g *global, o *serverOptions) (err error) {
+func (s *openedServer) openStores(ctx context.Context, g *global, o *serverOptions) (err error) {
 	if s.store, err = g.openStore(ctx, o.store); err != nil {
 		return err
 	}
@@ -107,15 +111,17 @@ func (s *server) openStores(ctx context.Context, g *global, o *serverOptions) (e
 		return err
 	}
 	s.closes(func() error { closeCommon(); return nil })
-	s.contexts, err = contextAt(o.context, &o.own, s.store, g)
+	if o.context != "" {
+		s.contexts, err = newContextService(s.store, s.access, false, g.logger())
+	}
 	return err
 }
 
-// closes has [server.close] call f, before what it was to call so far.
-func (s *server) closes(f func() error) { s.closers = append(s.closers, f) }
+// closes has [openedServer.close] call f, before what it was to call so far.
+func (s *openedServer) closes(f func() error) { s.closers = append(s.closers, f) }
 
 // listen keeps a listener, which may be nil, until the server is closed.
-func (s *server) listen(l net.Listener, err error) (net.Listener, error) {
+func (s *openedServer) listen(l net.Listener, err error) (net.Listener, error) {
 	if l != nil && err == nil {
 		s.closes(func() error { _ = l.Close(); return nil })
 	}
@@ -123,7 +129,7 @@ func (s *server) listen(l net.Listener, err error) (net.Listener, error) {
 }
 
 // close closes all, in the reverse order of opening.
-func (s *server) close() (err error) {
+func (s *openedServer) close() (err error) {
 	for len(s.closers) > 0 {
 		last := len(s.closers) - 1
 		f := s.closers[last]
