@@ -42,6 +42,7 @@ type contextServeOptions struct {
 
 func newContextServe(env Env, g *global) *cobra.Command {
 	var o contextServeOptions
+	o.tls.negotiate = "everybody" // there are no sessions
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a store to others, as a WS-Context service",
@@ -51,7 +52,8 @@ WS-Context; ?wsdl describes them. Other commands use it with --store http://HOST
 A store is as secret as the traffic. --admit says who may use the service: loopback, programs on this
 machine; certificate, clients with a certificate that --client-ca vouches for; bearer:FILE, clients
 that send one of the tokens in the file, one a line; or everybody.
-Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP does not.`,
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP does not: it reads
+--cert, --key, --client-ca and the tokens of --admit again, for connections and requests from then on.`,
 		Example: `  hhfr context serve --store ./store
   hhfr context serve --store bolt:store.db --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
 			`--client-ca ca.pem --admit certificate`,
@@ -76,22 +78,24 @@ func runContextServe(ctx context.Context, env Env, g *global, o contextServeOpti
 		return err
 	}
 	defer manager.stopping()
-	defer onHangup(g.logger(), manager.reloads(nil))()
+	hangups := hearHangups()
+	defer hangups.stop()
 	keys, err := keyLog()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = keys.Close() }() // nil is allowed
-	secure, err := o.tls.open(keys)
+	who, err := openAccess(accessFlags{tls: &o.tls, keys: keys, contextFlag: "--admit", contexts: o.admit})
 	if err != nil {
 		return err
 	}
+	hangups.call(manager.reloads(who.reloads(g)))
 	store, err := o.open(ctx, g, o.readOnly)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	service, err := newContextService(store, "--admit", o.admit, o.readOnly, o.tls.clientCA, g.logger())
+	service, err := newContextService(store, who, o.readOnly, g.logger())
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func runContextServe(ctx context.Context, env Env, g *global, o contextServeOpti
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return serveContexts(ctx, g, l, secure, service, func() error { return manager.ready("contexts " + url) })
+	return serveContexts(ctx, g, l, who.config(), service, func() error { return manager.ready("contexts " + url) })
 }
 
 // contextPath is where the context service is at an address that has others.
@@ -121,32 +125,19 @@ func contextFlag(f *pflag.FlagSet, who *string) {
 		"loopback, certificate, bearer:FILE or everybody; empty: to none")
 }
 
-// contextAt is the context service that a flag of contextFlag asks for; nil: none.
-func contextAt(who string, secure *serverTLS, store ctxstore.Store, g *global) (http.Handler, error) {
-	if who == "" {
-		return nil, nil
-	}
-	s, err := newContextService(store, "--context", who, false, secure.clientCA, g.logger())
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+// newContextService is the service of a store, for those whom an access admits.
+func newContextService(
+	store ctxstore.Store, who *access, readOnly bool, log *slog.Logger,
+) (*wscontext.ContextService, error) {
+	return wscontext.New(wscontext.Config{Store: store, Admit: who.admitContext, ReadOnly: readOnly, Log: log})
 }
 
-// newContextService is the service of a store, for those whom a flag admits.
-func newContextService(store ctxstore.Store, flag, who string, readOnly bool, clientCA string,
-	log *slog.Logger) (*wscontext.ContextService, error) {
-	admit := wscontext.AdmitLoopback
-	if who != "loopback" {
-		var err error
-		if admit, err = admission(flag, who, clientCA, "loopback"); err != nil {
-			return nil, err
-		}
+// contextAdmission decides by the value of a flag who may use a context service; nil: everybody.
+func contextAdmission(flag, who, clientCA string) (func(*http.Request) error, error) {
+	if who == "loopback" {
+		return wscontext.AdmitLoopback, nil
 	}
-	if admit == nil {
-		admit = func(*http.Request) error { return nil }
-	}
-	return wscontext.New(wscontext.Config{Store: store, Admit: admit, ReadOnly: readOnly, Log: log})
+	return admission(flag, who, clientCA, "loopback")
 }
 
 // serveContexts serves until ctx is done, and then what is in progress.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,31 +10,22 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/hhfr/hhfr/internal/codec/binary"
-	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 // proxyGrace is how long calls in progress may take after the first Ctrl-C, as in serve.
 const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
-	listen, tcp, advertise, store, context, metrics, output string
-	schema                                                  schemaSource
-	record                                                  recordOptions
-	own                                                     serverTLS
-	upstreamOptions                                         // of what no route takes
-	others                                                  []routeOptions
-	timeout, drain                                          time.Duration
-	maxConns                                                int
-	maxBuffer, sync                                         size
-	flushDelay                                              time.Duration
-	without                                                 stages
-	common                                                  commonOptions
-	transport                                               string
+	serverOptions
+	schema          schemaSource
+	upstreamOptions                // of what no route takes
+	others          []routeOptions // routes of the --config file
+	timeout, drain  time.Duration
+	maxConns        int
+	maxBuffer       size
+	without         stages
+	transport       string
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
@@ -106,7 +95,7 @@ counts first, then one with the longest path; --upstream takes what no route doe
 such a request gets status 404. A route may set what the flags for --upstream set, and has their
 values otherwise. SIGHUP reads the file again: calls in progress end where they began, the next
 request of each connection goes by the new routes, listeners are opened and closed. If the file is
-wrong, the routes stay as they are, and stderr says why.
+wrong, everything stays as it is, and stderr says why.
 
 With --client-per-address all connections from an address are one client's, and begin with what the
 ones before had on the stream: fewer bytes for devices that open a connection for each call. Not for
@@ -117,8 +106,10 @@ on Windows, on SIGUSR1: calls, their bytes on the HTTP side and on the link, and
 ` + metricsHelp + `
 After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, answers further
 requests with status 503, waits for the calls in progress, at most for the time of --drain, and
-ends. Without --config, SIGHUP changes nothing. If the pair loses its
-stream, a call that was sent and not yet answered ends in status 502, and is never sent twice.`,
+ends. SIGHUP reads certificates, keys, authorities and tokens again, with --config and without, for
+connections and requests from then on; open ones stay, also the stream. If the pair
+loses its stream, a call that was sent and not yet answered ends in status 502, and is never sent
+twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
@@ -135,7 +126,8 @@ stream, a call that was sent and not yet answered ends in status 502, and is nev
 
 // newProxyOptions are options whose flags are not declared yet.
 func newProxyOptions() *proxyOptions {
-	o := &proxyOptions{sync: 1 << 20, maxBuffer: proxy.DefaultMaxBuffer}
+	o := &proxyOptions{maxBuffer: proxy.DefaultMaxBuffer}
+	o.sync = 1 << 20
 	o.tls.prefix = "upstream-"
 	return o
 }
@@ -212,121 +204,6 @@ func (o *proxyOptions) addresses() []string {
 // minBuffer is the least --max-buffer: what is read at once.
 const minBuffer = 64 << 10
 
-func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error) {
-	manager, err := newBackground(g.logger())
-	if err != nil {
-		return err
-	}
-	defer manager.stopping()
-	ctx := c.Context()
-	if err := o.readRoutes(c); err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	described, err := readDescription(ctx, g, o.schema)
-	if err != nil {
-		return err
-	}
-	seen, err := countersOf(ctx, env, g, o.metrics, true, o.addresses()...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, seen.close()) }()
-	secure, err := o.tls.open(env.System)
-	if err != nil {
-		return err
-	}
-	defer secure.close()
-	own, err := o.own.open(secure.keys)
-	if err != nil {
-		return err
-	}
-	admit, err := o.own.admit()
-	if err != nil {
-		return err
-	}
-	known := &upstreams{system: env.System, keys: secure.keys}
-	routes, err := o.routes(known)
-	if err != nil {
-		return err
-	}
-	store, err := g.openStore(ctx, o.store)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	common, closeCommon, err := o.common.open(ctx, g)
-	if err != nil {
-		return err
-	}
-	defer closeCommon()
-	contexts, err := contextAt(o.context, &o.own, store, g)
-	if err != nil {
-		return err
-	}
-	rec, err := o.record.open(store, g.logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rec.close()) }()
-	clients, streams, err := o.listeners(ctx, own)
-	if err != nil {
-		return err
-	}
-	clients = manager.watched(clients)
-	log := g.logger()
-	checkDescriptors(log, 2*o.maxConns) // of clients, and of upstreams
-	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	book.Log, book.Without = log, uint64(o.without)
-	p, err := proxy.Start(proxy.Config{
-		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit,
-		Advertise: o.advertise, Routes: routes, ListenTo: listenForRoute, Store: store, Coders: coders.OfBook(book),
-		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay},
-		MaxConns: o.maxConns, MaxBuffer: int(o.maxBuffer), Contract: described.contract, Schema: described.hhfr,
-		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Context: contexts,
-		Common: common, Archive: o.common.archive, PlainOnly: o.transport == plainTransport,
-		Meter: seen.Meter, Log: log, OnLong: new(collector).hurry,
-	})
-	if err != nil {
-		return err
-	}
-	defer onHangup(log, manager.reloads(o.reloads(c, g, p, known)))()
-	if err := o.announce(env, p, seen); err != nil {
-		return errors.Join(err, p.Close())
-	}
-	if err := manager.ready(o.status(p.Addrs())); err != nil {
-		return errors.Join(err, p.Close())
-	}
-	select {
-	case <-ctx.Done():
-		seen.ending()
-		manager.stopping()
-		g.note("shutting down after the calls in progress; a second signal ends at once")
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
-		p.Drain(last)
-		cancel()
-	case err = <-p.Failed():
-	}
-	if n := book.Drifted(); n > 0 {
-		g.note("%s not as described; hhfr schema check says where", count(n, "message"))
-	}
-	return errors.Join(err, p.Close())
-}
-
-// listeners opens the main listener, and the one of a separate address for streams; nil if there is
-// none.
-func (o *proxyOptions) listeners(ctx context.Context, own *tls.Config) (all, streams net.Listener, err error) {
-	if all, err = listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen); err != nil {
-		return nil, nil, err
-	}
-	if streams, err = listenStreams(ctx, o.tcp, own); err != nil {
-		return nil, nil, errors.Join(err, all.Close())
-	}
-	return all, streams, nil
-}
-
 // status is the proxy in a line.
 func (o *proxyOptions) status(addrs map[string]net.Addr) string {
 	said := fmt.Sprintf("clients %s://%s", o.own.scheme(), addrs["http"])
@@ -337,11 +214,6 @@ func (o *proxyOptions) status(addrs map[string]net.Addr) string {
 		said += ", upstream " + u.Redacted()
 	}
 	return said
-}
-
-// listenForRoute opens a listener that routes name.
-func listenForRoute(ctx context.Context, addr string) (net.Listener, error) {
-	return listen(ctx, "listen", addr, tcp.Transport{}.Listen)
 }
 
 func (o *proxyOptions) announce(env Env, p *proxy.Proxy, seen *metricsCounters) error {

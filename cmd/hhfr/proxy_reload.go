@@ -25,36 +25,63 @@ func (o *proxyOptions) readRoutes(c *cobra.Command) error {
 	return err
 }
 
-// reloads returns what SIGHUP does: it reads the --config file again and replaces the routes; nil
-// without such a file. On an error nothing changes.
-func (o *proxyOptions) reloads(c *cobra.Command, g *global, p *proxy.Proxy, known *upstreams) func() {
-	name := configName(c)
-	if name == "" {
+// proxyReload is what SIGHUP changes of a proxy: what the --config file says of routes, and what is
+// in the files of certificates and tokens.
+type proxyReload struct {
+	*proxyOptions
+	c      *cobra.Command
+	g      *global
+	access *access
+	proxy  *proxy.Proxy
+	known  *upstreams    // that it has now
+	routes []proxy.Route // that it has now
+}
+
+// call returns what SIGHUP does; nil if there is nothing to read. On an error nothing changes.
+func (r *proxyReload) call() func() {
+	if configName(r.c) == "" && len(r.access.current.Load().files)+len(r.known.files()) == 0 {
 		return nil
 	}
 	return func() {
-		next, later, err := o.reread(c, name)
-		var routes []proxy.Route
-		if err == nil {
-			routes, err = next.routes(known)
+		if err := r.reload(); err != nil {
+			notReloaded(r.g, err)
 		}
-		if err == nil {
-			err = p.Reroute(c.Context(), routes)
-		}
-		if err != nil {
-			_, hint := codeOf(err)
-			text := "not reloaded, the routes stay as they are: " + g.message(err)
-			if hint != "" {
-				text += "; " + hint
-			}
-			g.say("%s", text)
-			return
-		}
-		if len(later) > 0 {
-			g.warn("%s: %s needs a restart", name, strings.Join(later, ", "))
-		}
-		g.note("reloaded %s: %s", name, next.destinations())
 	}
+}
+
+func (r *proxyReload) reload() error {
+	name, next := configName(r.c), r.proxyOptions
+	var later []string
+	if name != "" {
+		var err error
+		if next, later, err = r.reread(r.c, name); err != nil {
+			return err
+		}
+	}
+	credentials, err := r.access.read()
+	if err != nil {
+		return err
+	}
+	routes, known, err := next.routes(r.known)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(routes, r.routes) {
+		if err := r.proxy.Reroute(r.c.Context(), routes); err != nil {
+			return err
+		}
+	}
+	r.routes, r.known = routes, known
+	r.known.use()
+	r.access.current.Store(credentials)
+	if len(later) > 0 {
+		r.g.warn("%s: %s needs a restart", name, strings.Join(later, ", "))
+	}
+	if name != "" {
+		r.g.note("reloaded %s: %s", name, next.destinations())
+	}
+	reloadedFiles(r.g, append(slices.Clone(credentials.files), known.files()...))
+	return nil
 }
 
 // destinations says where calls go.

@@ -144,22 +144,19 @@ func (r *routeOptions) anyHost() []string {
 	return r.hosts
 }
 
-// routes are those of a --config file, and that of --upstream, which takes what no other does.
-func (o *proxyOptions) routes(all *upstreams) ([]proxy.Route, error) {
-	known := &upstreams{system: all.system, keys: all.keys, known: map[string]*proxy.Upstream{}}
-	for key, to := range all.known {
-		known.known[key] = to
-	}
-	var routes []proxy.Route
+// routes are those of a --config file, and that of --upstream, which takes what no other does; and
+// the upstreams that they lead to, of those before and new ones.
+func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *upstreams, err error) {
+	known = &upstreams{system: before.system, keys: before.keys, known: map[string]*knownUpstream{}}
 	for i := range o.others {
 		r := &o.others[i]
 		u, err := r.check()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		to, err := known.take(r.name, u, &r.upstreamOptions)
+		to, err := known.take(before, r.name, u, &r.upstreamOptions)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		listen := r.listen
 		if listen == o.listen {
@@ -172,22 +169,21 @@ func (o *proxyOptions) routes(all *upstreams) ([]proxy.Route, error) {
 	if o.upstream != "" {
 		u, err := o.upstreamOptions.check()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		to, err := known.take("", u, &o.upstreamOptions)
+		to, err := known.take(before, "", u, &o.upstreamOptions)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !slices.ContainsFunc(routes, func(r proxy.Route) bool { return r.Listen+r.Host+r.Path == "" }) {
 			routes = append(routes, proxy.Route{Upstream: to})
 		}
 	}
 	if len(routes) == 0 {
-		return nil, usage(errors.New("--upstream is missing"),
+		return nil, nil, usage(errors.New("--upstream is missing"),
 			"hhfr proxy --upstream URL, or routes in a --config file")
 	}
-	all.known = known.known
-	return routes, nil
+	return routes, known, nil
 }
 
 // routeLine is a route as it is announced.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -77,31 +80,71 @@ func (o *upstreamOptions) check() (*url.URL, error) {
 type upstreams struct {
 	system resolve.System
 	keys   *os.File // of SSLKEYLOGFILE; nil: none
-	known  map[string]*proxy.Upstream
+	known  map[string]*knownUpstream
 }
 
-// take returns the upstream of settings that were checked. Its name is that of the first route to
-// it.
-func (all *upstreams) take(name string, u *url.URL, o *upstreamOptions) (*proxy.Upstream, error) {
+// knownUpstream is an upstream with the TLS that it has from now on.
+type knownUpstream struct {
+	*proxy.Upstream
+	tls   *atomic.Pointer[tls.Config]
+	next  *tls.Config // that of its files
+	print string      // of the content of its files
+	files []string    // those, by flags
+}
+
+// take returns the upstream of settings that were checked, with its files as they are now; the ones
+// before are not changed until [upstreams.use]. Its name is that of the first route to it.
+func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstreamOptions) (*proxy.Upstream, error) {
 	key := fmt.Sprintf("%+v", *o)
+	if to := all.known[key]; to != nil {
+		return to.Upstream, nil
+	}
+	to := &knownUpstream{tls: new(atomic.Pointer[tls.Config])}
 	for _, file := range []string{o.tls.cacert, o.tls.cert, o.tls.key} {
 		text, _ := os.ReadFile(file) // an error is reported by who reads it
-		key += fmt.Sprintf(" %x", sha256.Sum256(text))
+		to.print += fmt.Sprintf(" %x", sha256.Sum256(text))
 	}
-	if to := all.known[key]; to != nil {
-		return to, nil
-	}
-	secure, err := o.tls.config(all.system)
-	if err != nil {
+	var err error
+	if to.next, err = o.tls.config(all.system); err != nil {
 		return nil, err
 	}
-	(&secured{keys: all.keys}).log(secure)
-	version, _ := soaprm.ParseProtocol(o.soapRM) // checked before
-	to := &proxy.Upstream{
-		Name: name, URL: u, TLS: secure, FarOnly: o.noOffer, AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
-		Mode: negotiate.Mode(o.mode), RememberFor: o.remember, PerAddress: o.clientPerAddress,
-		Reliable: version,
+	(&secured{keys: all.keys}).log(to.next)
+	to.files = o.tls.files(to.next)
+	if old := before.known[key]; old != nil {
+		to.Upstream, to.tls = old.Upstream, old.tls
+		if to.print == old.print {
+			to.next = old.next // which has tickets of the server
+		}
+	} else {
+		to.Upstream = o.of(name, u, to.tls.Load)
+		to.tls.Store(to.next)
 	}
 	all.known[key] = to
-	return to, nil
+	return to.Upstream, nil
+}
+
+// of is an upstream with these settings.
+func (o *upstreamOptions) of(name string, u *url.URL, current func() *tls.Config) *proxy.Upstream {
+	version, _ := soaprm.ParseProtocol(o.soapRM) // checked before
+	return &proxy.Upstream{
+		Name: name, URL: u, CurrentTLS: current, FarOnly: o.noOffer, AllowHost: o.allowHost,
+		AllowCleartext: o.allowCleartext, Mode: negotiate.Mode(o.mode), RememberFor: o.remember,
+		PerAddress: o.clientPerAddress, Reliable: version,
+	}
+}
+
+// use has the connections that are opened from now on use the files as they were read.
+func (all *upstreams) use() {
+	for _, to := range all.known {
+		to.tls.Store(to.next)
+	}
+}
+
+// files are those of all, by flags.
+func (all *upstreams) files() (files []string) {
+	for _, to := range all.known {
+		files = append(files, to.files...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
 }

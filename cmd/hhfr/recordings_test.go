@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -128,6 +129,39 @@ func TestRecordingInSeveralFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 2)
 	assert.Contains(t, numbersIn(t, files[1]), calls-1, "the current file of the proxy that was killed")
+}
+
+// A second server that is started by mistake, where an address is in use, leaves the recording of
+// the first alone: the file has its name still, and no other one is there.
+func TestBusyPortCostsNoRecording(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "pair.conf")
+	require.NoError(t, os.WriteFile(config, []byte("[proxy]\nlisten = 127.0.0.1:0\n[proxy route a]\nlisten = "+
+		busy.Addr().String()+"\nupstream = http://127.0.0.1:1/\n"), 0o600))
+	upstream := []string{"--upstream", "http://127.0.0.1:1/"}
+	for name, args := range map[string][]string{
+		"proxy": append([]string{"proxy", "--listen", busy.Addr().String()}, upstream...),
+		"proxy, --tcp": append([]string{"proxy", "--listen", "127.0.0.1:0", "--tcp", busy.Addr().String()},
+			upstream...),
+		"proxy, routes": {"proxy", "--config", config},
+		"serve":         {"serve", "--listen", busy.Addr().String()},
+		"serve, --tcp":  {"serve", "--listen", "127.0.0.1:0", "--tcp", busy.Addr().String()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "link.pcapng")
+			require.NoError(t, os.WriteFile(file, []byte("of the first"), 0o600))
+			code, _, stderr := do(t, append(args, "--record", file)...)
+			assert.Equal(t, exitFailed, code, stderr)
+			assert.Contains(t, stderr, "the port is in use")
+			assert.Equal(t, "of the first", string(shared.Read(t, file)))
+			files, err := os.ReadDir(filepath.Dir(file))
+			require.NoError(t, err)
+			assert.Len(t, files, 1)
+		})
+	}
 }
 
 // TestRecordingOnAFullDisk: a disk that is full is told once, and stops no call.

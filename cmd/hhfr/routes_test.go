@@ -107,7 +107,7 @@ func TestRoutesOfTheDocument(t *testing.T) {
 	}
 	write(strings.Replace(text, "[proxy route yard]", "[proxy route hall]", 1))
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
-	p.told("not reloaded, the routes stay as they are: --config " + config +
+	p.told("not reloaded, everything stays as it is: --config " + config +
 		`, line 14: route "hall" stands in line 10 already`)
 	assert.Equal(t, "yard", asks(own, "other.example", "/hall"))
 	stop.Store(true)

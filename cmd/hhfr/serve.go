@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,18 +19,14 @@ import (
 )
 
 type serveOptions struct {
-	listen, tcp, udp, store, advertise, geoip, misbehave, context, metrics, output string
-	soapRM                                                                         string
-	allowHost                                                                      []string
-	record                                                                         recordOptions
-	sync                                                                           size
-	flushDelay                                                                     time.Duration
-	tls                                                                            serverTLS
-	common                                                                         commonOptions
+	serverOptions
+	udp, geoip, misbehave, soapRM string
+	allowHost                     []string
 }
 
 func newServe(env Env, g *global) *cobra.Command {
-	o := serveOptions{sync: 1 << 20}
+	o := &serveOptions{}
+	o.sync = 1 << 20
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
@@ -41,7 +36,8 @@ All of it is at one address, --listen: plain SOAP, negotiation, streams over TCP
 UDP at the same port number. With --cert and --key the address takes TLS only, https as well as
 streams; streams over UDP, which are cleartext, are then accepted only at the address of
 --udp. --tcp and --udp name other addresses for streams, or none.
-Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress; SIGHUP does not.
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP does not: it reads
+--cert, --key, --client-ca and the files of tokens again, for connections and requests from then on.
 
 --client-ca asks clients for a certificate. --negotiate says who may have a session: others get
 plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
@@ -99,7 +95,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for everything; port 0 takes a free one")
 	f.StringVar(&o.tcp, "tcp", "", "another address for streams over TCP, in TLS with --cert; none: no such streams")
 	f.StringVar(&o.udp, "udp", "", "another address for streams over UDP; none: no such streams")
-	o.tls.flags(f)
+	o.own.flags(f)
 	contextFlag(f, &o.context)
 	f.StringVar(&o.soapRM, "soap-rm", "", "take sequences of WS-ReliableMessaging in plain SOAP: 1.0, 1.1, 1.2 or all")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
@@ -130,151 +126,120 @@ func misbehaviors() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err error) {
-	manager, err := newBackground(g.logger())
+func runServe(ctx context.Context, env Env, g *global, o *serveOptions) (err error) {
+	cfg, err := o.config()
 	if err != nil {
 		return err
-	}
-	defer manager.stopping()
-	defer onHangup(g.logger(), manager.reloads(nil))()
-	if o.sync > 1<<20 {
-		return usage(errors.New("--sync is at most 1MiB"), "")
-	}
-	if o.flushDelay < 0 {
-		return usage(errNegativeFlushDelay, "")
-	}
-	if err := checkHost("--advertise", o.advertise); err != nil {
-		return err
-	}
-	seen, err := countersOf(ctx, env, g, o.metrics, false, o.listen, o.tcp)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, seen.close()) }()
-	misbehave, err := peer.ParseMisbehavior(o.misbehave)
-	if err != nil {
-		return usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")
 	}
 	ranges, err := o.ranges()
 	if err != nil {
 		return err
 	}
-	keys, err := keyLog()
+	s, err := openServer(ctx, env, g, &o.serverOptions, serverKind{
+		addresses: []string{o.listen, o.tcp},
+		bind:      func(ctx context.Context, s *openedServer) error { return o.bind(ctx, s, &cfg) },
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = keys.Close() }() // nil is allowed
-	cfg := peer.Config{PlainOnly: o.tcp != "", Advertise: o.advertise, Misbehave: misbehave, Meter: seen.Meter}
-	if cfg.Reliable, err = reliableVersions(o.soapRM); err != nil {
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := o.complete(&cfg, g, s, ranges); err != nil {
 		return err
 	}
-	if cfg.Callbacks = o.allowHost; len(o.allowHost) > 0 && o.soapRM == "" {
-		return usage(errors.New("--allow-host goes with --soap-rm"), "")
-	}
-	if cfg.TLS, err = o.tls.open(keys); err != nil {
-		return err
-	}
-	if cfg.Admit, err = o.tls.admit(); err != nil {
-		return err
-	}
-	if cfg.Store, err = g.openStore(ctx, o.store); err != nil {
-		return err
-	}
-	defer func() { _ = cfg.Store.Close() }()
-	var closeCommon func()
-	if cfg.Common, closeCommon, err = o.common.open(ctx, g); err != nil {
-		return err
-	}
-	defer closeCommon()
-	cfg.Archive = o.common.archive
-	contexts, err := contextAt(o.context, &o.tls, cfg.Store, g)
+	running, err := peer.Start(cfg)
 	if err != nil {
 		return err
-	}
-	if cfg.Services, err = o.services(ranges, cfg.Store, contexts); err != nil {
-		return err
-	}
-	if err := o.listeners(ctx, &cfg); err != nil {
-		return err
-	}
-	cfg.HTTP = manager.watched(cfg.HTTP)
-	// after the ports are bound: a port in use must not cost an older recording
-	rec, err := o.record.open(cfg.Store, g.logger())
-	if err != nil {
-		return errors.Join(err, closeAll(&cfg))
-	}
-	defer func() { err = errors.Join(err, rec.close()) }()
-	if cfg.CallbackClient, err = callbackClient(g.system, rec); err != nil {
-		return errors.Join(err, closeAll(&cfg))
 	}
 	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
-	server, err := startServer(g, o, rec, cfg)
-	if err != nil {
-		return err
+	if err := announce(env, o, running, s.seen, cfg.Services); err != nil {
+		return errors.Join(err, running.Close())
 	}
-	if err := announce(env, o, server, seen, cfg.Services); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	if err := manager.ready(fmt.Sprintf("services %s://%s", o.tls.scheme(), cfg.HTTP.Addr())); err != nil {
-		return errors.Join(err, server.Close())
+	s.hangups.call(s.manager.reloads(s.access.reloads(g)))
+	if err := s.manager.ready(fmt.Sprintf("services %s://%s", o.own.scheme(), cfg.HTTP.Addr())); err != nil {
+		return errors.Join(err, running.Close())
 	}
 	select {
 	case <-ctx.Done():
-		seen.ending()
-		manager.stopping()
+		s.seen.ending()
+		s.manager.stopping()
 		g.note("shutting down")
-	case err = <-server.Failed():
+	case err = <-running.Failed():
 	}
-	return errors.Join(err, server.Close())
+	return errors.Join(err, running.Close())
 }
 
-// listeners binds the ports.
-func (o *serveOptions) listeners(ctx context.Context, cfg *peer.Config) (err error) {
+// config is what the flags say that needs nothing open.
+func (o *serveOptions) config() (cfg peer.Config, err error) {
+	switch {
+	case o.sync > 1<<20:
+		return cfg, usage(errors.New("--sync is at most 1MiB"), "")
+	case o.flushDelay < 0:
+		return cfg, usage(errNegativeFlushDelay, "")
+	case len(o.allowHost) > 0 && o.soapRM == "":
+		return cfg, usage(errors.New("--allow-host goes with --soap-rm"), "")
+	}
+	if err := checkHost("--advertise", o.advertise); err != nil {
+		return cfg, err
+	}
+	cfg = peer.Config{
+		PlainOnly: o.tcp != "", Advertise: o.advertise, Callbacks: o.allowHost, Archive: o.common.archive,
+		Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay},
+	}
+	if cfg.Misbehave, err = peer.ParseMisbehavior(o.misbehave); err != nil {
+		return cfg, usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")
+	}
+	cfg.Reliable, err = reliableVersions(o.soapRM)
+	return cfg, err
+}
+
+// complete adds to the configuration what is open.
+func (o *serveOptions) complete(cfg *peer.Config, g *global, s *openedServer, ranges *peer.Ranges) (err error) {
+	if cfg.Services, err = o.services(ranges, s.store, s.contexts); err != nil {
+		return err
+	}
+	if cfg.CallbackClient, err = callbackClient(g.system, s.recording); err != nil {
+		return err
+	}
+	cfg.TLS, cfg.Admit = s.secure, s.access.admitSession
+	cfg.Store, cfg.Common, cfg.Meter = s.store, s.common, s.seen.Meter
+	cfg.HTTP = s.manager.watched(cfg.HTTP)
+	cfg.Log = g.logger()
+	checkDescriptors(cfg.Log, 2*peer.DefaultMaxConns) // HTTP, and as many streams
+	book := binary.NewBook(ctxstore.Shapes{Store: s.store})
+	book.Log = cfg.Log
+	cfg.Coders = coders.OfBook(book)
+	cfg.WrapConn, cfg.OnSession = s.recording.accepted(), s.recording.facts
+	return nil
+}
+
+// bind opens the listeners.
+func (o *serveOptions) bind(ctx context.Context, s *openedServer, cfg *peer.Config) (err error) {
 	cfg.Streams = map[string]net.Listener{}
 	var datagrams net.Listener
-	if o.udp == "" && cfg.TLS == nil {
+	if o.udp == "" && s.secure == nil {
 		cfg.HTTP, datagrams, err = listenSame(ctx, o.listen)
 	} else {
 		cfg.HTTP, err = listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen)
 	}
-	if err != nil {
+	if cfg.HTTP, err = s.listen(cfg.HTTP, err); err != nil {
 		return err
 	}
 	if datagrams == nil && o.udp != "" && o.udp != noAddress {
 		if datagrams, err = listen(ctx, "--udp", o.udp, udp.Transport{}.Listen); err != nil {
-			return errors.Join(err, closeAll(cfg))
+			return err
 		}
 	}
 	if datagrams != nil {
-		cfg.Streams["udp"] = datagrams
+		cfg.Streams["udp"], _ = s.listen(datagrams, nil)
 	}
-	l, err := listenStreams(ctx, o.tcp, cfg.TLS)
+	l, err := s.listen(listenStreams(ctx, o.tcp, s.secure))
 	if err != nil {
-		return errors.Join(err, closeAll(cfg))
+		return err
 	}
-	if l != nil && cfg.TLS != nil {
+	if l != nil && s.secure != nil {
 		cfg.Streams["tls"] = l
 	} else if l != nil {
 		cfg.Streams["tcp"] = l
 	}
 	return nil
-}
-
-func closeAll(cfg *peer.Config) error {
-	err := cfg.HTTP.Close()
-	for _, l := range cfg.Streams {
-		err = errors.Join(err, l.Close())
-	}
-	return err
-}
-
-func startServer(g *global, o serveOptions, rec *recording, cfg peer.Config) (*peer.Server, error) {
-	cfg.Log = g.logger()
-	checkDescriptors(cfg.Log, 2*peer.DefaultMaxConns) // HTTP, and as many streams
-	book := binary.NewBook(ctxstore.Shapes{Store: cfg.Store})
-	book.Log = cfg.Log
-	cfg.Coders = coders.OfBook(book)
-	cfg.Stream = streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay}
-	cfg.WrapConn, cfg.OnSession = rec.accepted(), rec.facts
-	return peer.Start(cfg)
 }

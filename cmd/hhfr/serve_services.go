@@ -86,7 +86,7 @@ func lineOf(server *peer.Server, service peer.Service) serviceLine {
 }
 
 // announce prints where the server listens, and how to call each service.
-func announce(env Env, o serveOptions, server *peer.Server, seen *metricsCounters, services *peer.Services) error {
+func announce(env Env, o *serveOptions, server *peer.Server, seen *metricsCounters, services *peer.Services) error {
 	addrs := map[string]string{}
 	for name, a := range server.Addrs() {
 		addrs[name] = a.String()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -29,29 +28,38 @@ func doneCode(ctx context.Context) int {
 	return exitDone
 }
 
-// onHangup makes a server continue when its terminal is closed (SIGHUP), and calls reload for each
-// SIGHUP, until the returned function is called; nil: nothing is reloaded.
-func onHangup(logger *slog.Logger, reload func()) (stop func()) {
-	hangups, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangups, syscall.SIGHUP)
-	var heard sync.WaitGroup
-	heard.Go(func() {
+// hangups are the SIGHUPs of a server: its terminal was closed, or it is to reload. They do not end
+// it.
+type hangups struct {
+	signals chan os.Signal
+	over    chan struct{}
+	heard   sync.WaitGroup
+}
+
+// hearHangups takes them from now on, until [hangups.stop].
+func hearHangups() *hangups {
+	h := &hangups{signals: make(chan os.Signal, 1), over: make(chan struct{})}
+	signal.Notify(h.signals, syscall.SIGHUP)
+	return h
+}
+
+// call calls reload for each, also for one that came before.
+func (h *hangups) call(reload func()) {
+	h.heard.Go(func() {
 		for {
 			select {
-			case <-hangups:
-			case <-over:
+			case <-h.signals:
+				reload()
+			case <-h.over:
 				return
 			}
-			if reload == nil {
-				logger.Info("SIGHUP ignored: nothing is reloaded")
-				return
-			}
-			reload()
 		}
 	})
-	return func() {
-		signal.Ignore(syscall.SIGHUP) // a signal during the shutdown must not kill the server
-		close(over)
-		heard.Wait()
-	}
+}
+
+// stop waits for a reload in progress. A signal during the shutdown must not kill the server.
+func (h *hangups) stop() {
+	signal.Ignore(syscall.SIGHUP)
+	close(h.over)
+	h.heard.Wait()
 }

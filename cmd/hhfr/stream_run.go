@@ -7,11 +7,14 @@ import (
 	"iter"
 	"net/url"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
-
 	"github.com/hhfr/hhfr/internal/sender"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -31,45 +34,12 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done within --timeout %v", o.timeout))
 		defer cancel()
 	}
-	secure, err := o.tls.open(env.System)
-	if err != nil {
+	r := &streamRun{env: env, g: g, o: &o}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.open(ctx); err != nil {
 		return err
 	}
-	defer secure.close()
-	store, err := g.openStore(ctx, o.store)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	common, closeCommon, err := o.common.open(ctx, g)
-	if err != nil {
-		return err
-	}
-	defer closeCommon()
-	rec, err := o.record.open(store, g.logger())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rec.close()) }()
-	if o.saveDir != "" {
-		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
-			return err
-		}
-	}
-	if o.listen {
-		env.Out = &together{w: env.Out}
-		o.requireHHFR, o.listening = true, &serviceListener{out: env.Out, output: o.output, saveDir: o.saveDir}
-	}
-	described, err := readDescription(ctx, g, o.schema)
-	if err != nil {
-		return err
-	}
-	over, err := openNetwork(o.link, o.transport)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = over.close() }()
-	reliable := &reliableRun{env: env, g: g, store: store, secure: secure, rec: rec, over: over}
+	reliable := &reliableRun{env: r.env, g: g, store: r.store, secure: r.secure, rec: r.recording, over: r.network}
 	goesOn, err := o.goesOn(ctx, reliable)
 	if err != nil {
 		return err
@@ -77,57 +47,135 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if goesOn || o.soapRM != "" {
 		return o.sendReliably(ctx, reliable)
 	}
-	began := time.Now()
-	late := &lateReplies{}
-	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	sess, err := dialer{
-		options:   o,
-		book:      book,
-		described: described,
-		store:     store,
-		common:    common,
-		secure:    secure,
-		recording: rec,
-		network:   over,
-		log:       g.logger(),
-		late:      late.take,
-	}.dial(
-		ctx,
-	)
-	if err != nil {
+	r.began = time.Now()
+	if err := r.dial(ctx); err != nil {
 		if err := o.reliableInstead(ctx, reliable, err); err != nil {
 			return err
 		}
 		return o.sendReliably(ctx, reliable)
 	}
-	before := book.Drifted() // by looking at the FILEs
-	p := &printer{env: env, g: g, o: o, late: late}
-	p.decided(sess)
+	return r.finish(ctx, r.send(ctx))
+}
+
+// streamRun is a run of hhfr stream.
+type streamRun struct {
+	env Env
+	g   *global
+	o   *streamOptions
+
+	secure    *secured
+	store     ctxstore.Store
+	common    *unchanging.CommonStore // nil: none
+	recording *recording
+	described description
+	network   *network
+	closers   []func() error // of what is open
+
+	began   time.Time
+	book    *binary.Book
+	drifted int64 // messages that were not as described before any was sent
+	session *session.Session
+	printer *printer
+}
+
+// open opens what the run works with.
+func (r *streamRun) open(ctx context.Context) (err error) {
+	if r.secure, err = r.o.tls.open(r.env.System); err != nil {
+		return err
+	}
+	r.closes(func() error { r.secure.close(); return nil })
+	if r.store, err = r.g.openStore(ctx, r.o.store); err != nil {
+		return err
+	}
+	r.closes(func() error { _ = r.store.Close(); return nil })
+	var closeCommon func()
+	if r.common, closeCommon, err = r.o.common.open(ctx, r.g); err != nil {
+		return err
+	}
+	r.closes(func() error { closeCommon(); return nil })
+	if r.recording, err = r.o.record.open(r.store, r.g.logger()); err != nil {
+		return err
+	}
+	r.closes(r.recording.close)
+	if r.o.saveDir != "" {
+		if err := os.MkdirAll(r.o.saveDir, 0o755); err != nil {
+			return err
+		}
+	}
+	if r.o.listen {
+		r.env.Out = &together{w: r.env.Out}
+		r.o.requireHHFR = true
+		r.o.listening = &serviceListener{out: r.env.Out, output: r.o.output, saveDir: r.o.saveDir}
+	}
+	if r.described, err = readDescription(ctx, r.g, r.o.schema); err != nil {
+		return err
+	}
+	if r.network, err = openNetwork(r.o.link, r.o.transport); err != nil {
+		return err
+	}
+	r.closes(func() error { _ = r.network.close(); return nil })
+	return nil
+}
+
+// closes has [streamRun.close] call f, before what it was to call so far.
+func (r *streamRun) closes(f func() error) { r.closers = append(r.closers, f) }
+
+// close closes all, in the reverse order of opening.
+func (r *streamRun) close() (err error) {
+	for _, f := range slices.Backward(r.closers) {
+		err = errors.Join(err, f())
+	}
+	return err
+}
+
+// dial agrees with the service on a session.
+func (r *streamRun) dial(ctx context.Context) (err error) {
+	late := &lateReplies{}
+	r.book = binary.NewBook(ctxstore.Shapes{Store: r.store})
+	r.session, err = dialer{
+		options: *r.o, book: r.book, described: r.described, store: r.store, common: r.common, secure: r.secure,
+		recording: r.recording, network: r.network, log: r.g.logger(), late: late.take,
+	}.dial(ctx)
+	if err != nil {
+		return err
+	}
+	r.drifted = r.book.Drifted() // by looking at the FILEs
+	r.printer = &printer{env: r.env, g: r.g, o: *r.o, late: late}
+	return nil
+}
+
+// send sends the messages and prints the replies.
+func (r *streamRun) send(ctx context.Context) (err error) {
+	r.printer.decided(r.session)
 	sending, stop := context.WithCancel(ctx)
-	defer stop()
-	finished, told := false, false
-	o.begin(g, sess)
-	for in := range sender.Send(sending, sess, messages(sending, env, g, o, o.kept()), o.concurrency) {
-		p.decided(sess)
+	r.closes(func() error { stop(); return nil }) // what was sent may still wait for its fate
+	tellResumed := sync.OnceFunc(func() { resumed(r.g, r.session) })
+	r.o.begin(r.g, r.session)
+	all := messages(sending, r.env, r.g, *r.o, r.o.kept())
+	for in := range sender.Send(sending, r.session, all, r.o.concurrency) {
+		r.printer.decided(r.session)
 		if isAccepted(in.Err) {
 			continue
 		}
-		if !told {
-			told = true
-			resumed(g, sess)
-		}
+		tellResumed()
 		switch {
 		case err == nil:
-			if err = p.incoming(in); err != nil {
+			if err = r.printer.incoming(in); err != nil {
 				stop() // nothing more is sent; the fate of messages in progress is still reported
 			}
 		case isUnknown(in.Err) || in.Err == nil:
-			err = errors.Join(err, p.incoming(in))
+			err = errors.Join(err, r.printer.incoming(in))
 		}
 	}
-	if !told {
-		resumed(g, sess)
-	}
+	tellResumed()
+	return err
+}
+
+// finish waits for what is to come after the messages, ends the session and reports; err is why not
+// all was sent.
+func (r *streamRun) finish(ctx context.Context, err error) error {
+	o, sess, p := r.o, r.session, r.printer
+	finished := false
 	switch {
 	case err != nil:
 	case ctx.Err() != nil:
@@ -135,10 +183,10 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	case o.listen:
 		err = o.listening.wait(ctx, sess)
 	case o.sequenced():
-		err = o.finish(ctx, g, sess)
+		err = o.finish(ctx, r.g, sess)
 		finished = err == nil
 	}
-	err = o.unfinished(err, p.sum.Messages == 0 && silent(sess, over))
+	err = o.unfinished(err, p.sum.Messages == 0 && silent(sess, r.network))
 	closed := sess.Close()
 	if p.sum.Messages > 0 {
 		p.decided(sess)
@@ -147,10 +195,10 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if len(p.sum.Unknown) > 0 || finished {
 		closed = nil // the list is about the broken stream, or it no longer matters
 	}
-	p.sum.finish(sess, over, time.Since(began))
-	p.sum.Drifted = book.Drifted() - before
+	p.sum.finish(sess, r.network, time.Since(r.began))
+	p.sum.Drifted = r.book.Drifted() - r.drifted
 	p.sum.Initiated, p.sum.LeftOut = o.listening.heard(), sess.Resumed().LeftOut
-	tellHeaders(g, sess, p.sum.Messages)
+	tellHeaders(r.g, sess, p.sum.Messages)
 	ended := p.end()
 	if finished && err == nil { // after everything that is reported about it
 		err = sess.EndRun(context.WithoutCancel(ctx))

@@ -69,6 +69,17 @@ func (o *clientTLS) config(system resolve.System) (*tls.Config, error) {
 	return c, err
 }
 
+// files names the files that a configuration was read from.
+func (o *clientTLS) files(c *tls.Config) (files []string) {
+	if o.cacert != "" {
+		files = append(files, "--cacert "+o.cacert)
+	}
+	if len(c.Certificates) > 0 {
+		files = append(files, certificateFile("--"+o.prefix+"cert", o.cert, c.Certificates))
+	}
+	return files
+}
+
 // log makes a configuration write its keys to the file that SSLKEYLOGFILE names, if any.
 func (s *secured) log(c *tls.Config) {
 	if s.keys != nil {
@@ -130,7 +141,7 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 	}
 	c, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", certFlag, keyFlag, err)
+		return nil, fmt.Errorf("%s %s, %s %s: %w", certFlag, cert, keyFlag, key, err)
 	}
 	return []tls.Certificate{c}, nil
 }

@@ -44,8 +44,9 @@ func (o *serverTLS) scheme() string {
 	return "http"
 }
 
-// open reads the files; nil without a certificate. keys, if any, receives the keys of connections.
-func (o *serverTLS) open(keys *os.File) (*tls.Config, error) {
+// config reads the files of TLS; nil without a certificate. keys, if any, receives the keys of
+// connections.
+func (o *serverTLS) config(keys *os.File) (*tls.Config, error) {
 	own, err := keyPair("--cert", o.cert, "--key", o.key)
 	if err != nil {
 		return nil, err
@@ -71,8 +72,8 @@ func (o *serverTLS) open(keys *os.File) (*tls.Config, error) {
 	return c, nil
 }
 
-// admit decides who may have a session; nil: everybody.
-func (o *serverTLS) admit() (func(*http.Request) error, error) {
+// sessions decides who may have a session; nil: everybody.
+func (o *serverTLS) sessions() (func(*http.Request) error, error) {
 	if o.negotiate == "nobody" {
 		return func(*http.Request) error { return errors.New("nobody may have a session here") }, nil
 	}

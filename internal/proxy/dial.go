@@ -79,8 +79,8 @@ func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
 // secure opens TLS with the upstream on a connection, and closes that on an error.
 func (u *upstream) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	cfg := &tls.Config{}
-	if u.cfg.TLS != nil {
-		cfg = u.cfg.TLS.Clone()
+	if current := u.cfg.currentTLS(); current != nil {
+		cfg = current.Clone()
 	}
 	if cfg.ServerName == "" {
 		cfg.ServerName = u.cfg.URL.Hostname()

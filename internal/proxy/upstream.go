@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"net"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/meter"
@@ -27,6 +29,10 @@ type Upstream struct {
 	URL *url.URL
 	// TLS configures connections to an https URL; nil means the system's roots.
 	TLS *tls.Config
+	// CurrentTLS, if given, returns the configuration instead of TLS for each connection, so that
+	// certificates can be renewed: what it returned is not changed, but another one returned.
+	// Connections that are open stay. It is called concurrently.
+	CurrentTLS func() *tls.Config
 	// PerAddress: connections that come from one address are of one client, whose lanes go on
 	// with what they remember of its earlier connections.
 	PerAddress bool
@@ -62,6 +68,42 @@ func (c Upstream) withDefaults() (Upstream, error) {
 	return c, nil
 }
 
+// currentTLS configures a connection that is opened now.
+func (c *Upstream) currentTLS() *tls.Config {
+	if c.CurrentTLS != nil {
+		return c.CurrentTLS()
+	}
+	return c.TLS
+}
+
+// renewedTLS is the transport over TLS with the configuration of the moment. Each configuration has
+// tickets of its own: a session that is resumed has the certificates of the one before.
+type renewedTLS struct {
+	current func() *tls.Config
+
+	mu        sync.Mutex
+	of        *tls.Config          // of transport
+	transport *streamtls.Transport // nil: none was needed yet
+}
+
+func (r *renewedTLS) now() *streamtls.Transport {
+	cfg := r.current()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.transport == nil || cfg != r.of {
+		r.of, r.transport = cfg, streamtls.New(cfg, nil)
+	}
+	return r.transport
+}
+
+func (r *renewedTLS) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	return r.now().Dial(ctx, addr)
+}
+
+func (r *renewedTLS) Listen(ctx context.Context, addr string) (net.Listener, error) {
+	return r.now().Listen(ctx, addr)
+}
+
 // upstream is an [Upstream] in use, with the session that the proxy has with it as the near end.
 type upstream struct {
 	p          *Proxy
@@ -86,7 +128,9 @@ func (p *Proxy) newUpstream(cfg Upstream) (*upstream, error) {
 	}
 	u := &upstream{p: p, cfg: cfg, transports: p.cfg.Transports}
 	if u.transports == nil {
-		u.transports = map[string]streamer.Transport{"tls": streamtls.New(cfg.TLS, nil), "tcp": tcp.Transport{}}
+		u.transports = map[string]streamer.Transport{
+			"tls": &renewedTLS{current: u.cfg.currentTLS}, "tcp": tcp.Transport{},
+		}
 	}
 	u.links = Keeper[*link]{
 		Open: u.negotiate, Quiet: u.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: p.cfg.Clock,

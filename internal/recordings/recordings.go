@@ -71,8 +71,10 @@ func (f *renamedFile) to(name string, rename func(from, to string) error) error 
 // errRegular is what several files need.
 var errRegular = errors.New("a recording in several files needs a file, not a pipe or device")
 
-// Open begins a recording. A file of that name is overwritten, or, if the recording is in several
-// files, becomes one of the complete ones.
+// Open begins a recording. A file of that name that has something in it is put aside: it gets the
+// name of a complete one, by the time at which it was last written. The recording has mode 0600. A
+// pipe or device, and a file that is this process's stdout or stderr, is written as it is; several
+// files need a regular one.
 func Open(cfg Config) (*FileSet, error) {
 	cfg.Now, cfg.Log = orNow(cfg.Now), cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.rename == nil {
@@ -80,13 +82,21 @@ func Open(cfg Config) (*FileSet, error) {
 	}
 	f := &FileSet{cfg: cfg}
 	several := cfg.Size > 0 || cfg.Age > 0
-	if several {
+	special, err := isSpecial(cfg.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case special && several:
+		return nil, fmt.Errorf("%s: %w", cfg.Name, errRegular)
+	case special:
+		f.file, err = openSpecial(cfg.Name)
+	default:
 		if err := f.putAside(); err != nil {
 			return nil, err
 		}
+		f.file, err = create(f.cfg.Name)
 	}
-	var err error
-	if f.file, err = create(cfg.Name, several); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	f.Recorder = pcapng.NewRecorder(f.file, cfg.Now)
@@ -107,17 +117,52 @@ func orNow(now func() time.Time) func() time.Time {
 	return now
 }
 
-// create makes an empty file. several: it is read again.
-func create(name string, several bool) (*renamedFile, error) {
-	mode := os.O_CREATE | os.O_TRUNC | os.O_WRONLY
-	if several {
-		mode = os.O_CREATE | os.O_TRUNC | os.O_RDWR
+// isSpecial reports whether a name is that of something that must be neither renamed nor changed in
+// mode: what is no regular file, and one that this process writes to already, as /dev/stdout may
+// be.
+func isSpecial(name string) (bool, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular():
+		return true, nil
 	}
-	file, err := os.OpenFile(name, mode, 0o600)
+	for _, own := range []*os.File{os.Stdout, os.Stderr} {
+		if open, err := own.Stat(); err == nil && os.SameFile(info, open) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// openSpecial opens what exists, to be written after what it has.
+func openSpecial(name string) (*renamedFile, error) {
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
 	return &renamedFile{file}, err
 }
 
-// putAside makes the file of an earlier run a complete one.
+// create makes an empty file that nobody else can read, even if there was an empty one that others
+// could.
+func create(name string) (*renamedFile, error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().Perm()&^0o600 != 0 {
+		err = file.Chmod(0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &renamedFile{file}, nil
+}
+
+// putAside makes the file of an earlier run a complete one. A link stays one: what it leads to is
+// put aside, and the recording has its place.
 func (f *FileSet) putAside() error {
 	info, err := os.Stat(f.cfg.Name)
 	switch {
@@ -125,13 +170,12 @@ func (f *FileSet) putAside() error {
 		return nil
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: %w", f.cfg.Name, errRegular)
-	case info.Size() == 0:
-		return nil
+	}
+	if f.cfg.Name, err = filepath.EvalSymlinks(f.cfg.Name); err != nil || info.Size() == 0 {
+		return err
 	}
 	if err := f.complete(info.ModTime()); err != nil {
-		return err
+		return fmt.Errorf("the file that is there cannot be put aside; move it, or name another one: %w", err)
 	}
 	return f.prune()
 }
@@ -148,7 +192,7 @@ func (f *FileSet) failed(err error) {
 const unfinished = ".new"
 
 func (f *FileSet) open() (pcapng.Medium, error) {
-	next, err := create(f.cfg.Name+unfinished, true)
+	next, err := create(f.cfg.Name + unfinished)
 	if err != nil {
 		return nil, err
 	}
