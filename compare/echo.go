@@ -86,7 +86,8 @@ func startProxy(ctx context.Context, ends *closers, upstream *url.URL) (*proxy.P
 		listeners[i] = l
 	}
 	store := memory.New(memory.Config{})
-	p, err := proxy.Start(proxy.Config{Listen: listeners[0], Streams: listeners[1], Upstream: upstream, Store: store,
+	p, err := proxy.Start(proxy.Config{Listen: listeners[0], Streams: listeners[1], Store: store,
+		Routes: proxy.To(&proxy.Upstream{URL: upstream}),
 		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))})
 	if err != nil {
 		return nil, err

@@ -197,7 +197,8 @@ func (o *opener) proxy(ctx context.Context, upstream string, store ctxstore.Stor
 	if err != nil {
 		return nil, err
 	}
-	cfg := proxy.Config{Upstream: u, Store: store, Coders: codersOf(store), Transports: transports, Clock: o.clock,
+	cfg := proxy.Config{Routes: proxy.To(&proxy.Upstream{URL: u}), Store: store,
+		Coders: codersOf(store), Transports: transports, Clock: o.clock,
 		Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
 	if cfg.Listen, err = listen(ctx); err != nil {
 		return nil, err

@@ -261,10 +261,12 @@ func (s *stage) counted(do func() time.Duration) figures {
 
 // pair starts two proxies around the link.
 func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, perAddress bool) (end func()) {
-	start := func(listen, upstream netip.AddrPort, store ctxstore.Store, change func(*proxy.Config)) *proxy.Proxy {
+	start := func(listen, upstream netip.AddrPort, store ctxstore.Store, perAddress bool,
+		change func(*proxy.Config)) *proxy.Proxy {
 		cfg := proxy.Config{Listen: s.place.listen(listen), Store: store, Coders: codersOf(store), Dial: s.place.dial,
-			Silence:  time.Minute, // the first bytes over the thinnest link take longer than the default
-			Upstream: &url.URL{Scheme: "http", Host: upstream.String(), Path: "/echo"}}
+			Silence: time.Minute, // the first bytes over the thinnest link take longer than the default
+			Routes: proxy.To(&proxy.Upstream{PerAddress: perAddress,
+				URL: &url.URL{Scheme: "http", Host: upstream.String(), Path: "/echo"}})}
 		change(&cfg)
 		p, err := proxy.Start(cfg)
 		require.NoError(s.t, err)
@@ -272,10 +274,10 @@ func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, perAddress
 	}
 	between := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.200"), server.Port())
 	entry := netip.MustParseAddrPort("192.0.2.201:1")
-	f := start(between, server, far, func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
-	n := start(entry, between, near, func(c *proxy.Config) {
+	f := start(between, server, far, false, func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	n := start(entry, between, near, perAddress, func(c *proxy.Config) {
 		c.Transports = map[string]streamer.Transport{"tcp": s.line.Over(s.place)}
-		c.Dial, c.PerAddress = s.through, perAddress
+		c.Dial = s.through
 		c.Timeout = time.Minute
 	})
 	require.NoError(s.t, n.Linked(s.t.Context()))

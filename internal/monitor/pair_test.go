@@ -44,7 +44,7 @@ type watched struct {
 	monitor string // URL
 }
 
-func startWatched(t *testing.T, upstream string, change func(*proxy.Config)) *watched {
+func startWatched(t *testing.T, upstream string, change func(*proxy.Config, *proxy.Upstream)) *watched {
 	t.Helper()
 	u, err := url.Parse(upstream)
 	require.NoError(t, err)
@@ -54,11 +54,12 @@ func startWatched(t *testing.T, upstream string, change func(*proxy.Config)) *wa
 		return l
 	}
 	store := memory.New(memory.Config{})
+	up := &proxy.Upstream{URL: u}
 	w := &watched{meter: meter.New(time.Now())}
-	cfg := proxy.Config{Listen: listen(), Upstream: u, Store: store, Meter: w.meter,
+	cfg := proxy.Config{Listen: listen(), Routes: proxy.To(up), Store: store, Meter: w.meter,
 		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	if change != nil {
-		change(&cfg)
+		change(&cfg, up)
 	}
 	w.Proxy, err = proxy.Start(cfg)
 	require.NoError(t, err)
@@ -184,7 +185,7 @@ func startPair(t *testing.T) (near, far *watched) {
 	t.Helper()
 	origin := httptest.NewServer(echo)
 	t.Cleanup(origin.Close)
-	far = startWatched(t, origin.URL+"/service", func(c *proxy.Config) {
+	far = startWatched(t, origin.URL+"/service", func(c *proxy.Config, _ *proxy.Upstream) {
 		c.Transports = map[string]streamer.Transport{}
 	})
 	near = startWatched(t, far.url(), nil)
@@ -254,13 +255,13 @@ func TestReconnectsAreCounted(t *testing.T) {
 	t.Cleanup(origin.Close)
 	far := startWatched(t, origin.URL+"/service", nil)
 	addr := far.Addrs()["http"].String()
-	near := startWatched(t, far.url(), func(c *proxy.Config) { c.RememberFor = time.Millisecond })
+	near := startWatched(t, far.url(), func(_ *proxy.Config, to *proxy.Upstream) { to.RememberFor = time.Millisecond })
 	require.NoError(t, near.Linked(t.Context()))
 	dialRaw(t, near.url()).call(post(envelope("poll", 1)))
 	before := near.after(t, "near", 1)
 	require.NoError(t, far.Close())
 	await(t, func() bool { return near.metrics(t).sum("hhfr_streams") == 0 })
-	again := startWatched(t, origin.URL+"/service", func(c *proxy.Config) {
+	again := startWatched(t, origin.URL+"/service", func(c *proxy.Config, _ *proxy.Upstream) {
 		_ = c.Listen.Close()
 		var err error
 		c.Listen, err = new(net.ListenConfig).Listen(t.Context(), "tcp", addr)

@@ -17,8 +17,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // echoing is a server that replies while it reads: with a length if the request has one, otherwise
@@ -168,7 +166,7 @@ func unread(t *testing.T, clients int, size int, media string) int64 {
 	defer close(release)
 	u, err := url.Parse(s.URL + "/service")
 	require.NoError(t, err)
-	near, _ := pair(t, u, func(c *proxy.Config) { c.Stall = patience })
+	near, _ := pair(t, u, func(c *settings) { c.Stall = patience })
 	call := func(i int) {
 		c := connect(t, near.url())
 		body := fmt.Sprintf("<n>%d</n>", i)

@@ -56,7 +56,7 @@ func TestClosingIsCheap(t *testing.T) {
 			thin, err := link.Relay(nil, link.Profile{Name: "test", Bandwidth: 10_000_000, RTT: 4 * time.Millisecond})
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = thin.Close() })
-			near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+			near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 				c.Dial = thin.DialContext(new(net.Dialer).DialContext)
 			})
 			near.linked(t)
@@ -108,7 +108,7 @@ func TestClosingIsCheap(t *testing.T) {
 // server, so that it has its place no longer.
 func TestClientsThatEndTheirDirection(t *testing.T) {
 	const idle = proxy.DefaultPause
-	short := func(c *proxy.Config) { c.Idle = idle }
+	short := func(c *settings) { c.Idle = idle }
 	for name, start := range map[string]func(t *testing.T, o *origin) end{
 		"pair": func(t *testing.T, o *origin) end {
 			near := startProxy(t, "127.0.0.1:0", startProxy(t, "127.0.0.1:0", o.url(), nil).url(), short)
@@ -116,10 +116,10 @@ func TestClientsThatEndTheirDirection(t *testing.T) {
 			return near
 		},
 		"plain": func(t *testing.T, o *origin) end {
-			return startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.PlainOnly, c.Idle = true, idle })
+			return startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.PlainOnly, c.Idle = true, idle })
 		},
 		"plain by routes": func(t *testing.T, o *origin) end {
-			return startProxy(t, "127.0.0.1:0", nil, func(c *proxy.Config) {
+			return startProxy(t, "127.0.0.1:0", nil, func(c *settings) {
 				u := &proxy.Upstream{URL: o.url()}
 				c.PlainOnly, c.Idle = true, idle
 				c.Routes = []proxy.Route{{Path: "/", Upstream: u}, {Path: "/service", Upstream: u}}

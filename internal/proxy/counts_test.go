@@ -32,7 +32,7 @@ func eventually(t *testing.T, m *meter.Meter, role, url string, are func(*meter.
 	require.Eventually(t, ok, patience, 10*time.Millisecond, "%+v", countsOf(m, role)[url])
 }
 
-func countsIn(m *meter.Meter) func(*proxy.Config) { return func(cfg *proxy.Config) { cfg.Meter = m } }
+func countsIn(m *meter.Meter) func(*settings) { return func(cfg *settings) { cfg.Meter = m } }
 
 // TestCountsOverReroute: an upstream that is removed keeps its counts and has no state; when one of
 // its URL comes back, they go on from there. Routes that are refused leave no counts behind.
@@ -45,7 +45,7 @@ func TestCountsOverReroute(t *testing.T) {
 	}
 	m := meter.New(time.Now())
 	oslo, rome := c["oslo"].URL.String(), c["rome"].URL.String()
-	near := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) {
 		cfg.Meter = m
 		cfg.Routes = []proxy.Route{{Path: "/o", Upstream: c["oslo"]}, {Upstream: c["rome"]}}
 	})
@@ -95,7 +95,7 @@ func TestCountsOverReroute(t *testing.T) {
 func TestCountsByRoute(t *testing.T) {
 	c, servers := startCities(t, "oslo", "rome")
 	m := meter.New(time.Now())
-	routed := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) {
+	routed := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) {
 		cfg.Meter = m
 		cfg.Routes = []proxy.Route{{Path: "/service", Upstream: c["rome"]}, {Path: "/o", Upstream: c["oslo"]}}
 	})

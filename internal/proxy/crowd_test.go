@@ -129,7 +129,7 @@ func holds() (u holdings) {
 // run makes all calls.
 func (c *crowd) run() {
 	c.seen = make([]atomic.Bool, c.calls+c.clients+2)
-	more := func(cfg *proxy.Config) { cfg.MaxConns = 8 * c.clients }
+	more := func(cfg *settings) { cfg.MaxConns = 8 * c.clients }
 	var far []*proxy.Upstream
 	for range 2 {
 		o := httptest.NewServer(c)
@@ -141,7 +141,7 @@ func (c *crowd) run() {
 	routes := func(swapped int) []proxy.Route {
 		return []proxy.Route{{Path: "/a", Upstream: far[swapped]}, {Path: "/b", Upstream: far[1-swapped]}}
 	}
-	near := startProxy(c.t, "127.0.0.1:0", nil, func(cfg *proxy.Config) {
+	near := startProxy(c.t, "127.0.0.1:0", nil, func(cfg *settings) {
 		more(cfg)
 		cfg.Routes = routes(0)
 		cfg.WrapDialed = c.wrap

@@ -19,7 +19,7 @@ func TestDrainRefusesFurtherCalls(t *testing.T) {
 		t.Run(which, func(t *testing.T) {
 			arrived, release := make(chan struct{}, 8), make(chan struct{})
 			o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
-			routes := func(c *proxy.Config) {
+			routes := func(c *settings) {
 				c.Routes = []proxy.Route{{Path: "/other", Upstream: &proxy.Upstream{URL: o.url()}}}
 			}
 			far := startProxy(t, "127.0.0.1:0", o.url(), routes)
@@ -82,7 +82,7 @@ func TestDrainWaitsForWhatIsNotLookedAt(t *testing.T) {
 			_, _ = c.Write(reply[len(reply)/2:])
 		}
 	})
-	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.PlainOnly = true })
+	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.PlainOnly = true })
 	busy, kept := connect(t, p.url()), connect(t, p.url())
 	for _, c := range []*client{kept, busy} {
 		c.say(post("", envelope))

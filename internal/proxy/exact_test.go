@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -373,10 +372,10 @@ func TestLongBodies(t *testing.T) {
 			return c.hear("Trailer-A: 1\r\n\r\n")
 		}
 	}
-	narrow := func(c *proxy.Config) { c.MaxBuffer, c.Stream.Limits.MaxMessage = 64<<10, 1<<20 }
+	narrow := func(c *settings) { c.MaxBuffer, c.Stream.Limits.MaxMessage = 64<<10, 1<<20 }
 	for _, tt := range []struct {
 		script
-		change func(*proxy.Config)
+		change func(*settings)
 	}{
 		{script{"17 MiB", server(echoReply), counted(17 << 20)}, nil},
 		{script{"3 MiB in chunks", server(chunkedReply), cut(3 << 20)}, nil},
@@ -398,7 +397,7 @@ func TestLongBodies(t *testing.T) {
 }
 
 // small makes messages count as long that a test can afford.
-func small(c *proxy.Config) { c.MaxBuffer = 64 << 10 }
+func small(c *settings) { c.MaxBuffer = 64 << 10 }
 
 func TestPairOverCorpus(t *testing.T) {
 	paths := shared.Messages(t)

@@ -19,7 +19,6 @@ import (
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -32,7 +31,7 @@ import (
 // counting counts sessions and dialed connections of a proxy.
 type counting struct{ sessions, dialled atomic.Int32 }
 
-func (n *counting) change(c *proxy.Config) {
+func (n *counting) change(c *settings) {
 	c.OnSession = func(negotiate.Facts, net.Conn) { n.sessions.Add(1) }
 	c.WrapDialed = func(conn net.Conn) net.Conn {
 		n.dialled.Add(1)
@@ -45,7 +44,7 @@ func TestMessagesTravelOnOneStream(t *testing.T) {
 		o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 		var n counting
 		far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 			n.change(c)
 			c.Mode = mode
 		})
@@ -180,7 +179,7 @@ func farEndReplacedAndRestarted(t *testing.T, mode negotiate.Mode) {
 	addr := shared.Addr(t)
 	var first, second, n counting
 	far := startProxy(t, addr, o.url(), first.change)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		n.change(c)
 		c.Mode, c.RememberFor = mode, -1
 	})
@@ -227,7 +226,7 @@ func TestRepliesAreNeverMixedUp(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	addr := shared.Addr(t)
 	far := startProxy(t, addr, o.url(), nil)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.RememberFor = -1 })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.RememberFor = -1 })
 	const clients, calls = 16, 30
 	var through, failed atomic.Int32
 	var wait sync.WaitGroup
@@ -352,7 +351,7 @@ func TestServerThatSpeaksFirst(t *testing.T) {
 		_ = r.more()
 		_, _ = c.Write(r.buf)
 	})
-	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.Silence = 50 * time.Millisecond })
+	near, _ := pair(t, o.url(), func(c *settings) { c.Silence = 50 * time.Millisecond })
 	c := connect(t, near.url())
 	c.hear("220 ready\r\n")
 	c.say("HELO")
@@ -435,11 +434,11 @@ func (h atSession) Handle(_ context.Context, r slog.Record) error {
 // well.
 func TestCloseWhileASessionIsOpened(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Transports = map[string]streamer.Transport{}
 	})
 	opened, closed := make(chan struct{}), make(chan struct{})
-	near := startOffering(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startOffering(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Log = slog.New(atSession{slog.DiscardHandler, func() {
 			close(opened)
 			<-closed
@@ -463,7 +462,7 @@ func TestUpstreamThatIsItself(t *testing.T) {
 		require.NoError(t, err)
 		to := &url.URL{Scheme: "http", Host: "127.0.0.1:" + port, Path: "/service"}
 		var said warnings
-		p := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+		p := startProxy(t, "127.0.0.1:0", to, func(c *settings) {
 			require.NoError(t, c.Listen.Close())
 			c.Listen, c.MaxConns = l, 64
 			c.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
@@ -61,7 +60,7 @@ func FuzzPair(f *testing.F) {
 		rest, _ := io.ReadAll(c)
 		s.got <- append(first[:n], rest...)
 	})
-	near, _ := pair(f, o.url(), func(cfg *proxy.Config) {
+	near, _ := pair(f, o.url(), func(cfg *settings) {
 		small(cfg)
 		cfg.Clock = clock.Scaled(20) // a client's end waits a second for a next call
 	})

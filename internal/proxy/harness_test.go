@@ -233,7 +233,7 @@ func (e end) url() *url.URL {
 }
 
 // startProxy starts one, and waits for the end of its first offer: calls would be plain meanwhile.
-func startProxy(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
+func startProxy(t testing.TB, addr string, upstream *url.URL, change func(*settings)) end {
 	t.Helper()
 	p := startOffering(t, addr, upstream, change)
 	_ = p.Linked(t.Context())
@@ -246,8 +246,14 @@ func (e end) linked(t testing.TB) {
 	require.Eventually(t, func() bool { return e.Linked(t.Context()) == nil }, patience, 10*time.Millisecond)
 }
 
+// settings are those of a proxy, and of its upstream behind its routes.
+type settings struct {
+	proxy.Config
+	proxy.Upstream
+}
+
 // startOffering starts one whose first offer may be in progress still.
-func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
+func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*settings)) end {
 	t.Helper()
 	store := memory.New(memory.Config{})
 	listen := func(addr string) net.Listener {
@@ -255,8 +261,8 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 		require.NoError(t, err)
 		return l
 	}
-	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store,
-		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := settings{proxy.Config{Listen: listen(addr), Store: store,
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}, proxy.Upstream{URL: upstream}}
 	cfg.Silence, cfg.Timeout = patience, patience // a busy machine may be late
 	if os.Getenv("HHFR_TEST_LOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -264,7 +270,10 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 	if change != nil {
 		change(&cfg)
 	}
-	p, err := proxy.Start(cfg)
+	if cfg.URL != nil {
+		cfg.Routes = append(cfg.Routes, proxy.Route{Upstream: &cfg.Upstream})
+	}
+	p, err := proxy.Start(cfg.Config)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = p.Close()
@@ -274,7 +283,7 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 }
 
 // pair starts two proxies in front of an upstream.
-func pair(t testing.TB, upstream *url.URL, change func(*proxy.Config)) (near, far end) {
+func pair(t testing.TB, upstream *url.URL, change func(*settings)) (near, far end) {
 	t.Helper()
 	far = startProxy(t, "127.0.0.1:0", upstream, change)
 	return startProxy(t, "127.0.0.1:0", far.url(), change), far

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -31,7 +30,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 		return echoReply(h, entity)
 	}))
 	passes := newSudden()
-	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.Stall, c.Clock = ages, passes })
+	near, _ := pair(t, o.url(), func(c *settings) { c.Stall, c.Clock = ages, passes })
 	stuck := connect(t, near.url())
 	stuck.say(strings.Repeat("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 20))
 	for i := range 20 {
@@ -84,7 +83,7 @@ func TestCallsWithoutReplyStopNobody(t *testing.T) {
 		"expecting": never("Expect: 100-continue\r\nX: "+text[:50_000]+"\r\n", 1, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			near, _ := pair(t, o.url(), func(c *proxy.Config) {
+			near, _ := pair(t, o.url(), func(c *settings) {
 				c.MaxBuffer, c.Stream.Limits.Window = 64<<10, 32<<10
 			})
 			for range 40 {
@@ -120,7 +119,7 @@ func TestServerThatTakesNothing(t *testing.T) {
 	})
 	defer close(release)
 	passes := newSudden()
-	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.Stall, c.Clock = ages, passes })
+	near, _ := pair(t, o.url(), func(c *settings) { c.Stall, c.Clock = ages, passes })
 	var stuck []*client
 	for range 3 {
 		c := connect(t, near.url())
@@ -159,7 +158,7 @@ func (l *reluctant) Accept() (net.Conn, error) {
 // TestTooFewFileDescriptors: a listener that cannot accept for a while continues.
 func TestTooFewFileDescriptors(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		l := &reluctant{Listener: c.Listen}
 		l.errs.Store(3)
 		c.Listen = l
@@ -174,7 +173,7 @@ func TestTooFewFileDescriptors(t *testing.T) {
 // more than the maximum.
 func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.MaxConns = 5 })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.MaxConns = 5 })
 	call := func(near end) (*client, string) {
 		c := connect(t, near.url())
 		c.say(post("", envelope))
@@ -205,7 +204,7 @@ func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 func TestLanesThatHadNoClient(t *testing.T) {
 	const lanes = 8
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.MaxConns = lanes })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.MaxConns = lanes })
 	c := connect(t, far.url())
 	c.say("OPTIONS /service HTTP/1.1\r\nHost: h\r\n" + asking + "\r\n")
 	s, _ := follow(t, c, false)
@@ -240,9 +239,9 @@ func TestLongChunkedBodiesAreSplit(t *testing.T) {
 	}
 	require.Greater(t, len(body), 3<<20)
 	o := startOrigin(t, "127.0.0.1:0", server(chunkedReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Pause = time.Hour })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.Pause = time.Hour })
 	var there, back atomic.Int64
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Pause = time.Hour
 		c.WrapDialed = func(conn net.Conn) net.Conn { return metered{conn, &there, &back} }
 	})

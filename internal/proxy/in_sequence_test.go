@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -144,9 +143,9 @@ func atMostOneSequence(e *soap.Envelope) error {
 }
 
 // inSequences has a proxy put messages in sequences of a version, on a clock that runs faster.
-func inSequences(version soaprm.Protocol, to *url.URL, store ctxstore.Store) func(*proxy.Config) {
-	return func(c *proxy.Config) {
-		c.Upstream, c.Routes = nil, []proxy.Route{{Upstream: &proxy.Upstream{URL: to, Reliable: version}}}
+func inSequences(version soaprm.Protocol, to *url.URL, store ctxstore.Store) func(*settings) {
+	return func(c *settings) {
+		c.URL, c.Reliable = to, version
 		c.Clock = clock.Scaled(5)
 		if store != nil {
 			c.Store = store

@@ -26,7 +26,7 @@ func linkCut(t *testing.T, mode negotiate.Mode) {
 	var mu sync.Mutex
 	var dialled []*net.TCPConn
 	sessions := 0
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Mode = mode
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			mu.Lock()
@@ -76,7 +76,7 @@ func linkCut(t *testing.T, mode negotiate.Mode) {
 func TestMoreClientsThanThereMayBe(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.MaxConns = 2 })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.MaxConns = 2 })
 	var held []*client
 	for range 2 {
 		c := connect(t, near.url())
@@ -99,7 +99,7 @@ func TestIdleClientIsClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	passes := newSudden()
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.Idle, c.Clock = ages, passes })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.Idle, c.Clock = ages, passes })
 	c := connect(t, near.url())
 	c.say(post("", envelope))
 	c.hear(envelope)
@@ -111,7 +111,7 @@ func TestWrongConfigurations(t *testing.T) {
 	for _, u := range []*url.URL{nil, {Scheme: "ftp", Host: "x"}, {Scheme: "http"}} {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		_, err = proxy.Start(proxy.Config{Listen: l, Upstream: u})
+		_, err = proxy.Start(proxy.Config{Listen: l, Routes: proxy.To(&proxy.Upstream{URL: u})})
 		assert.ErrorIs(t, err, &proxy.Error{Code: proxy.BadConfig})
 		_, err = l.Accept()
 		assert.ErrorIs(t, err, net.ErrClosed)

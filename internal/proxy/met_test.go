@@ -18,7 +18,6 @@ import (
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
@@ -30,10 +29,10 @@ import (
 )
 
 // keeping gives a proxy a store that outlives it.
-func keeping(t *testing.T) func(*proxy.Config) {
+func keeping(t *testing.T) func(*settings) {
 	store := memory.New(memory.Config{})
 	t.Cleanup(func() { _ = store.Close() })
-	return func(c *proxy.Config) {
+	return func(c *settings) {
 		c.Store, c.Coders = store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 	}
 }
@@ -44,7 +43,7 @@ type admitted struct {
 	facts []negotiate.Facts
 }
 
-func (a *admitted) change(c *proxy.Config) {
+func (a *admitted) change(c *settings) {
 	c.OnSession = func(f negotiate.Facts, _ net.Conn) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -88,11 +87,11 @@ func TestMetAgain(t *testing.T) {
 			t.Run(fmt.Sprint(which, " stored=", stored), func(t *testing.T) {
 				o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 				addr := shared.Addr(t)
-				stores := map[string]func(*proxy.Config){"near": keeping(t), "far": keeping(t)}
+				stores := map[string]func(*settings){"near": keeping(t), "far": keeping(t)}
 				var sessions admitted
 				link := &wire{}
 				startFar := func() end {
-					return startProxy(t, addr, o.url(), func(c *proxy.Config) {
+					return startProxy(t, addr, o.url(), func(c *settings) {
 						link.Listener, c.Listen = c.Listen, link
 						c.Transports = map[string]streamer.Transport{}
 						stores["far"](c)
@@ -165,7 +164,7 @@ func TestFarEndForgetsWhileCallsCome(t *testing.T) {
 	})
 	addr := shared.Addr(t)
 	startFar := func() end {
-		return startProxy(t, addr, o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+		return startProxy(t, addr, o.url(), func(c *settings) { c.Transports = map[string]streamer.Transport{} })
 	}
 	far := startFar()
 	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
@@ -211,13 +210,13 @@ func TestSessionsOfOthersInTheStore(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var sessions admitted
 	link := &wire{}
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		link.Listener, c.Listen = c.Listen, link
 		sessions.change(c)
 	})
 	store := keeping(t)
 	speak := func() {
-		var c proxy.Config
+		var c settings
 		store(&c)
 		s, err := session.Dial(t.Context(), far.url().String()+"/other", session.Config{
 			Mode: negotiate.Auto, RequireHHFR: true, Store: c.Store, Coders: c.Coders,
@@ -262,7 +261,7 @@ func TestUpstreamThatIsNoProxy(t *testing.T) {
 	to := &url.URL{Scheme: "http", Host: addr, Path: "/service"}
 	service := startService(t, addr)
 	store := keeping(t)
-	var own proxy.Config
+	var own settings
 	store(&own)
 	calls := func() {
 		s, err := session.Dial(t.Context(), to.String(), session.Config{
@@ -280,7 +279,7 @@ func TestUpstreamThatIsNoProxy(t *testing.T) {
 		assert.True(t, s.Agreed().HHFR)
 		require.NoError(t, s.Close())
 	}
-	short := func(c *proxy.Config) {
+	short := func(c *settings) {
 		store(c)
 		c.RememberFor = time.Millisecond
 	}
@@ -299,7 +298,7 @@ func TestUpstreamThatIsNoProxy(t *testing.T) {
 	service()
 
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	startProxy(t, addr, o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	startProxy(t, addr, o.url(), func(c *settings) { c.Transports = map[string]streamer.Transport{} })
 	require.Eventually(t, func() bool {
 		c := connect(t, near.url())
 		c.say(post("", envelope))

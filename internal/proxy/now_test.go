@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/netconn"
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // fourConns puts a wrapper around each kind of connection of a pair: those of clients, of the
@@ -24,7 +23,7 @@ func fourConns(t *testing.T, o *origin, wrap func(kind string, conn net.Conn) ne
 	of := func(kind string) func(net.Conn) net.Conn {
 		return func(conn net.Conn) net.Conn { return wrap(kind, conn) }
 	}
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.WrapAccepted = of("far stream")
 		c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
@@ -34,7 +33,7 @@ func fourConns(t *testing.T, o *origin, wrap func(kind string, conn net.Conn) ne
 			return wrap("server", conn), nil
 		}
 	})
-	near = startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near = startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Listen, c.WrapDialed = wrappingListener{c.Listen, of("client")}, of("near stream")
 	})
 	near.linked(t)

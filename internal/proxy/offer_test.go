@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -38,7 +37,7 @@ func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 func TestOffersHoldUpNoCall(t *testing.T) {
 	offers, release := make(chan struct{}), make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", thinker(offers, release))
-	far := startOffering(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.RememberFor = time.Millisecond })
+	far := startOffering(t, "127.0.0.1:0", o.url(), func(c *settings) { c.RememberFor = time.Millisecond })
 	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
 	for range 2 {
 		<-offers
@@ -75,7 +74,7 @@ func TestOffersHoldUpNoCall(t *testing.T) {
 // TestNoOffers: without transports no offer is ever made, and near proxies still have a partner.
 func TestNoOffers(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	never := func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} }
+	never := func(c *settings) { c.Transports = map[string]streamer.Transport{} }
 	far := startProxy(t, "127.0.0.1:0", o.url(), never)
 	require.Error(t, far.Linked(t.Context()))
 	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
@@ -126,8 +125,8 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	to := func(w *warnings) *slog.Logger {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	startFar := func(change func(*proxy.Config)) end {
-		return startProxy(t, addr, o.url(), func(c *proxy.Config) {
+	startFar := func(change func(*settings)) end {
+		return startProxy(t, addr, o.url(), func(c *settings) {
 			c.Log = to(&saidFar)
 			if change != nil {
 				change(c)
@@ -136,9 +135,9 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	}
 	elsewhere, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	far := startFar(func(c *proxy.Config) { c.Streams = moved{elsewhere, blocked} })
+	far := startFar(func(c *settings) { c.Streams = moved{elsewhere, blocked} })
 	var offers atomic.Int32
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Mode, c.RememberFor, c.Log = negotiate.Explicit, time.Millisecond, to(&said)
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			offers.Add(1)

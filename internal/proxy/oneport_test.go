@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/frame"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -94,7 +93,7 @@ func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 		t.Run(scheme, func(t *testing.T) {
 			link := &wire{}
 			var facts []negotiate.Facts
-			far := startProxy(t, "127.0.0.1:0", u, func(c *proxy.Config) {
+			far := startProxy(t, "127.0.0.1:0", u, func(c *settings) {
 				c.TLS = &tls.Config{InsecureSkipVerify: true}
 				link.Listener, c.Listen = c.Listen, link
 				if scheme == "https" {
@@ -103,7 +102,7 @@ func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 			})
 			to := far.url()
 			to.Scheme = scheme
-			near := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+			near := startProxy(t, "127.0.0.1:0", to, func(c *settings) {
 				c.Mode, c.ListenTLS, c.TLS = mode, own, &tls.Config{RootCAs: a.Pool()}
 				c.OnSession = func(f negotiate.Facts, _ net.Conn) { facts = append(facts, f) }
 			})
@@ -151,7 +150,7 @@ func TestStreamsAtAnotherAddress(t *testing.T) {
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	for _, secure := range []bool{false, true} {
-		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 			var err error
 			if secure {
 				c.ListenTLS = own
@@ -166,7 +165,7 @@ func TestStreamsAtAnotherAddress(t *testing.T) {
 		if secure {
 			to.Scheme = "https"
 		}
-		near := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+		near := startProxy(t, "127.0.0.1:0", to, func(c *settings) {
 			c.TLS = &tls.Config{RootCAs: a.Pool()}
 			c.OnSession = func(f negotiate.Facts, _ net.Conn) { facts = append(facts, f) }
 		})
@@ -189,7 +188,7 @@ func TestStreamsOfClients(t *testing.T) {
 	var sessions []negotiate.Facts
 	var mu sync.Mutex
 	link := &wire{}
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		link.Listener, c.Listen = c.Listen, link
 		c.OnSession = func(f negotiate.Facts, _ net.Conn) {
 			mu.Lock()
@@ -197,9 +196,9 @@ func TestStreamsOfClients(t *testing.T) {
 			sessions = append(sessions, f)
 		}
 	})
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.Mode = negotiate.Explicit })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.Mode = negotiate.Explicit })
 	near.linked(t)
-	only := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.NearOnly = true })
+	only := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.NearOnly = true })
 	mu.Lock()
 	require.Len(t, sessions, 1)
 	mu.Unlock()
@@ -255,10 +254,10 @@ func TestWrongCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said warnings
-			far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.ListenTLS = tc.far })
+			far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.ListenTLS = tc.far })
 			to := far.url()
 			to.Scheme = "https"
-			near := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+			near := startProxy(t, "127.0.0.1:0", to, func(c *settings) {
 				c.TLS, c.Log = &tls.Config{RootCAs: a.Pool()}, slog.New(slog.NewTextHandler(&said, nil))
 			})
 			for range 2 {
@@ -284,7 +283,7 @@ func TestAdmittedByCertificate(t *testing.T) { inEachWay(t, admittedByCertificat
 func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.ListenTLS = &tls.Config{
 			Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(),
 			ClientAuth: tls.VerifyClientCertIfGiven,
@@ -294,7 +293,7 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	to := far.url()
 	to.Scheme = "https"
 	for _, certificates := range [][]tls.Certificate{nil, {a.Issue(time.Hour)}} {
-		near := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+		near := startProxy(t, "127.0.0.1:0", to, func(c *settings) {
 			c.Mode, c.TLS = mode, &tls.Config{RootCAs: a.Pool(), Certificates: certificates}
 		})
 		err := near.Linked(t.Context())
@@ -322,7 +321,7 @@ func TestSilentAndSlowClients(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 	})
 	passes := newSudden()
-	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Silence, c.Clock, c.MaxConns = ages, passes, 64
 		c.Transports = map[string]streamer.Transport{}
 	})
@@ -360,7 +359,7 @@ func TestLateHello(t *testing.T) {
 				_, _ = io.Copy(c, c)
 			})
 			passes := newSudden()
-			far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+			far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 				c.Silence, c.Clock, c.Transports = ages, passes, map[string]streamer.Transport{}
 			})
 			answer := offered(t, connect(t, far.url()), "tcp")
@@ -429,7 +428,7 @@ func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var sessions int
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.ListenTLS = &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
 		c.OnSession = func(negotiate.Facts, net.Conn) { sessions++ }
 	})

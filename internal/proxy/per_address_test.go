@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // login is a call with fields that are the same in each call of a client, and one that is not.
@@ -37,7 +36,7 @@ func TestConnectionsOfOneAddressAreOneClients(t *testing.T) {
 		thin, err := link.Relay(nil, link.Profile{Name: "test", Bandwidth: 10_000_000, RTT: 4 * time.Millisecond})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = thin.Close() })
-		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 			c.Dial, c.PerAddress = thin.DialContext(new(net.Dialer).DialContext), tt.perAddress
 		})
 		near.linked(t)

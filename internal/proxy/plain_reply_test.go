@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -62,12 +61,12 @@ func newPlainPair(t *testing.T, serve func(net.Conn)) plainPair {
 	common := unchanging.CommonStore{URL: "http://127.0.0.1:2/", Store: memory.New(memory.Config{})}
 	p := plainPair{link: &heardLink{}}
 	o := startOrigin(t, "127.0.0.1:0", serve)
-	p.far = startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	p.far = startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Common, c.PlainOnly = &common, true
 	})
 	named := common
 	named.Headers = []soap.Name{{Space: "urn:example:tenant", Local: "Tenant"}}
-	p.near = startProxy(t, "127.0.0.1:0", p.far.url(), func(c *proxy.Config) {
+	p.near = startProxy(t, "127.0.0.1:0", p.far.url(), func(c *settings) {
 		c.Common, c.PlainOnly = &named, true
 		c.WrapDialed = func(conn net.Conn) net.Conn { return heardConn{conn, p.link} }
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -47,7 +46,7 @@ func TestRepliesInPiecesOneBehindTheOther(t *testing.T) {
 			}
 		}
 	})
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Pause = 20 * time.Millisecond
 		c.Transports = map[string]streamer.Transport{}
 	})
@@ -67,10 +66,10 @@ func TestRepliesInPiecesOneBehindTheOther(t *testing.T) {
 // it.
 func TestLongRequestsKeepTheirPlace(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Transports = map[string]streamer.Transport{}
 	})
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.MaxBuffer = 1 << 10 })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.MaxBuffer = 1 << 10 })
 	// The first one is of a new kind each time, which takes long to analyze.
 	bodies := func(client, round int) []string {
 		var b strings.Builder
@@ -143,7 +142,7 @@ func TestRepliesKeepTheirOrderWhenTheFarEndCloses(t *testing.T) {
 		_, _ = c.Read(make([]byte, 1))
 	})
 	for range 20 {
-		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 			c.Transports = map[string]streamer.Transport{}
 		})
 		near := startProxy(t, "127.0.0.1:0", far.url(), nil)

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // descriptors counts the open files of this process; 0 if the system does not report them.
@@ -27,7 +25,7 @@ func descriptors() int {
 // calls are served meanwhile and afterwards, and nothing of them stays.
 func TestProbesLeaveNothing(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.MaxConns = 64 })
+	near, _ := pair(t, o.url(), func(c *settings) { c.MaxConns = 64 })
 	call := func() {
 		t.Helper()
 		c := connect(t, near.url())
@@ -80,7 +78,7 @@ func TestHalfClosedClientIsClosed(t *testing.T) {
 	})
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	passes := newSudden()
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.Idle, c.Clock = ages, passes })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.Idle, c.Clock = ages, passes })
 	c := connect(t, near.url())
 	c.say(post("", envelope))
 	c.hear(envelope)

@@ -14,8 +14,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,13 +49,8 @@ type Config struct {
 	// Advertise is the host that answers name for streams; empty: that of the URL, as the peer
 	// names it.
 	Advertise string
-	// Upstream is where everything goes that no route of Listen takes: as [Upstream.URL]. Required
-	// without Routes.
-	Upstream *url.URL
-	// TLS configures connections to Upstream; nil means the system's roots.
-	TLS *tls.Config
-	// Routes are further upstreams. With several routes, and after [Proxy.Reroute], what goes
-	// plainly is forwarded call by call.
+	// Routes are where requests go; [To] makes one for all of them. Required. With several routes,
+	// and after [Proxy.Reroute], what goes plainly is forwarded call by call.
 	Routes []Route
 	// ListenTo opens the listeners of Routes; nil means TCP.
 	ListenTo func(ctx context.Context, addr string) (net.Listener, error)
@@ -79,12 +72,6 @@ type Config struct {
 	// Transports are offered to upstreams; nil means tls, with the TLS of each, and tcp. An empty
 	// map (not nil) means that the proxy is never near, and makes no offers.
 	Transports map[string]streamer.Transport
-	// AllowHost, AllowCleartext, PerAddress, Mode and RememberFor are those of Upstream.
-	AllowHost      []string
-	AllowCleartext bool
-	PerAddress     bool
-	Mode           negotiate.Mode
-	RememberFor    time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
 	// OnLong, if given, is called when a body of unknown length beyond MaxBuffer begins to be held,
@@ -118,8 +105,8 @@ type Config struct {
 
 func (c Config) withDefaults() (Config, error) {
 	switch {
-	case c.Listen == nil || c.Store == nil || c.Coders == nil || c.Upstream == nil && len(c.Routes) == 0:
-		return c, badConfig("Listen, Upstream or Routes, Store and Coders are required")
+	case c.Listen == nil || c.Store == nil || c.Coders == nil || len(c.Routes) == 0:
+		return c, badConfig("Listen, Routes, Store and Coders are required")
 	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
 		c.HeadTime < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
@@ -145,17 +132,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.OnLong = func() func() { return func() {} }
 	}
 	return c, nil
-}
-
-// routing is the routes of the configuration: that to Upstream is the last one.
-func (c *Config) routing() []Route {
-	if c.Upstream == nil {
-		return c.Routes
-	}
-	return append(slices.Clone(c.Routes), Route{Upstream: &Upstream{
-		URL: c.Upstream, TLS: c.TLS, AllowHost: c.AllowHost, AllowCleartext: c.AllowCleartext, Mode: c.Mode,
-		PerAddress: c.PerAddress, RememberFor: c.RememberFor,
-	}})
 }
 
 // Proxy runs until it is closed. All methods are safe for concurrent use.
@@ -215,8 +191,8 @@ func newProxy(cfg Config) (*Proxy, error) {
 	main, err := p.newFront("", cfg.Listen, cfg.Streams)
 	if err == nil {
 		p.table.Store(&routeTable{fronts: map[string]*front{"": main}})
-		p.routed.Store(len(cfg.routing()) > 1 || cfg.Common != nil)
-		err = p.reroute(p.ctx, cfg.routing())
+		p.routed.Store(len(cfg.Routes) > 1 || cfg.Common != nil)
+		err = p.reroute(p.ctx, cfg.Routes)
 		main.begin() // clients may be there already: they find the routes
 	}
 	if err != nil {

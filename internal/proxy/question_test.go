@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -110,14 +109,14 @@ func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 	elsewhere, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var sessions admitted
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Streams = moved{elsewhere, blocked}
 		sessions.change(c)
 	})
 	var said warnings
 	var mu sync.Mutex
 	var link net.Conn
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			mu.Lock()
@@ -142,7 +141,7 @@ func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 	defer between.Close()
 	to, err := url.Parse(between.URL + "/service")
 	require.NoError(t, err)
-	near = startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
+	near = startProxy(t, "127.0.0.1:0", to, func(c *settings) {
 		c.RememberFor = time.Millisecond
 		c.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
@@ -171,7 +170,7 @@ func withoutUpgrades(to *url.URL, seen func(method string)) http.Handler {
 // connection closed, gets it closed after the answer.
 func TestQuestionOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Transports = map[string]streamer.Transport{}
 	})
 	for _, request := range []string{

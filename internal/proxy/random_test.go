@@ -21,7 +21,6 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/netconn"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -293,7 +292,7 @@ func (s *storm) run(failures int) {
 	s.thin = newStillLink()
 	s.seen, s.answered, s.unsent = map[string]int{}, map[string]bool{}, map[string]bool{}
 	o := startOrigin(s.t, "127.0.0.1:0", s.serve)
-	random := func(c *proxy.Config) {
+	random := func(c *settings) {
 		c.MaxBuffer = 1 << (10 + rnd.IntN(11))
 		c.Stream.SyncBytes = int64(1 << (10 + rnd.IntN(7)))
 		c.Stream.Limits.MaxFragment = 512 << rnd.IntN(6)
@@ -301,7 +300,7 @@ func (s *storm) run(failures int) {
 	}
 	addr := shared.Addr(s.t)
 	far := startProxy(s.t, addr, o.url(), random)
-	near := startProxy(s.t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(s.t, "127.0.0.1:0", far.url(), func(c *settings) {
 		random(c)
 		c.PerAddress = s.seed%2 == 0
 		c.WrapDialed = func(conn net.Conn) net.Conn {

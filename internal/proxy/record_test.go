@@ -15,12 +15,11 @@ import (
 
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/pcapng"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // record makes a proxy record its link at its own end.
-func record(c *proxy.Config, file io.Writer) *pcapng.Recorder {
+func record(c *settings, file io.Writer) *pcapng.Recorder {
 	rec := pcapng.NewRecorder(file, time.Now)
 	c.WrapDialed = func(conn net.Conn) net.Conn { return rec.Conn(conn) }
 	c.WrapAccepted = func(conn net.Conn) net.Conn { return rec.Accepted(conn) }
@@ -33,11 +32,11 @@ func TestUpgradedLinksAreRecorded(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var files [2]bytes.Buffer
 	var recorders [2]*pcapng.Recorder
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Transports = map[string]streamer.Transport{}
 		recorders[0] = record(c, &files[0])
 	})
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { recorders[1] = record(c, &files[1]) })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { recorders[1] = record(c, &files[1]) })
 	near.linked(t)
 	numbered := func(n int) string { return strings.Replace(envelope, ">1<", fmt.Sprintf(">%d<", n), 1) }
 	ask := func(to end, n int) { // for a stream with the receiver of the request

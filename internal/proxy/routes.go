@@ -26,6 +26,9 @@ type Route struct {
 	Upstream *Upstream
 }
 
+// To is a route for all that comes to Config.Listen.
+func To(u *Upstream) []Route { return []Route{{Upstream: u}} }
+
 // routes are those of one listener.
 type routes struct {
 	hosts map[string][]pathRoute // by host; "": any. The longest path comes first

@@ -64,7 +64,7 @@ type entrance struct {
 // that knows of no routes.
 var entrances = []entrance{
 	{"plain", func(t *testing.T, c cities, routes func(cities) []proxy.Route) (*url.URL, end) {
-		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) { cfg.Routes = routes(c) })
+		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) { cfg.Routes = routes(c) })
 		return p.url(), p
 	}},
 	{"near", func(t *testing.T, c cities, routes func(cities) []proxy.Route) (*url.URL, end) {
@@ -75,12 +75,12 @@ var entrances = []entrance{
 		for name, u := range behind {
 			c[name] = u
 		}
-		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) { cfg.Routes = routes(c) })
+		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) { cfg.Routes = routes(c) })
 		p.linked(t)
 		return p.url(), p
 	}},
 	{"far", func(t *testing.T, c cities, routes func(cities) []proxy.Route) (*url.URL, end) {
-		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) { cfg.Routes = routes(c) })
+		p := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) { cfg.Routes = routes(c) })
 		near := startProxy(t, "127.0.0.1:0", p.url(), nil)
 		near.linked(t)
 		return near.url(), p
@@ -293,7 +293,7 @@ func TestUpgradesByRoutes(t *testing.T) {
 // The head of a request has its time as a whole, however it comes.
 func TestHeadsThatTakeLong(t *testing.T) {
 	c, servers := startCities(t, "oslo", "rest")
-	p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) {
+	p := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) {
 		cfg.HeadTime = time.Second
 		cfg.Routes = []proxy.Route{{Host: "oslo.example", Upstream: c["oslo"]}, {Upstream: c["rest"]}}
 	})
@@ -355,7 +355,7 @@ func TestRequestsWithoutARoute(t *testing.T) {
 // by the others.
 func TestRoutesOfAListenerOfItsOwn(t *testing.T) {
 	c, _ := startCities(t, "main", "own", "below")
-	p := startProxy(t, "127.0.0.1:0", c["main"].URL, func(cfg *proxy.Config) {
+	p := startProxy(t, "127.0.0.1:0", c["main"].URL, func(cfg *settings) {
 		cfg.Routes = []proxy.Route{{Listen: "127.0.0.1:0", Upstream: c["own"]},
 			{Listen: "127.0.0.1:0", Path: "/below", Upstream: c["below"]}}
 	})
@@ -405,7 +405,7 @@ func TestRerouteOpensAndClosesListeners(t *testing.T) {
 	c, _ := startCities(t, "main", "first", "second")
 	busy := startOrigin(t, "127.0.0.1:0", named("busy"))
 	main := proxy.Route{Upstream: c["main"]}
-	p := startProxy(t, "127.0.0.1:0", nil, func(cfg *proxy.Config) {
+	p := startProxy(t, "127.0.0.1:0", nil, func(cfg *settings) {
 		cfg.Routes = []proxy.Route{main, {Listen: "127.0.0.1:0", Upstream: c["first"]}}
 		cfg.ListenTo = func(ctx context.Context, addr string) (net.Listener, error) {
 			return new(net.ListenConfig).Listen(ctx, "tcp", strings.TrimPrefix(addr, "new "))
@@ -439,7 +439,7 @@ func TestCallsThatComeBeforeTheRoutes(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", named("oslo"))
 	for range 30 {
 		var clients []*client
-		p := startOffering(t, "127.0.0.1:0", nil, func(c *proxy.Config) {
+		p := startOffering(t, "127.0.0.1:0", nil, func(c *settings) {
 			for range 4 {
 				one := connect(t, &url.URL{Host: c.Listen.Addr().String()})
 				one.say(ask("h", "/o"))

@@ -17,7 +17,6 @@ import (
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // wiretap is what an eavesdropper on the link sees of the streams between two proxies, in both
@@ -120,7 +119,7 @@ func tellsNothing(t *testing.T, perAddress bool) {
 	}))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	tap := &wiretap{}
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.WrapDialed = func(conn net.Conn) net.Conn { return &tapped{Conn: conn, tap: tap} }
 		c.PerAddress = perAddress
 		c.MaxConns = 2 // no lane is kept for one who may come again

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
@@ -44,7 +43,7 @@ func TestSlowAttemptIsTold(t *testing.T) {
 	}))
 	c := &shifted{Clock: clock.Real()}
 	var said warnings
-	near := startOffering(t, "127.0.0.1:0", o.url(), func(cfg *proxy.Config) {
+	near := startOffering(t, "127.0.0.1:0", o.url(), func(cfg *settings) {
 		cfg.Clock, cfg.Timeout = c, ages
 		cfg.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
@@ -66,7 +65,7 @@ func TestUpstreamIsToldOnce(t *testing.T) {
 	addr := shared.Addr(t)
 	var said warnings
 	to := &url.URL{Scheme: "http", Host: addr, Path: "/service"}
-	far := startProxy(t, "127.0.0.1:0", to, func(cfg *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", to, func(cfg *settings) {
 		cfg.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
 	for range 5 {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/meter"
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // stillLink is a link that can stand still: then its connections pass on nothing that is written,
@@ -116,7 +115,7 @@ func TestPipelinedBehindWhatIsNotSent(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	thin, m := newStillLink(), meter.New(time.Now())
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Meter, c.WrapDialed = m, thin.wrap
 	})
 	near.linked(t)

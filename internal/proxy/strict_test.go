@@ -13,7 +13,6 @@ import (
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -129,7 +128,7 @@ func newOffer(t *testing.T) []byte {
 // to the server.
 func TestOfferThatPauses(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Pause, c.Transports = time.Millisecond, map[string]streamer.Transport{}
 	})
 	offer := newOffer(t)

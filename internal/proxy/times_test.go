@@ -156,7 +156,8 @@ func arriveInTime(t *testing.T, rtt, late time.Duration, media, framing string) 
 	}
 	start := func(upstream *url.URL, transports map[string]streamer.Transport) (*proxy.Proxy, *host) {
 		store, h := memory.New(memory.Config{}), n.listen()
-		cfg := proxy.Config{Listen: h, Streams: n.listen(), Upstream: upstream, Store: store, Transports: transports,
+		cfg := proxy.Config{Listen: h, Streams: n.listen(), Store: store, Transports: transports,
+			Routes: proxy.To(&proxy.Upstream{URL: upstream}),
 			Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 		cfg.Dial = n.dial
 		p, err := proxy.Start(cfg)

@@ -14,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // secureOrigin is a server that speaks TLS; its certificate and trusted roots also serve proxies.
@@ -37,7 +35,7 @@ func secureOrigin(t *testing.T) (upstream *url.URL, own, trust *tls.Config) {
 
 func TestTLSUpstream(t *testing.T) {
 	u, _, trust := secureOrigin(t)
-	near, _ := pair(t, u, func(c *proxy.Config) { c.TLS = trust })
+	near, _ := pair(t, u, func(c *settings) { c.TLS = trust })
 	c := connect(t, near.url())
 	c.say(post("Connection: close\r\n", envelope))
 	assert.Contains(t, c.rest(), "you said "+envelope)
@@ -55,7 +53,7 @@ func TestUpstreamThatIsNotTrusted(t *testing.T) {
 
 func TestHTTPWhereTLSIsTaken(t *testing.T) {
 	u, own, _ := secureOrigin(t)
-	p := startProxy(t, "127.0.0.1:0", u, func(c *proxy.Config) { c.ListenTLS = own })
+	p := startProxy(t, "127.0.0.1:0", u, func(c *settings) { c.ListenTLS = own })
 	c := connect(t, p.url())
 	c.say(post("", envelope))
 	got := c.rest()
@@ -76,7 +74,7 @@ func TestReplyCutShortBehindTLS(t *testing.T) {
 		_ = c.(*originConn).Conn.(*net.TCPConn).SetLinger(0)
 	})
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.ListenTLS = own })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.ListenTLS = own })
 	conn, err := (&tls.Dialer{Config: trust}).DialContext(t.Context(), "tcp", near.Addrs()["http"].String())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()

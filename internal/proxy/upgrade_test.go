@@ -17,7 +17,6 @@ import (
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -68,7 +67,7 @@ func read(t *testing.T, reply *streamer.Message, err error) (head, body string) 
 // connection, and the reply comes by the stream, like all that follow.
 func TestRequestsThatAskForAStream(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	quiet := func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} }
+	quiet := func(c *settings) { c.Transports = map[string]streamer.Transport{} }
 	far := startProxy(t, "127.0.0.1:0", o.url(), quiet)
 	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
 	near.linked(t)
@@ -138,15 +137,15 @@ func TestRequestsThatMayNotBecomeStreams(t *testing.T) {
 		"POST": body(asking, "POST", envelope), "OPTIONS": "OPTIONS /service HTTP/1.1\r\nhost: h\r\n" + asking + "\r\n",
 		"OPTIONS without upgrade": "OPTIONS /service HTTP/1.1\r\nhost: h\r\nHHFR: 1\r\n\r\n",
 	}
-	quiet := func(c *proxy.Config) {
+	quiet := func(c *settings) {
 		small(c)
 		c.Transports = map[string]streamer.Transport{}
 	}
-	closed := func(c *proxy.Config) {
+	closed := func(c *settings) {
 		quiet(c)
 		c.Admit = func(*http.Request) error { return errors.New("nobody") }
 	}
-	try := func(name, request string, far, near func(*proxy.Config)) {
+	try := func(name, request string, far, near func(*settings)) {
 		t.Run(fmt.Sprint(name, " near=", near != nil), func(t *testing.T) {
 			o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 			to := startProxy(t, "127.0.0.1:0", o.url(), far)
@@ -170,7 +169,7 @@ func TestRequestsThatMayNotBecomeStreams(t *testing.T) {
 	for name, request := range nobody {
 		try("not admitted: "+name, request, closed, nil)
 	}
-	nearOnly := func(c *proxy.Config) { c.NearOnly = true }
+	nearOnly := func(c *settings) { c.NearOnly = true }
 	// nor does the proxy that receives it over the stream
 	try("near only", body(asking, "POST", envelope), quiet, nearOnly)
 }
@@ -221,7 +220,7 @@ func TestUpgradesToSomethingElse(t *testing.T) {
 // TestClientGoneBeforeTheUpgrade: a client that resets its connection after asking harms nobody.
 func TestClientGoneBeforeTheUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.WrapAccepted = func(conn net.Conn) net.Conn { return deaf{conn} }
 	})
 	for _, method := range []string{"POST", "OPTIONS"} {
@@ -244,7 +243,7 @@ func (deaf) Write([]byte) (int, error) { return 0, net.ErrClosed }
 func TestQuestionOverTLS(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.ListenTLS = &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
 	})
 	store := memory.New(memory.Config{})

@@ -7,21 +7,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // TestHeadAndBodyGoInOneWrite: each write is a packet, and the reader at its end wakes for each.
 func TestHeadAndBodyGoInOneWrite(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var up, down atomic.Int64
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
 		c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return countedConn{conn, &up}, err
 		}
 	})
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.Listen = countedListener{c.Listen, &down}
 	})
 	c := connect(t, near.url())
