@@ -104,7 +104,8 @@ func TestReload(t *testing.T) {
 				args = []string{"proxy", "--listen", "127.0.0.1:0", "--no-offer", "--config", r.file("far.conf")}
 			}
 			args = append(args, "-o", "json", "--cert", r.file("server.pem"), "--key", r.file("server.key"),
-				"--client-ca", r.file("ca.pem"), "--negotiate", "bearer:"+r.file("tokens"))
+				"--client-ca", r.file("ca.pem"), "--negotiate", "bearer:"+r.file("tokens"),
+				"--context", "bearer:"+r.file("tokens"))
 			r.proxyProcess = startCommand(t, exec.CommandContext(t.Context(), "hhfr", args...))
 			before, after := r.old.Issue(time.Hour), r.new.Issue(time.Hour)
 			shared.WriteCertificate(t, r.dir, "before", before)
@@ -127,7 +128,24 @@ func TestReload(t *testing.T) {
 				require.NoError(t, resp.Body.Close())
 				assert.Equal(t, server.Certificate[0], resp.TLS.PeerCertificates[0].Raw)
 			}
+			lists := func(who tls.Certificate, token string) bool {
+				fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+					RootCAs: r.trusted, Certificates: []tls.Certificate{who}}}}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+r.listen+contextPath,
+					strings.NewReader(contextExample))
+				require.NoError(t, err)
+				req.Header.Set("Content-Type", "text/xml; charset=utf-8")
+				req.Header.Set("Authorization", "Bearer "+token)
+				resp, err := fresh.Do(req)
+				require.NoError(t, err)
+				body, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+				require.NotEqual(t, contextExample, string(body), "it is not the echo")
+				return resp.StatusCode == http.StatusOK
+			}
 			calls()
+			assert.True(t, lists(before, "first"))
 			tickets := tls.NewLRUClientSessionCache(4)
 			for i := range 2 {
 				state, err := r.shown(before, tickets)
@@ -152,6 +170,8 @@ func TestReload(t *testing.T) {
 				assert.Equal(t, next.Certificate[0], state.PeerCertificates[0].Raw)
 				assert.Zero(t, asks("after", "new.pem", "second"))
 				assert.Equal(t, exitNoPeer, asks("after", "new.pem", "first"))
+				assert.True(t, lists(after, "second"))
+				assert.False(t, lists(after, "first"))
 				calls() // over the connection that was open
 			}
 			renewed()
