@@ -303,7 +303,9 @@ func (s *SequenceSource) attempt(t *SentMessage, again bool, patience time.Durat
 		s.resent++
 		b.AckRequested = []string{s.record.Identifier}
 	}
-	b.Acknowledgements = s.ackLocked()
+	if !t.last { // those beside a last message Apache CXF does not read (RMInInterceptor.handle)
+		b.Acknowledgements = s.ackLocked()
+	}
 	s.mu.Unlock()
 	octets, err := with(t.envelope, s.cfg.Addressing, b)
 	if err != nil {
