@@ -314,14 +314,15 @@ func (s *SequenceSource) attempt(t *SentMessage, again bool, patience time.Durat
 	if !t.last { // those beside a last message Apache CXF does not read (RMInInterceptor.handle)
 		b.Acknowledgements = s.ackLocked()
 	}
+	s.mu.Unlock()
 	octets, err := with(t.envelope, s.cfg.Addressing, b)
 	if err != nil {
-		s.mu.Unlock()
 		return err
 	}
 	slow, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()
 	came := make(chan error, 1)
+	s.mu.Lock()
 	s.goLocked(func() { came <- s.exchange(t, octets, 2*patience, len(b.Acknowledgements) > 0) })
 	s.mu.Unlock()
 	select {
