@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
@@ -23,6 +24,11 @@ func (s *SequenceSource) Finish(ctx context.Context) error {
 	}
 	if s.record.Version == V10 {
 		p := s.properties(V10.action(lastMessage))
+		if s.isDecoupled() {
+			// Nothing answers it. Apache CXF (Destination.ackImmediately) would wait for an answer
+			// to take the acknowledgement along.
+			p.ReplyTo = nil
+		}
 		envelope, err := message(s.cfg.SOAP, p, &header.Blocks{Version: string(V10)})
 		if err != nil {
 			return err
@@ -40,7 +46,7 @@ func (s *SequenceSource) Finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.acknowledge(ctx); err != nil {
+	if err := s.acknowledgeAll(ctx); err != nil {
 		s.cfg.Log.Warn("acknowledgement of replies", "err", err)
 	}
 	if err := s.terminate(ctx); err != nil {
@@ -101,6 +107,25 @@ func (s *SequenceSource) drain(ctx context.Context) error {
 		case <-s.ctx.Done():
 			return context.Cause(s.ctx)
 		}
+	}
+}
+
+// acknowledgeAll says which replies came, if no request has, until the service gets that: nobody
+// takes what it would send again once the source is closed.
+func (s *SequenceSource) acknowledgeAll(ctx context.Context) error {
+	began, pause := s.cfg.Clock.Now(), s.cfg.Resend
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 4*pause)
+		err := s.acknowledge(attempt)
+		cancel()
+		lost := &url.Error{}
+		if !errors.As(err, &lost) || s.cfg.Clock.Since(began) > s.cfg.GiveUp {
+			return err
+		}
+		if s.cfg.Clock.Sleep(ctx, pause) != nil {
+			return err
+		}
+		pause = min(2*pause, s.cfg.MaxResend)
 	}
 }
 

@@ -45,7 +45,9 @@ type SentMessage struct {
 	envelope   []byte
 	late       bool // of an earlier process
 	wake       chan struct{}
-	settled    chan struct{}
+	ctx        context.Context // of its requests; ends when it is settled
+	settle     context.CancelFunc
+	settled    <-chan struct{}
 	reply      *ReceivedReply // good once settled
 	err        error
 }
@@ -65,10 +67,11 @@ func encodeTransfer(flags byte, id, action string, envelope []byte) []byte {
 func newTransfer(number uint64, payload []byte) *SentMessage {
 	c := bin.NewCursor(payload, 0)
 	flags := c.U8()
+	ctx, settle := context.WithCancel(context.Background())
 	t := &SentMessage{
 		Number: number, oneWay: flags&flagOneWay != 0, last: flags&flagLast != 0,
 		id: string(c.Bytes(MaxMessage)), action: string(c.Bytes(MaxMessage)),
-		wake: make(chan struct{}, 1), settled: make(chan struct{}),
+		wake: make(chan struct{}, 1), ctx: ctx, settle: settle, settled: ctx.Done(),
 	}
 	t.envelope = c.Rest()
 	return t
@@ -248,7 +251,9 @@ func (s *SequenceSource) carry(t *SentMessage) {
 		if done && s.isDecoupled() {
 			continue
 		}
-		s.pause(t, pause)
+		if !errors.Is(err, errSlow) {
+			s.pause(t, pause)
+		}
 		pause = min(2*pause, s.cfg.MaxResend)
 	}
 }
@@ -288,14 +293,17 @@ func (s *SequenceSource) pause(t *SentMessage, d time.Duration) {
 	}
 }
 
-// attempt sends a message once, and takes in the answer.
+// errSlow: an attempt goes on, and it is time for another one.
+var errSlow = errors.New("there is no answer yet")
+
+// attempt sends a message once, and takes in the answer. After patience it returns, and the request
+// goes on beside for as long again, until the message is settled: what held the service up may be a
+// message before it, and a service that cannot send a reply again sends it to this request.
 func (s *SequenceSource) attempt(t *SentMessage, again bool, patience time.Duration) error {
 	select { // what was to be sent is sent now
 	case <-t.wake:
 	default:
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
-	defer cancel()
 	s.mu.Lock()
 	b := &header.Blocks{Version: string(s.record.Version), Sequence: s.record.Identifier,
 		Number: t.Number, Last: t.last}
@@ -303,17 +311,40 @@ func (s *SequenceSource) attempt(t *SentMessage, again bool, patience time.Durat
 		s.resent++
 		b.AckRequested = []string{s.record.Identifier}
 	}
-	b.Acknowledgements = s.ackLocked()
+	if !t.last { // those beside a last message Apache CXF does not read (RMInInterceptor.handle)
+		b.Acknowledgements = s.ackLocked()
+	}
 	s.mu.Unlock()
 	octets, err := with(t.envelope, s.cfg.Addressing, b)
 	if err != nil {
 		return err
 	}
+	slow, stop := context.WithTimeout(s.ctx, patience)
+	defer stop()
+	came := make(chan error, 1)
+	s.mu.Lock()
+	s.goLocked(func() { came <- s.exchange(t, octets, 2*patience, len(b.Acknowledgements) > 0) })
+	s.mu.Unlock()
+	select {
+	case err := <-came:
+		return err
+	case <-t.settled:
+		return nil
+	case <-slow.Done():
+		return errSlow
+	}
+}
+
+// exchange makes the request of an attempt. acknowledged: it says which replies came.
+func (s *SequenceSource) exchange(t *SentMessage, octets []byte, d time.Duration, acknowledged bool) error {
+	ctx, cancel := context.WithTimeout(s.ctx, d)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
 	a, err := s.post(ctx, t.action, octets)
 	if err != nil {
 		return err
 	}
-	return s.take(a, t, len(b.Acknowledgements) > 0)
+	return s.take(a, t, acknowledged)
 }
 
 // ackLocked acknowledges the replies that came.

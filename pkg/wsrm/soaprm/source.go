@@ -307,7 +307,7 @@ func (s *SequenceSource) settleLocked(t *SentMessage, reply *ReceivedReply, err 
 	}
 	delete(s.sent, t.Number)
 	t.reply, t.err = reply, err
-	close(t.settled)
+	t.settle()
 	s.easeLocked()
 	if t.late && s.cfg.Late != nil {
 		s.cfg.Late(t.Number, reply, err)

@@ -3,12 +3,19 @@ import jakarta.xml.ws.Dispatch;
 import jakarta.xml.ws.Provider;
 import jakarta.xml.ws.Service;
 import jakarta.xml.ws.ServiceMode;
+import jakarta.xml.ws.WebServiceException;
 import jakarta.xml.ws.WebServiceProvider;
 import jakarta.xml.ws.soap.SOAPBinding;
 import java.io.StringReader;
 import java.io.StringWriter;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.xml.namespace.QName;
@@ -23,6 +30,9 @@ import org.apache.cxf.BusFactory;
 import org.apache.cxf.endpoint.Client;
 import org.apache.cxf.jaxws.DispatchImpl;
 import org.apache.cxf.jaxws.EndpointImpl;
+import org.apache.cxf.message.Message;
+import org.apache.cxf.phase.AbstractPhaseInterceptor;
+import org.apache.cxf.phase.Phase;
 import org.apache.cxf.transport.http.HTTPConduit;
 import org.apache.cxf.ws.addressing.WSAddressingFeature;
 import org.apache.cxf.ws.rm.feature.RMFeature;
@@ -36,36 +46,18 @@ public class Reliable {
 
     public static void main(String[] args) throws Exception {
         switch (args[0]) {
-            case "client" -> {
-                for (int i = 2; i < args.length; i += 3) {
-                    client(Integer.parseInt(args[1]), args[i], args[i + 1], args[i + 2], null);
-                }
-                System.exit(0);
-            }
-            case "decoupled" -> {
-                int failed = 0;
-                try {
-                    for (int i = 3; i < args.length; i += 3) {
-                        String replies = "http://127.0.0.1:" + args[2] + "/replies" + i;
-                        client(Integer.parseInt(args[1]), args[i], args[i + 1], args[i + 2], replies);
-                    }
-                } catch (Exception e) {
-                    e.printStackTrace();
-                    failed = 1; // the endpoint for replies would keep the program alive
-                }
-                System.exit(failed);
-            }
-            case "server" -> server(args[1]);
+            case "client" -> clients(args);
+            case "server" -> server(args);
             default -> throw new IllegalArgumentException(args[0]);
         }
     }
 
-    /** The feature, with messages sent again after a second. */
-    private static RMFeature reliable(String version, String addressing) {
+    /** The feature, with messages sent again after so many milliseconds. */
+    private static RMFeature reliable(String version, String addressing, long resend) {
         RMFeature f = new RMFeature();
         RMAssertion assertion = new RMAssertion();
         RMAssertion.BaseRetransmissionInterval interval = new RMAssertion.BaseRetransmissionInterval();
-        interval.setMilliseconds(1000L);
+        interval.setMilliseconds(resend);
         assertion.setBaseRetransmissionInterval(interval);
         RMAssertion.AcknowledgementInterval ack = new RMAssertion.AcknowledgementInterval();
         ack.setMilliseconds(0L);
@@ -85,8 +77,55 @@ public class Reliable {
         return f;
     }
 
-    /** Sends entries in one sequence, with a manager of its own; replies come to an address, if there is one. */
-    private static void client(int count, String url, String version, String addressing, String replies)
+    /**
+     * Runs clients at the same time: after how many entries each sends and after how many
+     * milliseconds again, URL, versions of reliable messaging and addressing, and where replies
+     * come, of each.
+     */
+    private static void clients(String[] args) throws Exception {
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        for (int i = 3; i < args.length; i += 4) {
+            int at = i;
+            all.add(CompletableFuture.runAsync(() -> {
+                try {
+                    client(Integer.parseInt(args[1]), Long.parseLong(args[2]), args[at], args[at + 1], args[at + 2],
+                        args[at + 3]);
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+            }, task -> new Thread(task).start()));
+        }
+        int failed = 0;
+        for (CompletableFuture<Void> one : all) {
+            try {
+                one.get();
+            } catch (ExecutionException e) {
+                e.printStackTrace();
+                failed = 1;
+            }
+        }
+        System.exit(failed); // the endpoints for replies would keep the program alive
+    }
+
+    /** Takes the replies. */
+    private static class Replies extends AbstractPhaseInterceptor<Message> {
+        private final BlockingQueue<String> came = new LinkedBlockingQueue<>();
+
+        Replies() {
+            super(Phase.PRE_INVOKE);
+        }
+
+        @Override
+        public void handleMessage(Message m) {
+            List<?> list = m.getContent(List.class);
+            if (list != null && !list.isEmpty() && list.get(0) instanceof Source s) {
+                came.add(value(text(s), "count"));
+            }
+        }
+    }
+
+    /** Sends entries in one sequence, with a manager of its own; replies come to an address, or "anonymous". */
+    private static void client(int count, long resend, String url, String version, String addressing, String place)
         throws Exception {
         Bus bus = BusFactory.newInstance().createBus();
         BusFactory.setThreadDefaultBus(bus);
@@ -99,27 +138,53 @@ public class Reliable {
         dispatch.getRequestContext().put(BindingProvider.SOAPACTION_URI_PROPERTY, "urn:hhfr:peer:1/add");
         Client client = ((DispatchImpl<DOMSource>) dispatch).getClient();
         new WSAddressingFeature().initialize(client, bus);
-        reliable(version, addressing).initialize(client, bus);
+        reliable(version, addressing, resend).initialize(client, bus);
+        Replies replies = new Replies();
+        client.getInInterceptors().add(replies);
         ((HTTPConduit) client.getConduit()).getClient().setReceiveTimeout(60000);
-        if (replies != null) {
-            ((HTTPConduit) client.getConduit()).getClient().setDecoupledEndpoint(replies);
+        String way = "anonymous";
+        if (!place.equals(way)) {
+            way = "decoupled";
+            ((HTTPConduit) client.getConduit()).getClient().setDecoupledEndpoint(place);
         }
+        String name = way + "-" + version + "-" + addressing + "-";
         for (int i = 0; i < count; i++) {
-            DOMSource request = document("<add xmlns=\"" + NAMESPACE + "\"><id>e" + i + "</id><amount>" + i
+            DOMSource request = document("<add xmlns=\"" + NAMESPACE + "\"><id>" + name + i + "</id><amount>" + i
                 + "</amount></add>");
-            // invoke now and then returns before a decoupled reply came, with nothing
-            Source reply = replies == null ? dispatch.invoke(request) : dispatch.invokeAsync(request).get(30, TimeUnit.SECONDS);
-            System.out.println(version + " " + addressing + " " + i + " " + value(text(reply), "count"));
+            // A 202 that is looked at after the decoupled reply takes its place (HTTPConduit.handleResponseInternal),
+            // and invoke returns without one. Not invokeAsync: of a request that is lost it never calls back, as
+            // RetransmissionInterceptor takes the exception that ClientOutFaultObserver then hands on; of one that is
+            // lost when it is sent again it reports the loss, as if nothing more were done.
+            WebServiceException failure = null;
+            try {
+                dispatch.invoke(request);
+            } catch (WebServiceException e) {
+                failure = e;
+            }
+            String reply = replies.came.poll(2, TimeUnit.MINUTES);
+            if (reply == null) {
+                throw new IllegalStateException("no reply to " + name + i, failure);
+            }
+            System.out.println("reply " + name + i + " " + reply);
         }
-        client.destroy();
-        bus.shutdown(true);
+        try { // what ends a sequence is sent once (Proxy.lastMessage), and its answer waited for for a minute
+            CompletableFuture.runAsync(client::destroy).get(5, TimeUnit.SECONDS);
+        } catch (TimeoutException e) {
+            System.err.println("the end of the sequence was lost");
+        }
     }
 
-    /** Is a ledger, which answers all versions. */
-    private static void server(String port) throws Exception {
-        EndpointImpl endpoint = new EndpointImpl(BusFactory.getDefaultBus(), new Ledger());
-        endpoint.setFeatures(List.of(new WSAddressingFeature(), reliable("1.0", "2004/08")));
-        endpoint.publish("http://127.0.0.1:" + port + "/ledger");
+    /**
+     * Is ledgers at paths, which answer all versions. Each has a manager of its own.
+     */
+    private static void server(String[] args) throws Exception {
+        for (int i = 2; i < args.length; i++) {
+            Bus bus = BusFactory.newInstance().createBus();
+            BusFactory.setThreadDefaultBus(bus);
+            EndpointImpl endpoint = new EndpointImpl(bus, new Ledger());
+            endpoint.setFeatures(List.of(new WSAddressingFeature(), reliable("1.0", "2004/08", 200)));
+            endpoint.publish("http://127.0.0.1:" + args[1] + args[i]);
+        }
         System.out.println("ready");
         System.in.read();
         System.exit(0);
