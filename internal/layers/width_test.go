@@ -39,7 +39,8 @@ func tooWide(s source) (list []string) {
 		case markdown, isComment(l) && s.prose[i] != "":
 			most = widestProse
 		}
-		if got := width(l); got > most && !strings.Contains(l, "://") {
+		hasURL := most == widestProse && strings.Contains(l, "://")
+		if got := width(l); got > most && !hasURL {
 			list = append(list, fmt.Sprintf("%s:%d: %d columns, at most %d", s.name, i+1, got, most))
 		}
 	}
@@ -69,6 +70,7 @@ func TestWidthsAreFound(t *testing.T) {
 		{"a.go", "package a\n\nvar a = `\n// " + long(110) + "\n`", nil},
 		{"a.go", "package a\n\nvar a = `\n// " + long(120) + "\n`", []string{"a.go:4: 123"}},
 		{"a.go", "package a\n\n// https://example.org/" + long(100), nil},
+		{"a.go", "package a\n\nvar a = \"https://\" + \"" + long(100) + "\"", []string{"a.go:3: 123"}},
 		{"a.md", "⊕" + long(99) + "\n⊕" + long(100), []string{"a.md:2: 101"}},
 		{"a.md", "| " + long(101) + " |\n\n```\n" + long(101) + "\n```\n", nil},
 	} {

@@ -187,7 +187,8 @@ func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 
 // No server is there: nothing was sent, and the next call asks.
 func TestNobodyThereAtTheFirstCall(t *testing.T) {
-	s := dial(t, "http://"+shared.Addr(t), session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}}
+	s := dial(t, "http://"+shared.Addr(t), cfg)
 	for range 2 {
 		_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("x")))
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})

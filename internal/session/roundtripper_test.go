@@ -104,7 +104,8 @@ func TestCloseGivesUpNegotiations(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+l.Addr().String(), strings.NewReader("<e/>"))
+		url := "http://" + l.Addr().String()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("<e/>"))
 		if err == nil {
 			req.Header.Set("Content-Type", "text/xml")
 			_, err = rt.RoundTrip(req)
