@@ -49,6 +49,17 @@ func (p *commonPair) repliesSettled(s *session.Session, message []byte) {
 	}, 10*time.Second, time.Millisecond)
 }
 
+// settledReplies is a pair whose replies refer to something, with the session of its initiator and
+// so many messages, of which two were sent.
+func settledReplies(t *testing.T, count int) (p *commonPair, s *session.Session, messages [][]byte) {
+	p = newCommonPair(t)
+	s = p.dial(workload.FixedHeaderNames())
+	messages, _ = firstOf(count, workload.FixedHeaders(1))
+	p.call(s, messages[0])
+	p.repliesSettled(s, messages[1])
+	return p, s, messages
+}
+
 // Replies of which most does not change take less than half their bytes, what their requests name
 // included, and callers get them as they are.
 func TestRepliesByReference(t *testing.T) {
@@ -244,11 +255,7 @@ func TestReferringReplyBreaksOff(t *testing.T) {
 // A store that is gone in mid-run loses no reply: those known go on by reference, and after the
 // responder is started anew all travel whole.
 func TestRepliesWhileTheStoreIsGone(t *testing.T) {
-	p := newCommonPair(t)
-	s := p.dial(workload.FixedHeaderNames())
-	messages, _ := firstOf(20, workload.FixedHeaders(1))
-	p.call(s, messages[0])
-	p.repliesSettled(s, messages[1])
+	p, s, messages := settledReplies(t, 20)
 	p.context.CloseClientConnections()
 	p.context.Close()
 	for _, m := range messages {
@@ -274,11 +281,7 @@ func TestRepliesWhileTheStoreIsGone(t *testing.T) {
 // Who has not agreed on the store never gets a reference: a client without a session, also one with
 // a field that it made up, and an initiator that does not name any, as those before did.
 func TestOnlyWhoNamesFragmentsGetsReferences(t *testing.T) {
-	p := newCommonPair(t)
-	s := p.dial(workload.FixedHeaderNames())
-	messages, _ := firstOf(3, workload.FixedHeaders(1))
-	p.call(s, messages[0])
-	p.repliesSettled(s, messages[1])
+	p, _, messages := settledReplies(t, 3)
 	fragments := uris(t, p.shared, ctxstore.FragmentPrefix)
 	require.NotEmpty(t, fragments)
 	made := strings.TrimPrefix(fragments[0], ctxstore.FragmentPrefix)
@@ -342,11 +345,7 @@ func TestNoBlocksNoNames(t *testing.T) {
 // again.
 func TestReplyThatCannotBeMadeWhole(t *testing.T) {
 	for _, sized := range []bool{true, false} {
-		p := newCommonPair(t)
-		s := p.dial(workload.FixedHeaderNames())
-		messages, _ := firstOf(2, workload.FixedHeaders(1))
-		p.call(s, messages[0])
-		p.repliesSettled(s, messages[1])
+		p, s, _ := settledReplies(t, 2)
 		scope := s.Agreed().Facts.Common.Scope()
 		reference := ctxstore.FragmentPrefix + scope + ":0123456789abcdef#0123456789abcdef"
 		bad := withHeader(`<c:context xmlns:c="`+xmlns.WSContext+`"><c:context-identifier>`+reference+
@@ -397,11 +396,7 @@ func TestRepliesByReferenceUnderNetHTTP(t *testing.T) {
 
 // A fault about references in the request comes as ever when the reply may refer to something.
 func TestRefusedRequestThatNamesFragments(t *testing.T) {
-	p := newCommonPair(t)
-	s := p.dial(workload.FixedHeaderNames())
-	messages, _ := firstOf(3, workload.FixedHeaders(1))
-	p.call(s, messages[0])
-	p.repliesSettled(s, messages[1])
+	p, s, messages := settledReplies(t, 3)
 	named := ""
 	h, err := responder.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

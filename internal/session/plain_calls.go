@@ -50,8 +50,8 @@ func (c *plainCalls) begin(ctx context.Context) (_ context.Context, answered, en
 	return ctx, answered, func() { cancel(nil) }
 }
 
-// close lets no call begin, and gives those in progress a time to end. The channel is closed when
-// they have, or that is over.
+// close gives the calls in progress a time to end; one that begins later ends with them. The
+// channel is closed when they have ended, or the time is over.
 func (c *plainCalls) close(by clock.Clock) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
