@@ -72,10 +72,9 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 // takes everything; with several it is not known which server that is. It returns the connection if
 // it is a stream after all, and reports whether it is over.
 func (f *front) silent(in *sock.Source) (stream net.Conn, over bool) {
-	r := f.routes()
-	if r != nil && r.all != nil && r.all.use.enter() {
-		defer r.all.use.leave()
-		return r.all.plainOrStream(in, nil, plainSilent, f), true
+	if to := f.routes().only(); to != nil && to.use.enter() {
+		defer to.use.leave()
+		return to.plainOrStream(in, nil, plainSilent, f), true
 	}
 	if f.responder != nil && f.isLateStream(f.p.ctx, in) {
 		return oneport.GiveBack(in), true

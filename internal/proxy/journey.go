@@ -48,17 +48,15 @@ func isFramed(h *http1.Head) bool {
 // there is to be one.
 func (f *front) choose(in *sock.Source, first bool) (j journey, refusal []byte) {
 	for f.p.ctx.Err() == nil {
-		var to *upstream
-		var raw bool
-		if r := f.routes(); r != nil && r.all != nil {
-			to = r.all
-		} else if to, raw, refusal = f.chooseByHead(in, first); to == nil {
-			return j, refusal
+		to, raw := f.routes().only(), false
+		if to == nil {
+			if to, raw, refusal = f.chooseByHead(in, first); to == nil {
+				return j, refusal
+			}
 		}
 		if to.use.enter() {
 			stays := func(h *http1.Head) bool { return !f.p.isDraining() && f.routes().take(h) == to }
-			byHead := func() bool { r := f.routes(); return r != nil && r.all == nil }
-			return journey{to, stays, byHead, !f.p.routed.Load(), raw}, nil
+			return journey{to, stays, f.isByHead, !f.p.routed.Load(), raw}, nil
 		}
 	}
 	return j, nil
@@ -74,6 +72,10 @@ func (p *Proxy) headTime() (ctx context.Context, cancel func()) {
 		end(nil)
 	}
 }
+
+// isByHead reports whether each request goes where its head says; in a listener without routes none
+// goes anywhere.
+func (f *front) isByHead() bool { return f.routes().only() == nil }
 
 // chooseByHead waits for the whole head of the next request of a client, and returns its upstream.
 // A connection that begins with what is no HTTP goes as it is where no other route leads: raw.

@@ -47,8 +47,8 @@ type served struct {
 	// parts are the request and the reply: the call is over with both.
 	parts   atomic.Int32
 	invalid atomic.Bool // its body is, and it was not sent whole
-	// outcome, of a request that may turn the connection into a tunnel, is closed when becomes,
-	// which says whether it does, is valid.
+	// outcome, of a request that may turn the connection into a tunnel where others go by their
+	// heads, is closed when becomes, which says whether it does, is valid.
 	outcome chan struct{}
 	becomes bool
 	// Under the mutex of its connection:
@@ -146,7 +146,7 @@ func (l *lane) begin(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	if c.kind != tunnel {
 		s.method = string(c.head.Method())
 	}
-	if c.mayBecomeTunnel() {
+	if l.f.front.isByHead() && c.mayBecomeTunnel() {
 		s.outcome = make(chan struct{})
 	}
 	return s
@@ -306,9 +306,9 @@ func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
 // a tunnel, and waits until that is known. Without routes there is no need.
 func (l *lane) becameTunnel(ctx context.Context) bool {
 	l.mu.Lock()
-	up, r := l.up, l.f.front.routes()
+	up := l.up
 	l.mu.Unlock()
-	if up == nil || r != nil && r.all != nil {
+	if up == nil {
 		return false
 	}
 	last := up.latest()
@@ -336,10 +336,10 @@ func (l *lane) routeLocked(c *controlMessage, goesOn bool) (*upstream, error) {
 			}
 		case goesOn && l.up != nil:
 			to = l.up.to
-		case r == nil || r.all == nil:
-			return nil, nil
 		default:
-			to = r.all
+			if to = r.only(); to == nil {
+				return nil, nil
+			}
 		}
 		if to.use.enter() {
 			return to, nil
@@ -372,11 +372,11 @@ func (l *lane) write(to io.Writer, c *controlMessage, s *served) error {
 // checked returns what reads the body of a request that comes as it is, if it must be known where
 // that ends: behind it there may be a request for another upstream. nil: it need not.
 func (l *lane) checked(c *controlMessage) *http1.Body {
-	f, err := http1.RequestFraming(&c.head)
-	if c.kind != rest || c.mayBecomeTunnel() || err != nil || f.Kind != http1.Chunked {
+	if c.kind != rest || c.mayBecomeTunnel() || !l.f.front.isByHead() {
 		return nil
 	}
-	if r := l.f.front.routes(); r != nil && r.all != nil {
+	f, err := http1.RequestFraming(&c.head)
+	if err != nil || f.Kind != http1.Chunked {
 		return nil
 	}
 	return http1.NewBody(f)

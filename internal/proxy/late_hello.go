@@ -7,6 +7,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // isLateStream waits for the client's first bytes, and reports whether they begin a stream of this
@@ -31,6 +32,8 @@ func (f *front) isLateStream(ctx context.Context, in *sock.Source) bool {
 // the server.
 type firstWord struct {
 	relayedReply
+	raw   *rawConn
+	clock clock.Clock
 	whose atomic.Int32
 }
 
@@ -53,5 +56,6 @@ func (w *firstWord) Write(b []byte) (int, error) {
 	if !w.isServers() {
 		return 0, net.ErrClosed
 	}
+	w.raw.reply(w.clock.Now())
 	return w.relayedReply.Write(b)
 }

@@ -138,14 +138,12 @@ type relayedReply struct {
 	to    io.Writer
 	count *meter.Plain
 	reach *reach
-	wrote func() // called for each write
 }
 
 // Write implements [io.Writer].
 func (w relayedReply) Write(b []byte) (int, error) {
 	w.reach.worked()
 	n, err := w.to.Write(b)
-	w.wrote()
 	w.count.Reply(n)
 	return n, err
 }

@@ -252,7 +252,7 @@ func (r *plainRelay) giveUp() {
 // replies forwards what the server sends.
 func (r *plainRelay) replies() {
 	written := int64(0)
-	to := relayedReply{r.out, r.count, &r.u.reach, func() {}}
+	to := relayedReply{r.out, r.count, &r.u.reach}
 	for {
 		data, err := r.up.Wait(r.ctx, 0, 0)
 		if len(data) == 0 {

@@ -43,8 +43,7 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	var back sync.WaitGroup
 	count := u.near.Plain(why)
 	out := p.patient(in.Conn)
-	replied := func() { raw.reply(p.cfg.Clock.Now()) }
-	word := &firstWord{relayedReply: relayedReply{out, count, &u.reach, replied}}
+	word := &firstWord{relayedReply: relayedReply{out, count, &u.reach}, raw: raw, clock: p.cfg.Clock}
 	back.Go(func() {
 		n, err := io.Copy(word, up)
 		if !word.isServers() {

@@ -66,6 +66,14 @@ func (r *routes) add(host, path string, to *upstream) bool {
 	return true
 }
 
+// only returns the upstream that everything goes to; nil: each request goes where its head says.
+func (r *routes) only() *upstream {
+	if r == nil {
+		return nil
+	}
+	return r.all
+}
+
 // others returns the upstream of what is no HTTP; nil: there is none.
 func (r *routes) others() *upstream {
 	if r == nil {
