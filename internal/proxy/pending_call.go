@@ -1,0 +1,50 @@
+package proxy
+
+import (
+	"context"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// pendingCall is a request that waits for its reply, or the begin of a tunnel.
+type pendingCall struct {
+	method  string // empty: a tunnel
+	raw     []byte // all that was read from the client for it, where that is retained
+	invalid bool   // its body is, and it was not sent whole; set before it is abandoned
+	pending *streamer.Pending
+	seen    measured
+	out     replyMeter
+	err     error // it was not begun: what was to be sent is in the source still
+
+	// decide ends undecided: the final reply is there, so it is known whether the connection is a
+	// tunnel.
+	undecided context.Context
+	decide    context.CancelFunc
+	becomes   bool // whether it is; valid once undecided has ended
+	interim   bool // an interim reply went to the client; used by the writer alone
+	// By who completes the call:
+	replied   bool              // the final reply went to the client
+	reply     *streamer.Message // that was taken for the writer
+	failure   error             // likewise
+	delivered bool              // the reply was written, but for what the connection did not take at once
+	end       fate              // then
+}
+
+// ended counts the end of a call. ok: its reply went to the client.
+func (x *pendingCall) ended(ok bool) {
+	if x.pending != nil {
+		x.pending.Count(x.seen.Wire())
+	}
+	x.seen.Done(x.seen.clock.Now(), ok)
+}
+
+// newCall creates a call; waits: what comes after it depends on its reply.
+func (c *caller) newCall(method string, waits bool) *pendingCall {
+	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
+	x.seen.begin(c.l.u.near, c.p.cfg.Clock)
+	x.out = replyMeter{c.out, &x.seen}
+	if waits {
+		x.undecided, x.decide = context.WithCancel(c.reading)
+	}
+	return x
+}
