@@ -2,7 +2,7 @@
 // are wrapped. A wrapper says what it wraps by a method NetConn() net.Conn, as a *[tls.Conn] does,
 // and what it can do itself by having the method for it. One that says nothing, such as a struct
 // that embeds a net.Conn, hides what is below it: who called the code that wrapped the connection
-// joins the two by [Wrap].
+// joins the two by [Wrap]. It also reads and writes for less than package net does.
 package netconn
 
 import (
