@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -114,18 +115,38 @@ func (c Config) withDefaults() (Config, error) {
 
 // lastingConfig is what of a [Config] counts while a stream lives: there are many, mostly idle.
 type lastingConfig struct {
-	Limits     Limits
+	*rareHooks
+	Limits     *Limits // never changed; most streams share theirs
 	FlushDelay time.Duration
-	Acks       func(octets []byte)
-	Kept       func(parts []KeptPart)
-	Outgoing   func(to io.Writer) io.WriteCloser
-	Incoming   func(body io.ReadCloser) io.ReadCloser
 	Events     func(Event)
 }
 
+// rareHooks are those that most streams have none of.
+type rareHooks struct {
+	Acks     func(octets []byte)
+	Kept     func(parts []KeptPart)
+	Outgoing func(to io.Writer) io.WriteCloser
+	Incoming func(body io.ReadCloser) io.ReadCloser
+}
+
+var (
+	noHooks    rareHooks
+	lastLimits atomic.Pointer[Limits] // of the last stream
+)
+
 // lasting gives what counts that long.
 func (c *Config) lasting() lastingConfig {
-	return lastingConfig{c.Limits, c.FlushDelay, c.Acks, c.Kept, c.Outgoing, c.Incoming, c.Events}
+	hooks := &noHooks
+	if c.Acks != nil || c.Kept != nil || c.Outgoing != nil || c.Incoming != nil {
+		hooks = &rareHooks{c.Acks, c.Kept, c.Outgoing, c.Incoming}
+	}
+	limits := lastLimits.Load()
+	if limits == nil || *limits != c.Limits {
+		own := c.Limits
+		limits = &own
+		lastLimits.Store(limits)
+	}
+	return lastingConfig{hooks, limits, c.FlushDelay, c.Events}
 }
 
 // Admission is what a responder agrees to for the hello of an initiator.

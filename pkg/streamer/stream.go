@@ -91,18 +91,7 @@ func (s *Stream) Err() error {
 
 // note counts a frame and tells who listens.
 func (s *Stream) note(ev Event) {
-	s.traffic.mu.Lock()
-	t := &s.traffic.sent
-	if ev.Dir == Received {
-		t = &s.traffic.received
-	}
-	c := t.of(ev.Kind)
-	c.Frames++
-	c.Octets += int64(ev.Octets)
-	if ev.Last {
-		t.Messages++
-	}
-	s.traffic.mu.Unlock()
+	s.traffic.note(&ev)
 	if s.cfg.Events != nil {
 		s.cfg.Events(ev)
 	}
@@ -110,9 +99,8 @@ func (s *Stream) note(ev Event) {
 
 // Stats is what the stream has carried so far. It may be called at any time.
 func (s *Stream) Stats() Stats {
-	s.traffic.mu.Lock()
-	defer s.traffic.mu.Unlock()
-	return Stats{s.traffic.sent, s.traffic.received, s.queue.starved.Load()}
+	sent, received := s.traffic.both()
+	return Stats{sent, received, s.queue.starved.Load()}
 }
 
 // Path is what the transport knows of the path to the peer; false: nothing, or the stream is over.

@@ -1,6 +1,7 @@
 package streamer
 
 import (
+	"math"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -54,7 +55,7 @@ type Traffic struct {
 // Octets is the sum over all frames.
 func (t Traffic) Octets() int64 {
 	var n int64
-	for _, c := range []Count{t.Hello, t.Shape, t.Data, t.Sync, t.Ack, t.Cancel, t.Close, t.Other} {
+	for _, c := range t.counts() {
 		n += c.Octets
 	}
 	return n
@@ -67,29 +68,100 @@ type Stats struct {
 	CreditWaits    int64
 }
 
-func (t *Traffic) of(k FrameKind) *Count {
-	switch k {
-	case frame.KindHello:
-		return &t.Hello
-	case frame.KindShape:
-		return &t.Shape
-	case frame.KindData:
-		return &t.Data
-	case frame.KindSync:
-		return &t.Sync
-	case frame.KindAck:
-		return &t.Ack
-	case frame.KindCancel:
-		return &t.Cancel
-	case frame.KindClose:
-		return &t.Close
-	default:
-		return &t.Other
-	}
-}
-
 // trafficCounter counts what a stream carries.
 type trafficCounter struct {
 	mu             sync.Mutex
-	sent, received Traffic
+	sent, received recentTraffic
+	before         *[2]Traffic // sent and received; nil: nothing
+}
+
+// recentTraffic is what a direction has carried since it was last added to what it carried before:
+// of an idle stream it is all, and takes little. Kinds are in the order of the fields of [Traffic].
+type recentTraffic struct {
+	octets   [trafficKinds]uint32
+	frames   [trafficKinds]uint16
+	messages uint16
+}
+
+const (
+	trafficKinds = 8
+	// recentFrames and recentOctets are how many of a kind are counted at most before they are
+	// added.
+	recentFrames, recentOctets = math.MaxUint16, math.MaxUint32
+)
+
+// note counts a frame.
+func (c *trafficCounter) note(ev *Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.sent
+	if ev.Dir == Received {
+		t = &c.received
+	}
+	kind := kindOf(ev.Kind)
+	if max(t.frames[kind], t.messages) == recentFrames || t.octets[kind] > recentOctets-uint32(ev.Octets) {
+		c.add()
+	}
+	t.frames[kind]++
+	t.octets[kind] += uint32(ev.Octets) // of one frame, far less than they can be
+	if ev.Last {
+		t.messages++
+	}
+}
+
+// add adds what is recent to what was before.
+func (c *trafficCounter) add() {
+	if c.before == nil {
+		c.before = new([2]Traffic)
+	}
+	c.sent.addTo(&c.before[0])
+	c.received.addTo(&c.before[1])
+	c.sent, c.received = recentTraffic{}, recentTraffic{}
+}
+
+func (t *recentTraffic) addTo(to *Traffic) {
+	for kind, c := range to.counts() {
+		c.Frames += int64(t.frames[kind])
+		c.Octets += int64(t.octets[kind])
+	}
+	to.Messages += int64(t.messages)
+}
+
+// both is what both directions have carried.
+func (c *trafficCounter) both() (sent, received Traffic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.before != nil {
+		sent, received = c.before[0], c.before[1]
+	}
+	c.sent.addTo(&sent)
+	c.received.addTo(&received)
+	return sent, received
+}
+
+// counts are those of all kinds.
+func (t *Traffic) counts() [trafficKinds]*Count {
+	return [...]*Count{&t.Hello, &t.Shape, &t.Data, &t.Sync, &t.Ack, &t.Cancel, &t.Close, &t.Other}
+}
+
+// kindOf is the place of a kind of frames among the counts.
+func kindOf(k FrameKind) int {
+	switch k {
+	case frame.KindHello:
+		return 0
+	case frame.KindShape:
+		return 1
+	case frame.KindData:
+		return 2
+	case frame.KindSync:
+		return 3
+	case frame.KindAck:
+		return 4
+	case frame.KindCancel:
+		return 5
+	case frame.KindClose:
+		return 6
+	default:
+		return 7
+	}
 }
