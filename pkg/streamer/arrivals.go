@@ -29,7 +29,7 @@ func (e *exchanges) take(m *wire.IncomingMessage, brief bool) error {
 		e.served.Put(in.key, x)
 		e.flight, x.counted = flight, true
 	}
-	switch limits := s.cfg.Limits; {
+	switch limits := &s.cfg.Limits; {
 	case s.handler == nil:
 		e.refuseLocked(in, frame.Unserved, &Error{Code: Unserved})
 	case e.closing:

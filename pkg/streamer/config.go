@@ -116,9 +116,14 @@ func (c Config) withDefaults() (Config, error) {
 // lastingConfig is what of a [Config] counts while a stream lives: there are many, mostly idle.
 type lastingConfig struct {
 	*rareHooks
-	Limits     *Limits // never changed; most streams share theirs
+	*commonConfig
+	Events func(Event)
+}
+
+// commonConfig is what most streams share. It is never changed.
+type commonConfig struct {
+	Limits     Limits
 	FlushDelay time.Duration
-	Events     func(Event)
 }
 
 // rareHooks are those that most streams have none of.
@@ -131,7 +136,7 @@ type rareHooks struct {
 
 var (
 	noHooks    rareHooks
-	lastLimits atomic.Pointer[Limits] // of the last stream
+	lastCommon atomic.Pointer[commonConfig] // of the last stream
 )
 
 // lasting gives what counts that long.
@@ -140,13 +145,13 @@ func (c *Config) lasting() lastingConfig {
 	if c.Acks != nil || c.Kept != nil || c.Outgoing != nil || c.Incoming != nil {
 		hooks = &rareHooks{c.Acks, c.Kept, c.Outgoing, c.Incoming}
 	}
-	limits := lastLimits.Load()
-	if limits == nil || *limits != c.Limits {
-		own := c.Limits
-		limits = &own
-		lastLimits.Store(limits)
+	own := commonConfig{c.Limits, c.FlushDelay}
+	common := lastCommon.Load()
+	if common == nil || *common != own {
+		common = &commonConfig{c.Limits, c.FlushDelay}
+		lastCommon.Store(common)
 	}
-	return lastingConfig{hooks, limits, c.FlushDelay, c.Events}
+	return lastingConfig{hooks, common, c.Events}
 }
 
 // Admission is what a responder agrees to for the hello of an initiator.

@@ -25,7 +25,7 @@ type streamReader struct {
 }
 
 func newReader(s *Stream, in *readBuffer) *streamReader {
-	own := s.cfg.Limits
+	own := &s.cfg.Limits
 	return &streamReader{s: s, input: in, came: true, dec: wire.NewDecoder(wire.DecoderConfig{
 		Shapes:         s.coder,
 		Compression:    s.coder.Compression(),
