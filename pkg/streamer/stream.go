@@ -97,6 +97,14 @@ func (s *Stream) note(ev Event) {
 	}
 }
 
+// quiet is how long it is silent before what it remembers is made small.
+func (s *Stream) quiet() time.Duration {
+	if s.traffic.carriesLess(youngOctets) {
+		return youngQuiet
+	}
+	return memoryQuiet
+}
+
 // Stats is what the stream has carried so far. It may be called at any time.
 func (s *Stream) Stats() Stats {
 	sent, received := s.traffic.both()

@@ -139,6 +139,23 @@ func (c *trafficCounter) both() (sent, received Traffic) {
 	return sent, received
 }
 
+// carriesLess reports whether less than so many bytes went either way.
+func (c *trafficCounter) carriesLess(than uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.before != nil {
+		return false
+	}
+	for kind := range trafficKinds {
+		octets := uint64(c.sent.octets[kind]) + uint64(c.received.octets[kind])
+		if octets >= uint64(than) {
+			return false
+		}
+		than -= uint32(octets)
+	}
+	return true
+}
+
 // counts are those of all kinds.
 func (t *Traffic) counts() [trafficKinds]*Count {
 	return [...]*Count{&t.Hello, &t.Shape, &t.Data, &t.Sync, &t.Ack, &t.Cancel, &t.Close, &t.Other}

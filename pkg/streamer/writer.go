@@ -193,8 +193,9 @@ func (w *streamWriter) rest() {
 		return
 	}
 	w.restAt = time.Time{}
-	if open := w.enc.Fold(w.now.Add(-memoryQuiet)); !open.IsZero() {
-		w.restAt = open.Add(memoryQuiet)
+	quiet := w.s.quiet()
+	if open := w.enc.Fold(w.now.Add(-quiet)); !open.IsZero() {
+		w.restAt = open.Add(quiet)
 	}
 	if large := w.enc.Rest(w.now.Add(memoryRest - memoryIdle)); !large.IsZero() && w.restAt.IsZero() {
 		w.restAt = large.Add(memoryIdle)
@@ -308,7 +309,7 @@ func (w *streamWriter) turn(t turn) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	if at := w.now.Add(memoryQuiet); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
+	if at := w.now.Add(w.s.quiet()); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
 		w.restAt = at
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
