@@ -25,10 +25,10 @@ import (
 type Stream struct {
 	conn    netconn.Conn
 	cfg     lastingConfig
-	origin  frame.Origin                // of our direction
-	peer    atomic.Pointer[frame.Hello] // what is known of it, until it is met
-	met     onceSignal                  // given when the peer's hello is there
-	awaited *time.Timer                 // ends a stream whose peer's does not come; nil: it has
+	origin  frame.Origin              // of our direction
+	peer    atomic.Pointer[peerHello] // what is known of it, until it is met
+	met     onceSignal                // given when the peer's hello is there
+	awaited *time.Timer               // ends a stream whose peer's does not come; nil: it has
 	coder   Coder
 	handler ExchangeHandler
 	refused atomic.Bool  // the peer does not take the session
@@ -51,7 +51,7 @@ type Stream struct {
 func (s *Stream) Met() <-chan struct{} { return s.met.wait() }
 
 // Hello is the hello of the peer, or, until [Stream.Met] is closed, what is known without it.
-func (s *Stream) Hello() frame.Hello { return *s.peer.Load() }
+func (s *Stream) Hello() frame.Hello { return s.peer.Load().whole() }
 
 // Session is the session of the stream.
 func (s *Stream) Session() [16]byte { return s.origin.Session }
