@@ -17,7 +17,7 @@ type Config struct {
 	// MaxBytes is the space for URIs and values together, in bytes; 0 means
 	// [ctxstore.DefaultMaxBytes]. Beyond it the least recently used shapes are dropped; when there
 	// are none left, Put fails with [ctxstore.Full]. Memory of expired entries is freed as others
-	// are put.
+	// are put. Values that are much like others take less than they count.
 	MaxBytes int64
 	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
