@@ -122,9 +122,8 @@ func (w *Writer) release() error {
 
 func (w *Writer) queue(p outboundPiece) error {
 	w.told = 0
-	p.first = !w.begun
-	w.begun = true
-	w.put = w.s.queue.put(w.ctx, w.out, p)
+	p.first, w.begun = !w.begun, true
+	w.put = w.s.queue.put(w.ctx, w.out, &p)
 	return w.put
 }
 

@@ -36,7 +36,7 @@ type exchanges struct {
 
 func (e *exchanges) init(s *Stream, peer frame.Limits) {
 	e.s = s
-	e.slots.max = inFlight(peer)
+	e.slots.max.Store(inFlight(peer))
 }
 
 // lane gives the lane of a number.

@@ -61,12 +61,13 @@ type turn struct {
 const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
-	return &queue{
-		gate:       semaphore{max: cfg.QueueBytes},
+	q := &queue{
 		window:     creditOf(peer),
 		maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
 		delays:     cfg.FlushDelay > 0,
 	}
+	q.gate.max.Store(cfg.QueueBytes)
+	return q
 }
 
 // wakeWriter has the writer look at once what there is. It may be called at any time.

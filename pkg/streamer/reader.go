@@ -177,7 +177,7 @@ func (r *streamReader) wake(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.due = false
-	if !d.failed {
+	if !d.failed.Load() {
 		r.due = r.s.conn.SetReadDeadline(at) != nil // then nobody tells
 	}
 }

@@ -65,7 +65,7 @@ func (w *streamWriter) wake(hurry bool) {
 		default:
 		}
 	}
-	if w.state.Swap(writerRunsOn) == writerSleeps {
+	if w.state.Load() != writerRunsOn && w.state.Swap(writerRunsOn) == writerSleeps {
 		go w.start()
 	}
 }
@@ -222,7 +222,7 @@ func (w *streamWriter) fill() (last bool) {
 			return true
 		}
 		switch {
-		case s.queue.next(&t):
+		case s.queue.next(&t, w.asItIs):
 			w.look()
 			w.do(&t)
 		case s.exchanges.drained() && !s.ending.hasFailed() && s.queue.close(): // one that fails drains, too
@@ -239,7 +239,10 @@ func (w *streamWriter) fill() (last bool) {
 func (w *streamWriter) do(t *task) {
 	switch t.step {
 	case stepTurn:
-		w.turn(t.turn)
+		w.turn(t)
+		return
+	case stepPiece:
+		w.data(t.turn.out, &t.piece)
 		return
 	case stepControl:
 		w.control(&t.control)
@@ -277,23 +280,25 @@ func (w *streamWriter) control(c *priorityItem) {
 }
 
 // turn writes one frame of a message or of a shape.
-func (w *streamWriter) turn(t turn) {
+func (w *streamWriter) turn(t *task) {
 	switch {
-	case t.job != nil:
-		w.piece(t.job)
+	case t.turn.job != nil:
+		w.piece(t.turn.job)
 		return
-	case t.restart != nil:
-		w.restart(t)
-		return
-	}
-	out := t.out
-	p, ok := w.s.queue.front(out)
-	if !ok || w.waits(t, &p) {
+	case t.turn.restart != nil:
+		w.restart(t.turn)
 		return
 	}
-	if p, ok = w.s.queue.commit(t); !ok {
+	if p, ok := w.s.queue.front(t.turn.out); !ok || w.waits(t.turn, &p) {
 		return
 	}
+	if w.s.queue.commit(t.turn, &t.piece) {
+		w.data(t.turn.out, &t.piece)
+	}
+}
+
+// data writes a piece of a message, which was taken out of the queue.
+func (w *streamWriter) data(out *outbound, p *outboundPiece) {
 	if p.flush {
 		w.flush(out, p.settled)
 		return
@@ -314,13 +319,9 @@ func (w *streamWriter) turn(t turn) {
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
 		w.s.queue.charge(out, cost-p.cost())
 	}
-	switch {
-	case !p.last:
-	case w.s.queue.written(out):
+	if p.last {
 		out.over(nil)
 		w.ended = append(w.ended, out)
-	case out.asks: // it was given up while it was written as a whole: its reply is not wanted
-		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
 }
 
@@ -331,6 +332,20 @@ func (w *streamWriter) flush(out *outbound, settled int64) {
 		return
 	}
 	w.s.queue.charge(out, w.note(out, false, false))
+}
+
+// asItIs reports whether a piece can be written as it is: its shapes are announced, and no request
+// of its lane waits for one. The queue calls it with its lock held.
+func (w *streamWriter) asItIs(out *outbound, p *outboundPiece) bool {
+	if p.first && w.behind.Len() > 0 && w.behind.Get(out.message.Lane) != nil {
+		return false
+	}
+	for _, part := range [...]*wire.Part{&p.head, &p.body} {
+		if part.There && part.First && !w.enc.IsAnnounced(part.Program) {
+			return false
+		}
+	}
+	return true
 }
 
 // waits writes what must stand before a piece, and reports whether that takes a while: its message
