@@ -205,7 +205,12 @@ func (r *streamReader) handle(f *wire.DecodedFrame) error {
 	return nil
 }
 
+// note counts a frame and tells who listens.
 func (r *streamReader) note(f *wire.DecodedFrame) {
+	r.s.traffic.read(f.Kind, f.Octets, f.Message != nil && f.Last)
+	if r.s.cfg.Events == nil {
+		return
+	}
 	ev := Event{Dir: Received, Kind: f.Kind, At: f.At, Octets: f.Octets}
 	if m := f.Message; m != nil {
 		ev.Lane, ev.Exchange, ev.Reply, ev.OneWay = m.Lane, m.Exchange, m.Reply, m.OneWay
@@ -216,7 +221,7 @@ func (r *streamReader) note(f *wire.DecodedFrame) {
 			ev.Lane, ev.Exchange, ev.Reply = c.Message.Lane, c.Message.Exchange, c.Message.Reply
 		}
 	}
-	r.s.note(ev)
+	r.s.cfg.Events(ev)
 }
 
 func (r *streamReader) event(f *wire.DecodedFrame, ev *wire.Event) error {

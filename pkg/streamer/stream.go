@@ -18,6 +18,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and
@@ -89,22 +90,11 @@ func (s *Stream) Err() error {
 	return nil
 }
 
-// note counts a frame and tells who listens.
-func (s *Stream) note(ev Event) {
-	s.traffic.mu.Lock()
-	t := &s.traffic.sent
-	if ev.Dir == Received {
-		t = &s.traffic.received
-	}
-	c := t.of(ev.Kind)
-	c.Frames++
-	c.Octets += int64(ev.Octets)
-	if ev.Last {
-		t.Messages++
-	}
-	s.traffic.mu.Unlock()
+// saidHello counts our hello and tells who listens.
+func (s *Stream) saidHello(octets int) {
+	s.traffic.wrote([]wire.Written{{Kind: frame.KindHello, Octets: octets}}, 0)
 	if s.cfg.Events != nil {
-		s.cfg.Events(ev)
+		s.cfg.Events(Event{Dir: Sent, Kind: frame.KindHello, Octets: octets})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Dir is the direction a frame travels.
@@ -43,6 +44,11 @@ type Event struct {
 
 // Count is a number of frames and their bytes on the wire.
 type Count struct{ Frames, Octets int64 }
+
+func (c *Count) add(octets int) {
+	c.Frames++
+	c.Octets += int64(octets)
+}
 
 // Traffic is what one direction has carried. Other counts idle and skipped frames. Messages are
 // whole ones.
@@ -92,4 +98,27 @@ func (t *Traffic) of(k FrameKind) *Count {
 type trafficCounter struct {
 	mu             sync.Mutex
 	sent, received Traffic
+}
+
+// wrote counts frames that are about to be written, with which so many messages ended.
+func (c *trafficCounter) wrote(frames []wire.Written, messages int32) {
+	if len(frames) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range frames {
+		c.sent.of(frames[i].Kind).add(frames[i].Octets)
+	}
+	c.sent.Messages += int64(messages)
+}
+
+// read counts a frame that came; last: with the end of a message.
+func (c *trafficCounter) read(kind FrameKind, octets int, last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.received.of(kind).add(octets)
+	if last {
+		c.received.Messages++
+	}
 }

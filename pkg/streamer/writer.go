@@ -19,9 +19,11 @@ type streamWriter struct {
 	hurry chan struct{} // with Config.FlushDelay
 
 	enc    *wire.Encoder
-	sent   int  // how much of what was encoded the connection has taken
-	last   bool // the direction ends with what was encoded
-	noted  int  // how many of the frames that were encoded are noted
+	sent   int   // how much of what was encoded the connection has taken
+	last   bool  // the direction ends with what was encoded
+	noted  int32 // how many of the frames that were encoded are noted
+	told   int32 // how many of those are in Stats
+	whole  int32 // messages that ended with those that are not
 	now    time.Time
 	late   bool        // something was written since then
 	begun  []begun     // messages that begin in the batch
@@ -166,7 +168,7 @@ func (w *streamWriter) left() {
 	clear(w.ended)
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 	w.enc.Reset()
-	w.sent, w.noted, w.late = 0, 0, true
+	w.sent, w.noted, w.told, w.late = 0, 0, 0, true
 }
 
 // endDirection ends our direction of the connection of a stream that failed, which is closed soon:
@@ -205,6 +207,9 @@ func (w *streamWriter) rest() {
 // batch gives the frames that are to be written next, the first of which may be written in part.
 func (w *streamWriter) batch() []byte {
 	w.last = w.last || w.fill()
+	all := w.enc.Written()
+	w.s.traffic.wrote(all[w.told:], w.whole)
+	w.told, w.whole = int32(len(all)), 0
 	return w.enc.Bytes()
 }
 
@@ -437,23 +442,37 @@ func (w *streamWriter) restart(t turn) {
 // credit of out.
 func (w *streamWriter) note(out *outbound, first, last bool) (cost int64) {
 	all := w.enc.Written()
-	for ; w.noted < len(all); w.noted++ {
-		f := &all[w.noted]
-		ev := Event{Dir: Sent, Kind: f.Kind, At: f.At, Octets: f.Octets}
-		if out != nil && (f.Kind == frame.KindData || f.Kind == frame.KindCancel) {
-			ev.Lane, ev.Exchange, ev.Reply = out.message.Lane, out.message.Exchange, out.message.Reply
-		}
-		if f.Kind == frame.KindData {
+	for i := int(w.noted); i < len(all); i++ {
+		f := &all[i]
+		data := f.Kind == frame.KindData
+		if data {
 			cost += int64(f.Content + pieceCost)
 			out.payload += int64(f.Payload)
-			ev.First, ev.Last = first, last && w.noted == len(all)-1
-			ev.OneWay, ev.Payload, ev.Message = out.message.OneWay, f.Payload, out.payload
-			first = false
 			if out.owner != nil {
 				out.owner.carried(f.Octets)
 			}
 		}
-		w.s.note(ev)
+		if w.s.cfg.Events != nil {
+			w.s.cfg.Events(sentEvent(f, out, first, last && i == len(all)-1))
+		}
+		first = first && !data
+	}
+	w.noted = int32(len(all))
+	if last {
+		w.whole++
 	}
 	return cost
+}
+
+// sentEvent is that of a frame that was encoded, about out, nil if it is about no message.
+func sentEvent(f *wire.Written, out *outbound, first, last bool) Event {
+	ev := Event{Dir: Sent, Kind: f.Kind, At: f.At, Octets: f.Octets}
+	if out != nil && (f.Kind == frame.KindData || f.Kind == frame.KindCancel) {
+		ev.Lane, ev.Exchange, ev.Reply = out.message.Lane, out.message.Exchange, out.message.Reply
+	}
+	if f.Kind == frame.KindData {
+		ev.First, ev.Last, ev.OneWay = first, last, out.message.OneWay
+		ev.Payload, ev.Message = f.Payload, out.payload
+	}
+	return ev
 }
