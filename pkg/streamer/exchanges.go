@@ -300,6 +300,7 @@ func (e *exchanges) unparkLocked(more bool) {
 
 func (e *exchanges) closeLocked() {
 	e.closing = true
+	e.s.queue.shutDown()
 	e.unparkLocked(false)
 }
 

@@ -40,6 +40,8 @@ type inbound struct {
 	headDone bool
 	joins    [2]*program.Joiner // of head and body, while they are joined
 
+	over atomic.Bool // err is set
+
 	mu      sync.Mutex
 	segs    fifo[inboundSegment]
 	space   [2]inboundSegment // what most messages need
@@ -226,6 +228,7 @@ func (in *inbound) failLocked(e *Error) {
 		return
 	}
 	in.err = e
+	in.over.Store(true)
 	for in.segs.len() > 0 {
 		in.queued(-in.segs.pop().cost)
 	}
@@ -234,6 +237,9 @@ func (in *inbound) failLocked(e *Error) {
 
 // failed is why nothing more of the message is taken, nil if something is.
 func (in *inbound) failed() *Error {
+	if !in.over.Load() {
+		return nil
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.err
