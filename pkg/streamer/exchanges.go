@@ -73,7 +73,11 @@ func (e *exchanges) crowded() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.running+e.detached > 1 || e.waiting.len() > 0
+	return e.crowdedLocked()
+}
+
+func (e *exchanges) crowdedLocked() bool {
+	return e.slots.holds() > 1 || e.running+e.detached > 1 || e.waiting.len() > 0
 }
 
 // rest gives back what can be had again.
@@ -197,7 +201,8 @@ func (e *exchanges) failLocked(c *call, why *Error) {
 		c.out.release()
 	}
 	if !c.over {
-		e.overLocked(c)
+		key, _, _ := e.s.queue.state(c.out)
+		e.overLocked(c, key)
 	}
 }
 
@@ -210,10 +215,9 @@ func (e *exchanges) failCall(c *call, why *Error) {
 	}
 }
 
-// overLocked forgets a call whose reply is whole, or will not be.
-func (e *exchanges) overLocked(c *call) {
+// overLocked forgets a call whose reply is whole, or will not be; key is that of its request.
+func (e *exchanges) overLocked(c *call, key frame.Key) {
 	c.over = true
-	key, _, _ := e.s.queue.state(c.out)
 	if e.calls.Get(key) == c {
 		e.calls.Delete(key)
 		if e.calls.Len() == 0 {
@@ -306,6 +310,10 @@ func (e *exchanges) closeLocked() {
 
 func replyTo(request frame.Key) frame.Key {
 	return frame.Key{Lane: request.Lane, Reply: true, Exchange: request.Exchange}
+}
+
+func requestOf(reply frame.Key) frame.Key {
+	return frame.Key{Lane: reply.Lane, Exchange: reply.Exchange}
 }
 
 // endLocked ends what is between the ends about x. The handler may go on until it sees that its

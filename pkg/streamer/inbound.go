@@ -30,8 +30,9 @@ type inbound struct {
 	key     frame.Key
 	interim bool
 	hasHead bool
-	x       *Exchange // of a request
-	call    *call     // of a reply
+	over    atomic.Bool // err is set
+	x       *Exchange   // of a request
+	call    *call       // of a reply
 	reply   *receivedReply
 	unread  *atomic.Int64 // of one-way messages: the content of all of them that nobody has read
 
@@ -39,8 +40,6 @@ type inbound struct {
 	total    int64
 	headDone bool
 	joins    [2]*program.Joiner // of head and body, while they are joined
-
-	over atomic.Bool // err is set
 
 	mu      sync.Mutex
 	segs    fifo[inboundSegment]
@@ -110,6 +109,10 @@ const maxBeyond = 5 << 20
 func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return in.deliverLocked(ev)
+}
+
+func (in *inbound) deliverLocked(ev *wire.Event) (beyond bool) {
 	in.whole = in.whole || ev.Last
 	cost := int64(len(ev.Head.Content) + len(ev.Body.Content) + pieceCost)
 	if in.credit -= cost; in.credit < -maxBeyond {

@@ -3,7 +3,6 @@ package streamer
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -242,7 +241,7 @@ func (r *streamReader) event(f *wire.DecodedFrame, ev *wire.Event) error {
 			return err
 		}
 	case wire.Dropped:
-		in, err := r.inbound(ev.Message, false)
+		in, err := r.inbound(ev.Message)
 		if err != nil {
 			return err
 		}
@@ -285,15 +284,15 @@ func inboundOf(m *wire.IncomingMessage) *inbound {
 	return m.User.(*inbound)
 }
 
-// inbound finds the message of an event, or begins it; brief: see [exchanges.take].
-func (r *streamReader) inbound(m *wire.IncomingMessage, brief bool) (in *inbound, err error) {
+// inbound finds the message of an event, or begins it.
+func (r *streamReader) inbound(m *wire.IncomingMessage) (in *inbound, err error) {
 	if in := inboundOf(m); in != nil {
 		return in, nil
 	}
 	if m.Reply {
 		err = r.s.exchanges.expect(m)
 	} else {
-		err = r.s.exchanges.take(m, brief)
+		err = r.s.exchanges.take(m)
 	}
 	if err != nil {
 		return nil, err
@@ -304,8 +303,10 @@ func (r *streamReader) inbound(m *wire.IncomingMessage, brief bool) (in *inbound
 // fragment passes content on to its message.
 func (r *streamReader) fragment(ev *wire.Event, octets int) error {
 	e := &r.s.exchanges
-	brief := ev.First && ev.Last && ev.Message.OneWay
-	in, err := r.inbound(ev.Message, brief)
+	if ev.First && ev.Last && ev.Err == nil && ev.Message.User == nil {
+		return e.arrive(ev, octets, len(r.input.ahead()) == octets)
+	}
+	in, err := r.inbound(ev.Message)
 	if err != nil {
 		return err
 	}
@@ -317,16 +318,11 @@ func (r *streamReader) fragment(ev *wire.Event, octets int) error {
 	default:
 		return ev.Err
 	}
-	if ev.Last && !brief {
+	if ev.Last {
 		e.whole(in)
 	}
 	if in.deliver(ev) {
-		return &Error{Code: BeyondLimits, Err: fmt.Errorf("%s goes beyond its credit", in.key)}
-	}
-	// Nothing else waits meanwhile, and few are at work: many are served better side by side.
-	alone := len(r.input.ahead()) == octets && !e.crowded()
-	if ev.First && ev.Last && alone && (e.serveQuickly(in) || e.beginQuickly(in)) {
-		return nil
+		return beyondCredit(in)
 	}
 	e.begin(in)
 	return nil
