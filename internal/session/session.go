@@ -59,9 +59,9 @@ type Session struct {
 	joining       bool // the stream that the answer named is being opened
 	portal        bool // the reason for plain SOAP may come from a portal
 	closed        bool
-	failedStreams int   // streams in a row that made no progress
-	progress      int64 // progress of the sequence when the last stream ended
-	met           bool  // there was a stream before that the peer accepted
+	failedStreams atomic.Int32 // streams in a row that made no progress
+	progress      int64        // progress of the sequence when the last stream ended
+	met           bool         // there was a stream before that the peer accepted
 }
 
 // sessionStream is one stream of a session.
@@ -110,9 +110,9 @@ func (s *Session) OnMessage(handler streamer.ExchangeHandler) { s.handler.Store(
 
 // serve hands an exchange to the current handler.
 func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
-	s.mu.Lock()
-	s.failedStreams = 0 // a stream that carries a message justifies another one
-	s.mu.Unlock()
+	if s.failedStreams.Load() != 0 { // a stream that carries a message justifies another one
+		s.failedStreams.Store(0)
+	}
 	if h := s.handler.Load(); h != nil && *h != nil {
 		(*h)(ctx, x)
 	}
@@ -352,6 +352,9 @@ func (l *sessionStream) takes(head []byte) bool {
 }
 
 func isUnprocessed(err error) bool {
+	if err == nil {
+		return false
+	}
 	var e *streamer.Error
 	return errors.As(err, &e) && e.Code == streamer.Unprocessed && e.Remote
 }
@@ -402,7 +405,7 @@ func (s *Session) Close() error {
 	}
 	var err error
 	for _, l := range links {
-		was := isDone(l.stream)
+		was := l.stream.Over()
 		if err = l.stream.Close(); was {
 			err = nil
 		}

@@ -81,6 +81,9 @@ func (s *Stream) Together(send func()) {
 // Done is closed when the stream is over and its connection closed.
 func (s *Stream) Done() <-chan struct{} { return s.done.wait() }
 
+// Over reports whether the stream is over and its connection closed, as [Stream.Done] is then.
+func (s *Stream) Over() bool { return s.done.given.Load() }
+
 // Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's
 // close "done". Otherwise it is an *[Error].
 func (s *Stream) Err() error {
