@@ -199,7 +199,7 @@ func (e *exchanges) cancelled(in *inbound, why *Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	in.mu.Lock()
-	in.whole = true
+	in.whole.Store(true)
 	in.failLocked(why)
 	in.mu.Unlock()
 	e.gaveUpLocked(in, why)

@@ -190,7 +190,7 @@ func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
 	if !in.interim {
 		b.call = c
 	}
-	if !in.isWhole() {
+	if !in.whole.Load() {
 		b.stop = context.AfterFunc(ctx, func() { _ = e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
 	}
 	head, err := in.readHead()

@@ -239,7 +239,7 @@ func (e *exchanges) deafen(why *Error) {
 	e.deaf = true
 	lost := why.took(FateUnknown)
 	for _, x := range e.served.All {
-		if !x.in.isWhole() {
+		if !x.in.whole.Load() {
 			x.in.fail(lost)
 			e.gaveUpLocked(x.in, lost)
 		}
@@ -258,7 +258,7 @@ func (e *exchanges) fail(why *Error) {
 	e.closeLocked()
 	lost := why.took(FateUnknown)
 	for _, x := range e.served.All {
-		if !x.in.isWhole() {
+		if !x.in.whole.Load() {
 			x.in.fail(lost)
 		}
 	}
@@ -272,7 +272,7 @@ func (e *exchanges) fail(why *Error) {
 // more of it comes.
 func (e *exchanges) failLeftLocked(lost *Error) {
 	for _, x := range e.left.All {
-		if !x.in.isWhole() {
+		if !x.in.whole.Load() {
 			x.in.fail(lost)
 		}
 	}
@@ -325,7 +325,7 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	x.gone = why
 	e.uncountLocked(x)
 	e.served.Delete(x.in.key)
-	if !x.ended && x.in.failed() == nil && !x.in.isWhole() {
+	if !x.ended && x.in.failed() == nil && !x.in.whole.Load() {
 		e.left.Put(x.in.key, x)
 	}
 	if e.closing {
@@ -334,10 +334,11 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	if !x.replied {
 		x.context.end()
 	}
-	for _, out := range [...]*outbound{x.interim, x.out} {
-		if out != nil {
-			e.s.queue.drop(out, why, frame.Aborted)
-		}
+	if x.interim != nil {
+		e.s.queue.drop(x.interim, why, frame.Aborted)
+	}
+	if x.out != nil && !x.replied {
+		e.s.queue.drop(x.out, why, frame.Aborted)
 	}
 }
 

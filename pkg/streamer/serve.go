@@ -238,7 +238,8 @@ func (e *exchanges) adopt(m *Message, serve ExchangeHandler) {
 	all := newExchange(e.s)
 	in, x := &all.in, &all.x
 	in.s, in.key = e.s, frame.Key{Exchange: 1}
-	in.started, in.whole, in.headDone = true, true, true
+	in.started, in.headDone = true, true
+	in.whole.Store(true)
 	x.counted, x.first, x.message = true, serve, *m
 	e.mu.Lock()
 	defer e.mu.Unlock()
