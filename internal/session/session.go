@@ -5,6 +5,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -342,6 +343,11 @@ func (s *Session) send(
 func (l *sessionStream) takes(head []byte) bool {
 	if !l.onePath || head == nil {
 		return true
+	}
+	if rest, post := bytes.CutPrefix(head, []byte("POST ")); post { // as nearly all begin
+		if rest, same := bytes.CutPrefix(rest, []byte(l.path)); same && bytes.HasPrefix(rest, []byte(" HTTP/1.1\r\n")) {
+			return true
+		}
 	}
 	h, _, err := http1.ParseHead(head, 0)
 	if err != nil {
