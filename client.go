@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -24,6 +25,7 @@ type Client struct {
 	session  *session.Session
 	http     *http.Transport
 	replies  httpmsg.Replies
+	made     atomic.Pointer[madeHead]
 	incoming chan *Message
 	changed  signal // fires when the session may have a stream
 
@@ -93,7 +95,7 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 		_ = c.Close()
 		return nil, err
 	}
-	reply.Body = &received{reply.Body, func() { _ = c.Close() }}
+	reply.Body = &received{Reader: reply.Body, over: func() { _ = c.Close() }}
 	return reply, nil
 }
 
@@ -118,7 +120,8 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &received{Reader: resp.Body}}, nil
+	body := &received{Reader: resp.Body, length: reply.KnownLength()}
+	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }
 
 // call exchanges the message. Under a guarantee the message is in the store once Begin returns; the
@@ -182,7 +185,7 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 		defer context.AfterFunc(c.life, func() { cancel(net.ErrClosed) })()
 		ctx = reading
 	}
-	return req.message(ctx, c.url, &c.cfg)
+	return req.message(ctx, c.url, &c.cfg, &c.made)
 }
 
 // finishing bounds how long Close waits for messages under a guarantee.

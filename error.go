@@ -99,11 +99,14 @@ func invalid(err error) error { return &Error{Code: Invalid, Err: err} }
 // fault converts an error of the packages below into one of this package. An error of unknown type
 // concerns a message of which nothing was sent: a body that cannot be read, a store that fails.
 func fault(err error) error {
+	if err == nil {
+		return nil
+	}
 	var own *Error
 	var session *negotiate.Error
 	var stream *streamer.Error
 	switch {
-	case err == nil || errors.As(err, &own):
+	case errors.As(err, &own):
 		return err
 	case errors.Is(err, &streamer.Error{Code: streamer.TooLarge}):
 		errors.As(err, &stream)

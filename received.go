@@ -12,7 +12,8 @@ import (
 // path.
 type received struct {
 	io.Reader
-	over func() // called once, at the end or on Close; nil: nothing
+	length int64  // in bytes, where it is known and above 0
+	over   func() // called once, at the end or on Close; nil: nothing
 }
 
 // Read implements [io.Reader].

@@ -1,10 +1,12 @@
 package hhfr
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -27,12 +29,26 @@ const maxReadAll = 64 << 20
 // be read by Body.
 func (r *Reply) ReadAll() ([]byte, error) {
 	defer r.Body.Close()
-	all, err := io.ReadAll(io.LimitReader(r.Body, maxReadAll+1))
-	if err == nil && len(all) > maxReadAll {
-		err = &Error{Code: TooLarge, Sent: true, Err: fmt.Errorf("a reply of more than %d bytes", maxReadAll)}
-		return all[:maxReadAll], err
+	room := int64(bytes.MinRead)
+	if b, ok := r.Body.(*received); ok && b.length > 0 {
+		room = min(b.length, maxReadAll) + 1 // the last Read finds the end
 	}
-	return all, err
+	all := make([]byte, 0, room)
+	for {
+		n, err := r.Body.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case len(all) > maxReadAll:
+			err = &Error{Code: TooLarge, Sent: true, Err: fmt.Errorf("a reply of more than %d bytes", maxReadAll)}
+			return all[:maxReadAll], err
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return all, err
+		case len(all) == cap(all):
+			all = slices.Grow(all, 1)
+		}
+	}
 }
 
 // Fault returns the SOAP fault in the reply; nil if it is none. It reads no more than it needs for

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -52,7 +53,9 @@ func (r *Request) drop() {
 
 // message converts a request to the message that goes to the service at u. ctx bounds what has to
 // be read for that.
-func (r *Request) message(ctx context.Context, u *url.URL, cfg *Config) (*streamer.Message, error) {
+func (r *Request) message(
+	ctx context.Context, u *url.URL, cfg *Config, made *atomic.Pointer[madeHead],
+) (*streamer.Message, error) {
 	body, version := r.Body, soap.V11
 	if memory, ok := body.(memory); ok {
 		body = memory.Reader
@@ -63,12 +66,27 @@ func (r *Request) message(ctx context.Context, u *url.URL, cfg *Config) (*stream
 			return nil, &Error{Code: Unsent, Err: err}
 		}
 	}
-	head, err := r.head(u, cfg, version)
-	if err != nil {
-		r.drop()
-		return nil, err
+	last := made.Load()
+	if last == nil || last.version != version || last.action != r.Action || len(r.Header)+len(cfg.Header) > 0 {
+		head, err := r.head(u, cfg, version)
+		if err != nil {
+			r.drop()
+			return nil, err
+		}
+		last = &madeHead{version, r.Action, head}
+		if len(r.Header)+len(cfg.Header) == 0 {
+			made.Store(last)
+		}
 	}
-	return &streamer.Message{Head: head, Body: body}, nil
+	return &streamer.Message{Head: last.head, Body: body}, nil
+}
+
+// madeHead is the head of a request that has no fields of its own: the next one mostly has the
+// same.
+type madeHead struct {
+	version soap.Version
+	action  string
+	head    []byte
 }
 
 // head is the HTTP head of a request; nil if no head says the same.

@@ -107,29 +107,11 @@ func TestClosingIsCheap(t *testing.T) {
 // before nothing has come for it for long; then its connection ends, and so does the one to the
 // server, so that it has its place no longer.
 func TestClientsThatEndTheirDirection(t *testing.T) {
-	const idle = proxy.DefaultPause
-	short := func(c *settings) { c.Idle = idle }
-	for name, start := range map[string]func(t *testing.T, o *origin) end{
-		"pair": func(t *testing.T, o *origin) end {
-			near := startProxy(t, "127.0.0.1:0", startProxy(t, "127.0.0.1:0", o.url(), nil).url(), short)
-			near.linked(t)
-			return near
-		},
-		"plain": func(t *testing.T, o *origin) end {
-			return startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.PlainOnly, c.Idle = true, idle })
-		},
-		"plain by routes": func(t *testing.T, o *origin) end {
-			return startProxy(t, "127.0.0.1:0", nil, func(c *settings) {
-				u := &proxy.Upstream{URL: o.url()}
-				c.PlainOnly, c.Idle = true, idle
-				c.Routes = []proxy.Route{{Path: "/", Upstream: u}, {Path: "/service", Upstream: u}}
-			})
-		},
-	} {
+	for name, start := range forwardings {
 		t.Run(name, func(t *testing.T) {
 			arrived, release := make(chan struct{}, 8), make(chan struct{})
 			o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
-			entry := start(t, o)
+			entry := start(t, o, func(c *settings) { c.Idle = proxy.DefaultPause })
 			patient, hung := connect(t, entry.url()), connect(t, entry.url())
 			patient.say(post("", envelope))
 			require.NoError(t, patient.CloseWrite())

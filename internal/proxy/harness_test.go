@@ -289,6 +289,29 @@ func pair(t testing.TB, upstream *url.URL, change func(*settings)) (near, far en
 	return startProxy(t, "127.0.0.1:0", far.url(), change), far
 }
 
+// forwardings start a proxy before an origin that forwards in one of the ways there are, and wait
+// until it does. Both ends of the pair have change.
+var forwardings = map[string]func(t testing.TB, o *origin, change func(*settings)) end{
+	"pair": func(t testing.TB, o *origin, change func(*settings)) end {
+		near, _ := pair(t, o.url(), change)
+		near.linked(t)
+		return near
+	},
+	"plain": func(t testing.TB, o *origin, change func(*settings)) end {
+		return startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) {
+			change(c)
+			c.PlainOnly = true
+		})
+	},
+	"plain by routes": func(t testing.TB, o *origin, change func(*settings)) end {
+		return startProxy(t, "127.0.0.1:0", nil, func(c *settings) {
+			change(c)
+			u := &proxy.Upstream{URL: o.url()}
+			c.PlainOnly, c.Routes = true, []proxy.Route{{Path: "/", Upstream: u}, {Path: "/service", Upstream: u}}
+		})
+	},
+}
+
 // client is a raw connection.
 type client struct {
 	t testing.TB

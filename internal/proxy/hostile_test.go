@@ -23,27 +23,31 @@ import (
 // meanwhile, and its connection is reset eventually.
 func TestClientThatTakesNothing(t *testing.T) {
 	long := workload.Blob(1, 9<<20)
-	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
-		if string(h.Target()) == "/long" {
-			entity = long
-		}
-		return echoReply(h, entity)
-	}))
-	passes := newSudden()
-	near, _ := pair(t, o.url(), func(c *settings) { c.Stall, c.Clock = ages, passes })
-	stuck := connect(t, near.url())
-	stuck.say(strings.Repeat("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 20))
-	for i := range 20 {
-		c := connect(t, near.url())
-		body := fmt.Sprintf("<n>%d</n>", i)
-		c.say(post("", body))
-		c.hear(body)
+	for name, start := range forwardings {
+		t.Run(name, func(t *testing.T) {
+			o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+				if string(h.Target()) == "/long" {
+					entity = long
+				}
+				return echoReply(h, entity)
+			}))
+			passes := newSudden()
+			entry := start(t, o, func(c *settings) { c.Stall, c.Clock = ages, passes })
+			stuck := connect(t, entry.url())
+			stuck.say(strings.Repeat("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 20))
+			for i := range 20 {
+				c := connect(t, entry.url())
+				body := fmt.Sprintf("<n>%d</n>", i)
+				c.say(post("", body))
+				c.hear(body)
+			}
+			passes.end()
+			require.Eventually(t, func() bool {
+				_, err := stuck.Write([]byte("x"))
+				return err != nil
+			}, patience, 10*time.Millisecond, "the connection is reset")
+		})
 	}
-	passes.end()
-	require.Eventually(t, func() bool {
-		_, err := stuck.Write([]byte("x"))
-		return err != nil
-	}, patience, 10*time.Millisecond, "the connection is reset")
 }
 
 // TestCallsWithoutReplyStopNobody: calls whose server does not answer, or whose clients stop
@@ -51,26 +55,13 @@ func TestClientThatTakesNothing(t *testing.T) {
 // or heads.
 func TestCallsWithoutReplyStopNobody(t *testing.T) {
 	release := make(chan struct{})
-	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
-		r := &requests{conn: c}
-		for {
-			h, err := r.head()
-			if err != nil {
-				return
-			}
-			_, entity, err := r.body(&h)
-			if err != nil {
-				return
-			}
-			if string(h.Target()) == "/never" {
-				<-release
-				return
-			}
-			if _, err := c.Write(echoReply(&h, entity)); err != nil {
-				return
-			}
+	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+		if string(h.Target()) == "/never" {
+			<-release
+			return nil
 		}
-	})
+		return echoReply(h, entity)
+	}))
 	defer close(release)
 	never := func(field string, length int, body string) string {
 		return fmt.Sprintf("POST /never HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", field, length, body)
@@ -102,43 +93,47 @@ func TestCallsWithoutReplyStopNobody(t *testing.T) {
 // TestServerThatTakesNothing: the server does not read a long request. It is abandoned after a
 // while; others continue meanwhile.
 func TestServerThatTakesNothing(t *testing.T) {
-	release := make(chan struct{})
-	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
-		r := &requests{conn: c}
-		h, err := r.head()
-		if err != nil {
-			return
-		}
-		if string(h.Target()) == "/stuck" {
-			<-release
-			return
-		}
-		if _, entity, err := r.body(&h); err == nil {
-			_, _ = c.Write(echoReply(&h, entity))
-		}
-	})
-	defer close(release)
-	passes := newSudden()
-	near, _ := pair(t, o.url(), func(c *settings) { c.Stall, c.Clock = ages, passes })
-	var stuck []*client
-	for range 3 {
-		c := connect(t, near.url())
-		go func() { // it is not read whole
-			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20,
-				strings.Repeat("x", 16<<20))
-		}()
-		stuck = append(stuck, c)
-	}
-	for i := range 20 {
-		c := connect(t, near.url())
-		body := fmt.Sprintf("<n>%d</n>", i)
-		c.say(post("Connection: close\r\n", body))
-		c.hear(body)
-	}
-	passes.end()
-	for _, c := range stuck {
-		_, err := io.Copy(io.Discard, c)
-		assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection ends by itself")
+	for name, start := range forwardings {
+		t.Run(name, func(t *testing.T) {
+			release := make(chan struct{})
+			o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+				r := &requests{conn: c}
+				h, err := r.head()
+				if err != nil {
+					return
+				}
+				if string(h.Target()) == "/stuck" {
+					<-release
+					return
+				}
+				if _, entity, err := r.body(&h); err == nil {
+					_, _ = c.Write(echoReply(&h, entity))
+				}
+			})
+			defer close(release)
+			passes := newSudden()
+			entry := start(t, o, func(c *settings) { c.Stall, c.Clock = ages, passes })
+			var stuck []*client
+			for range 3 {
+				c := connect(t, entry.url())
+				go func() { // it is not read whole
+					_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s",
+						200<<20, strings.Repeat("x", 16<<20))
+				}()
+				stuck = append(stuck, c)
+			}
+			for i := range 20 {
+				c := connect(t, entry.url())
+				body := fmt.Sprintf("<n>%d</n>", i)
+				c.say(post("Connection: close\r\n", body))
+				c.hear(body)
+			}
+			passes.end()
+			for _, c := range stuck {
+				_, err := io.Copy(io.Discard, c)
+				assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection ends by itself")
+			}
+		})
 	}
 }
 

@@ -40,8 +40,10 @@ func (h *replyHead) Header() http.Header { return h.header }
 // fix sets the status, once. ended: the service has returned, so that it changes nothing any more.
 func (h *replyHead) fix(status int, ended bool) {
 	h.status, h.announced = status, -1
-	if n, err := strconv.ParseInt(h.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-		h.announced = n
+	if length := h.header.Get("Content-Length"); length != "" {
+		if n, err := strconv.ParseInt(length, 10, 64); err == nil && n >= 0 {
+			h.announced = n
+		}
 	}
 	_, typed := h.header["Content-Type"]
 	_, trailers := h.header["Trailer"]

@@ -76,7 +76,7 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case t.err != nil:
 		return nil, &unusable{t.err}
-	case isDone(t.n.stream):
+	case t.n.stream.Over():
 		return nil, &unusable{errors.New("it has ended")}
 	case asking.question != nil:
 		return synthetic(req), t.met(req.Context(), asking)

@@ -37,5 +37,5 @@ var KeepKnown = coders.KeepKnown
 func (t *RoundTripper) Held() (origins, names, idle, fallen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.origins), len(t.names), t.idle.Len(), len(t.fallen)
+	return len(t.origins), len(t.names), t.used.Len(), len(t.fallen)
 }

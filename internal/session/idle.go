@@ -12,13 +12,7 @@ import (
 const DefaultIdle = 90 * time.Second
 
 // useLocked counts one more user of an origin.
-func (t *RoundTripper) useLocked(o *originSession) {
-	o.inUse++
-	if o.place != nil {
-		t.idle.Remove(o.place)
-		o.place = nil
-	}
-}
+func (t *RoundTripper) useLocked(o *originSession) { o.inUse++ }
 
 // release ends one use of an origin.
 func (t *RoundTripper) release(o *originSession) {
@@ -29,7 +23,11 @@ func (t *RoundTripper) release(o *originSession) {
 		return
 	}
 	o.since = t.dialer.cfg.Clock.Now()
-	o.place = t.idle.PushBack(o)
+	if o.place == nil {
+		o.place = t.used.PushBack(o)
+	} else {
+		t.used.MoveToBack(o.place)
+	}
 	t.sweepLocked(t.dialer.cfg.Idle)
 }
 
@@ -50,14 +48,14 @@ func (t *RoundTripper) sweep() {
 		return
 	}
 	now := t.dialer.cfg.Clock.Now()
-	for at := t.idle.Front(); at != nil; at = t.idle.Front() {
+	for at := t.used.Front(); at != nil; at = t.used.Front() {
 		o := at.Value.(*originSession)
 		if left := t.dialer.cfg.Idle - now.Sub(o.since); left > 0 {
 			t.sweepLocked(left)
 			return
 		}
-		if o.session != nil && o.session.isPending() {
-			t.idle.MoveToBack(at)
+		if o.inUse > 0 || o.session != nil && o.session.isPending() {
+			t.used.MoveToBack(at)
 			o.since = now
 			continue
 		}
@@ -89,7 +87,7 @@ func (t *RoundTripper) forgetLocked(o *originSession) {
 // endLocked ends the session of an origin.
 func (t *RoundTripper) endLocked(o *originSession) {
 	if o.place != nil {
-		t.idle.Remove(o.place)
+		t.used.Remove(o.place)
 		o.place = nil
 	}
 	s := o.session
@@ -130,9 +128,9 @@ func (t *RoundTripper) CloseIdleConnections() {
 	if t.closed {
 		return
 	}
-	for at := t.idle.Front(); at != nil; {
+	for at := t.used.Front(); at != nil; {
 		o := at.Value.(*originSession)
-		if at = at.Next(); o.session == nil || !o.session.isPending() {
+		if at = at.Next(); o.inUse == 0 && (o.session == nil || !o.session.isPending()) {
 			t.forgetLocked(o)
 		}
 	}

@@ -102,7 +102,7 @@ func (h *laterHeaders) tell(r *unchanging.Referrer, blocks []string) {
 		for _, b := range blocks {
 			h.told[b] = true
 		}
-	case h.session.ctx.Err() == nil && !isDone(h.on.stream):
+	case h.session.ctx.Err() == nil && !h.on.stream.Over():
 		r.Refused(references, false, err)
 	}
 }

@@ -27,7 +27,7 @@ type originSession struct {
 
 	inUse int           // requests that use it, and its negotiation
 	since time.Time     // when that became 0
-	place *list.Element // in RoundTripper.idle; nil: it is in use
+	place *list.Element // in RoundTripper.used; nil: no use has ended
 }
 
 const (

@@ -35,12 +35,10 @@ func (s *Session) current(ctx context.Context) (*sessionStream, error) {
 		case l == nil:
 			return nil, nil
 		}
-		select {
-		case <-l.stream.Done():
-			s.lost(l)
-		default:
+		if !l.stream.Over() {
 			return l, nil
 		}
+		s.lost(l)
 	}
 }
 
@@ -52,7 +50,7 @@ func (s *Session) streaming() bool {
 	if plain || l == nil {
 		return false
 	}
-	if isDone(l.stream) {
+	if l.stream.Over() {
 		s.lost(l)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -77,7 +75,7 @@ func (s *Session) install(n *negotiation) {
 	n.headers.begin(s, l)
 	l.used.coder, l.used.known = n.coder, n.agreed.Facts.PeerShapes
 	s.mu.Lock()
-	s.before = slices.DeleteFunc(s.before, func(l *sessionStream) bool { return isDone(l.stream) })
+	s.before = slices.DeleteFunc(s.before, func(l *sessionStream) bool { return l.stream.Over() })
 	known := s.link != nil && s.link.stream == n.stream
 	if s.link != nil && !known {
 		s.before = append(s.before, s.link)
@@ -133,15 +131,6 @@ func (s *Session) isUndeclared() bool {
 	return s.undeclared
 }
 
-func isDone(s *streamer.Stream) bool {
-	select {
-	case <-s.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // isMet reports whether the hello of a stream's peer has come.
 func isMet(s *streamer.Stream) bool {
 	select {
@@ -154,16 +143,19 @@ func isMet(s *streamer.Stream) bool {
 
 // recordProgress records that a stream carried a message.
 func (s *Session) recordProgress(l *sessionStream) {
+	if s.failedStreams.Load() == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == l {
-		s.failedStreams = 0
+		s.failedStreams.Store(0)
 	}
 }
 
 // over records that a stream has ended, if it has.
 func (s *Session) over(l *sessionStream) {
-	if isDone(l.stream) {
+	if l.stream.Over() {
 		s.lost(l)
 	}
 }
@@ -185,7 +177,8 @@ func (s *Session) lost(l *sessionStream) {
 	if s.outbox != nil {
 		st := s.outbox.sequence().Status()
 		if progress := int64(st.Done+st.Received) - st.GivenUp; progress > s.progress {
-			s.progress, s.failedStreams = progress, 0
+			s.progress = progress
+			s.failedStreams.Store(0)
 		} else {
 			tooMuch = isMet(l.stream) && errors.Is(err, &streamer.Error{Code: streamer.BeyondLimits})
 		}
@@ -204,14 +197,14 @@ func (s *Session) lost(l *sessionStream) {
 		return
 	}
 	s.met = true
-	if s.failedStreams < maxFailedStreams && l.onePath && s.outbox == nil && s.cfg.Reconnect > 0 {
-		s.failedStreams++
+	failed := s.failedStreams.Add(1)
+	if failed <= maxFailedStreams && l.onePath && s.outbox == nil && s.cfg.Reconnect > 0 {
 		s.link, s.fresh = nil, true // only a call gets a stream there: the next one asks
 		s.wait.Go(func() { s.keepUsed(l) })
 		return
 	}
 	unconnected := dialError(err) != nil // what was remembered of the peer led nowhere: there are other ways
-	if s.failedStreams++; (s.cfg.Reconnect > 0 || unconnected) && s.failedStreams <= maxFailedStreams && !tooMuch {
+	if (s.cfg.Reconnect > 0 || unconnected) && failed <= maxFailedStreams && !tooMuch {
 		s.again = make(chan struct{})
 		s.wait.Go(func() { s.reconnect(s.outbox == nil || unconnected) }) // what is in a sequence has no unknown fate
 		return

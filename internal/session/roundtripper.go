@@ -51,7 +51,7 @@ type RoundTripper struct {
 	closed   bool
 	origins  map[string]*originSession
 	names    map[urlOrigin]string // of origins, as in origins
-	idle     list.List            // of *originSession that are not in use, those used last at the end
+	used     list.List            // of *originSession, as their uses ended
 	sweeping bool                 // a timer runs, after which sweep closes what is idle
 	// ending has, by origin, sessions with a sequence that are being closed. The next one can have
 	// the sequence when the channel is closed.

@@ -5,6 +5,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -59,9 +60,9 @@ type Session struct {
 	joining       bool // the stream that the answer named is being opened
 	portal        bool // the reason for plain SOAP may come from a portal
 	closed        bool
-	failedStreams int   // streams in a row that made no progress
-	progress      int64 // progress of the sequence when the last stream ended
-	met           bool  // there was a stream before that the peer accepted
+	failedStreams atomic.Int32 // streams in a row that made no progress
+	progress      int64        // progress of the sequence when the last stream ended
+	met           bool         // there was a stream before that the peer accepted
 }
 
 // sessionStream is one stream of a session.
@@ -110,9 +111,9 @@ func (s *Session) OnMessage(handler streamer.ExchangeHandler) { s.handler.Store(
 
 // serve hands an exchange to the current handler.
 func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
-	s.mu.Lock()
-	s.failedStreams = 0 // a stream that carries a message justifies another one
-	s.mu.Unlock()
+	if s.failedStreams.Load() != 0 { // a stream that carries a message justifies another one
+		s.failedStreams.Store(0)
+	}
 	if h := s.handler.Load(); h != nil && *h != nil {
 		(*h)(ctx, x)
 	}
@@ -343,6 +344,11 @@ func (l *sessionStream) takes(head []byte) bool {
 	if !l.onePath || head == nil {
 		return true
 	}
+	if rest, post := bytes.CutPrefix(head, []byte("POST ")); post { // as nearly all begin
+		if rest, same := bytes.CutPrefix(rest, []byte(l.path)); same && bytes.HasPrefix(rest, []byte(" HTTP/1.1\r\n")) {
+			return true
+		}
+	}
 	h, _, err := http1.ParseHead(head, 0)
 	if err != nil {
 		return true // that is reported elsewhere
@@ -352,6 +358,9 @@ func (l *sessionStream) takes(head []byte) bool {
 }
 
 func isUnprocessed(err error) bool {
+	if err == nil {
+		return false
+	}
 	var e *streamer.Error
 	return errors.As(err, &e) && e.Code == streamer.Unprocessed && e.Remote
 }
@@ -402,7 +411,7 @@ func (s *Session) Close() error {
 	}
 	var err error
 	for _, l := range links {
-		was := isDone(l.stream)
+		was := l.stream.Over()
 		if err = l.stream.Close(); was {
 			err = nil
 		}

@@ -47,6 +47,20 @@ func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
 	return t
 }
 
+// IsAnnounced reports whether nothing must stand before content under a program, nil for text. Of
+// a message's two shapes neither takes the other's place meanwhile.
+func (e *Encoder) IsAnnounced(p *program.Program) bool {
+	if p == nil {
+		return true
+	}
+	s := e.shapes.find(p)
+	if s == nil || !s.announced {
+		return false
+	}
+	s.due = true
+	return true
+}
+
 // own is the own shape of what describes a shape; nil: the peer has none.
 func (e *Encoder) own(p *program.Program) *transit.Own {
 	if peer, ok := e.cfg.Peer.(DescribedPeer); ok {

@@ -8,19 +8,100 @@ import (
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
-// take begins an exchange, or refuses it. brief: it is a one-way message that is whole, so that
-// nothing more can come of it, and it is not in flight.
-func (e *exchanges) take(m *wire.IncomingMessage, brief bool) error {
-	s := e.s
-	all := newExchange(s)
+// arrive takes a message that came as a whole, and has somebody read it. alone: nothing else waits
+// to be read.
+func (e *exchanges) arrive(ev *wire.Event, octets int, alone bool) error {
+	if ev.Message.Reply {
+		return e.answer(ev, octets, alone)
+	}
+	x := e.newServed(ev.Message)
+	in := x.in
+	in.carried(octets)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.enterLocked(x, x.oneway); err != nil || in.failed() != nil {
+		return err
+	}
+	if in.deliverLocked(ev) { // only who has e.mu can find it
+		return beyondCredit(in)
+	}
+	in.started = true
+	if alone && !x.oneway && e.s.quick != nil && e.running == 0 && !e.crowdedLocked() {
+		e.serveQuicklyLocked(x)
+	} else {
+		e.startLocked(x)
+	}
+	return nil
+}
+
+// answer takes a reply that came as a whole.
+func (e *exchanges) answer(ev *wire.Event, octets int, alone bool) error {
+	in := newReply()
+	newInbound(in, e.s, ev.Message)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.expectLocked(in, ev.Message); err != nil || in.failed() != nil {
+		return err
+	}
+	in.carried(octets)
+	c := in.call
+	if !in.interim && !c.over {
+		e.overLocked(c, requestOf(in.key))
+	}
+	if in.deliverLocked(ev) {
+		return beyondCredit(in)
+	}
+	in.started = true
+	c.replies = append(c.replies, in)
+	if alone && !in.interim && c.quick != nil && c.notify != nil && c.wait == nil && !e.crowdedLocked() {
+		e.takeQuicklyLocked(c)
+		return nil
+	}
+	c.wakeLocked()
+	return nil
+}
+
+// takeQuicklyLocked has the caller take a reply in the goroutine of the reader, or else woken.
+func (e *exchanges) takeQuicklyLocked(c *call) {
+	quick, notify := c.quick, c.notify
+	c.quick, c.notify = nil, nil
+	e.mu.Unlock()
+	took := quick()
+	e.mu.Lock()
+	if !took {
+		c.notify = notify
+		c.wakeLocked()
+	}
+}
+
+func beyondCredit(in *inbound) error {
+	return &Error{Code: BeyondLimits, Err: fmt.Errorf("%s goes beyond its credit", in.key)}
+}
+
+// take begins an exchange of which the rest is to come, or refuses it.
+func (e *exchanges) take(m *wire.IncomingMessage) error {
+	x := e.newServed(m)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.enterLocked(x, false)
+}
+
+// newServed gives an exchange for a message that begins.
+func (e *exchanges) newServed(m *wire.IncomingMessage) *Exchange {
+	all := newExchange(e.s)
 	in, x := &all.in, &all.x
-	newInbound(in, s, m)
+	newInbound(in, e.s, m)
 	x.oneway, x.message.Place, x.message.Body = m.OneWay, m.Place, &all.body
 	if m.OneWay {
 		in.unread = &e.unread
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	return x
+}
+
+// enterLocked lets an exchange in, or refuses it. brief: it is a one-way message that is whole, so
+// that nothing more can come of it, and it is not in flight.
+func (e *exchanges) enterLocked(x *Exchange, brief bool) error {
+	in := x.in
 	flight := e.flight + 1
 	if !brief {
 		if e.served.Get(in.key) != nil {
@@ -29,8 +110,8 @@ func (e *exchanges) take(m *wire.IncomingMessage, brief bool) error {
 		e.served.Put(in.key, x)
 		e.flight, x.counted = flight, true
 	}
-	switch limits := &s.cfg.Limits; {
-	case s.handler == nil:
+	switch limits := &e.s.cfg.Limits; {
+	case e.s.handler == nil:
 		e.refuseLocked(in, frame.Unserved, &Error{Code: Unserved})
 	case e.closing:
 		e.refuseLocked(in, frame.Unprocessed, &Error{Code: Unprocessed})
@@ -40,16 +121,19 @@ func (e *exchanges) take(m *wire.IncomingMessage, brief bool) error {
 	return nil
 }
 
-// expect binds a reply to its call. One that nobody waits for any more is read and dropped; one to
-// a request that was never sent breaks the rules.
+// expect binds a reply of which the rest is to come to its call.
 func (e *exchanges) expect(m *wire.IncomingMessage) error {
 	in := newReply()
 	newInbound(in, e.s, m)
-	request := m.Key
-	request.Reply = false
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c, l := e.calls.Get(request), e.lanes.Get(m.Lane)
+	return e.expectLocked(in, m)
+}
+
+// expectLocked binds a reply to its call. One that nobody waits for any more is read and dropped;
+// one to a request that was never sent breaks the rules.
+func (e *exchanges) expectLocked(in *inbound, m *wire.IncomingMessage) error {
+	c, l := e.calls.Get(requestOf(m.Key)), e.lanes.Get(m.Lane)
 	switch {
 	case c != nil && !c.answered:
 		in.call = c
@@ -60,7 +144,7 @@ func (e *exchanges) expect(m *wire.IncomingMessage) error {
 	case l == nil || !l.has(m.Exchange) || c != nil:
 		return fmt.Errorf("%s answers nothing", m.Key)
 	default:
-		in.err = &Error{Code: Aborted}
+		in.fail(&Error{Code: Aborted})
 	}
 	return nil
 }
@@ -81,31 +165,6 @@ func (e *exchanges) begin(in *inbound) {
 	in.call.wakeLocked()
 }
 
-// beginQuickly has the caller take a reply that is whole in the goroutine of the reader; it is
-// false if nobody does.
-func (e *exchanges) beginQuickly(in *inbound) bool {
-	c := in.call
-	e.mu.Lock()
-	waits := c != nil && c.quick != nil && c.notify != nil && c.wait == nil
-	if !waits || in.interim || in.started || in.failed() != nil {
-		e.mu.Unlock()
-		return false
-	}
-	in.started = true
-	c.replies = append(c.replies, in)
-	quick, notify := c.quick, c.notify
-	c.quick, c.notify = nil, nil
-	e.mu.Unlock()
-	if quick() {
-		return true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c.notify = notify
-	c.wakeLocked()
-	return true
-}
-
 // whole is called before the last of a message is delivered, so that who has read it to its end
 // finds it whole.
 func (e *exchanges) whole(in *inbound) {
@@ -119,7 +178,7 @@ func (e *exchanges) whole(in *inbound) {
 		}
 	}
 	if in.call != nil && !in.interim && !in.call.over {
-		e.overLocked(in.call)
+		e.overLocked(in.call, requestOf(in.key))
 	}
 }
 
@@ -140,7 +199,7 @@ func (e *exchanges) cancelled(in *inbound, why *Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	in.mu.Lock()
-	in.whole = true
+	in.whole.Store(true)
 	in.failLocked(why)
 	in.mu.Unlock()
 	e.gaveUpLocked(in, why)

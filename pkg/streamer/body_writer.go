@@ -52,13 +52,13 @@ type Writer struct {
 func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length int64) (*Writer, error) {
 	w := new(Writer)
 	w.emitting = w.emit
-	return w, w.begin(ctx, s, out, head, length)
-}
-
-// begin has a writer that is new, or done, write a message.
-func (w *Writer) begin(ctx context.Context, s *Stream, out *outbound, head []byte, length int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w, w.beginLocked(ctx, s, out, head, length)
+}
+
+// beginLocked has a writer that is new, or done, write a message.
+func (w *Writer) beginLocked(ctx context.Context, s *Stream, out *outbound, head []byte, length int64) error {
 	w.ctx, w.s, w.out, w.form = ctx, s, out, nil
 	w.left, w.short = bounded(s.peer.Load().Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
 	w.holds, w.begun, w.told, w.dirty, w.put, w.err, w.closed = false, false, 0, time.Time{}, nil, nil, false
@@ -122,9 +122,8 @@ func (w *Writer) release() error {
 
 func (w *Writer) queue(p outboundPiece) error {
 	w.told = 0
-	p.first = !w.begun
-	w.begun = true
-	w.put = w.s.queue.put(w.ctx, w.out, p)
+	p.first, w.begun = !w.begun, true
+	w.put = w.s.queue.put(w.ctx, w.out, &p)
 	return w.put
 }
 
@@ -252,10 +251,8 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// whole is a body in memory, and its end.
-func (w *Writer) whole(body []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// wholeLocked is a body in memory, and its end.
+func (w *Writer) wholeLocked(body []byte) error {
 	err := error(errTooLong)
 	switch w.left -= int64(len(body)); {
 	case w.left < 0:
@@ -336,21 +333,23 @@ func (w *Writer) drop(err error, own *Error) *Error {
 func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message, direct bool) error {
 	defer closeBody(m.Body)
 	w := writers.Get().(*Writer)
-	defer w.recycle()
-	if err := w.begin(ctx, s, out, m.Head, m.length()); err != nil {
+	defer writers.Put(w)
+	w.mu.Lock()
+	defer w.recycleLocked()
+	if err := w.beginLocked(ctx, s, out, m.Head, m.length()); err != nil {
 		return err
 	}
 	if inMemory(m.Body) {
-		return w.sendWhole(w.body.take(m.Body), direct)
+		return w.sendWholeLocked(w.body.take(m.Body), direct)
 	}
 	if b, ok := m.Body.(*body); ok {
 		if all, ok := b.rest(); ok {
-			err := w.sendWhole(all, direct)
+			err := w.sendWholeLocked(all, direct)
 			b.discard()
 			return err
 		}
 	}
-	return w.readFrom(m.Body)
+	return w.readFromLocked(m.Body)
 }
 
 // mayWriteNow reports whether a message goes as well in the goroutine of its sender as in the
@@ -360,12 +359,12 @@ func (s *Stream) mayWriteNow() bool {
 	return s.cfg.Events == nil && !s.queue.gathers() && !s.exchanges.crowded()
 }
 
-// sendWhole sends a body in memory; direct: it also writes it, if that is as good here as
+// sendWholeLocked sends a body in memory; direct: it also writes it, if that is as good here as
 // elsewhere.
-func (w *Writer) sendWhole(body []byte, direct bool) error {
+func (w *Writer) sendWholeLocked(body []byte, direct bool) error {
 	direct = direct && w.s.mayWriteNow()
 	w.out.direct = direct
-	err := w.whole(body)
+	err := w.wholeLocked(body)
 	if direct {
 		w.s.queue.now()
 	}
@@ -380,17 +379,19 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// recycle gives a writer back that is done, without the stream that it wrote to.
-func (w *Writer) recycle() {
-	w.mu.Lock()
+// recycleLocked forgets the message of a writer that is done, and the stream that it wrote to, and
+// gives up the lock.
+func (w *Writer) recycleLocked() {
 	w.ctx, w.s, w.out, w.split, w.body, w.form, w.put, w.err = nil, nil, nil, nil, nil, nil, nil, nil
 	w.mu.Unlock()
-	writers.Put(w)
 }
 
 var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
-func (w *Writer) readFrom(body io.Reader) error {
+// readFromLocked sends a body as it is read, without the lock meanwhile.
+func (w *Writer) readFromLocked(body io.Reader) error {
+	w.mu.Unlock()
+	defer w.mu.Lock()
 	w.expect()
 	buf := copying.Get().(*[]byte)
 	defer copying.Put(buf)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Call sends a request and waits for the first bytes of its reply, and for the reply's head.
@@ -192,7 +190,7 @@ func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
 	if !in.interim {
 		b.call = c
 	}
-	if !in.isWhole() {
+	if !in.whole.Load() {
 		b.stop = context.AfterFunc(ctx, func() { _ = e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
 	}
 	head, err := in.readHead()
@@ -249,18 +247,12 @@ func (l *Lane) admit(ctx context.Context, out *outbound) error {
 			return unsent(err)
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	err := s.queue.admit(out)
-	if err == nil && e.closing {
-		err = (*Error)(nil).took(Unsent)
-		s.queue.drop(out, &Error{Code: Unsent}, frame.Aborted)
-	}
-	if err != nil {
+	out.lane, out.slots = &l.out, &e.slots
+	if err := s.queue.admit(out); err != nil {
+		out.slots = nil
 		e.slots.release(1)
 		return err
 	}
-	out.lane, out.slots = &l.out, &e.slots
 	return nil
 }
 

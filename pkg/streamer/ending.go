@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -9,8 +10,9 @@ import (
 
 // streamEnd is how far a stream is on its way to its end.
 type streamEnd struct {
+	failed atomic.Bool // changed under mu
+
 	mu        sync.Mutex
-	failed    bool
 	wrote     bool         // our last byte is written
 	deaf      bool         // nothing more is received
 	lastFrame *frame.Close // what a stream that failed says last
@@ -24,13 +26,14 @@ type streamEnd struct {
 func (d *streamEnd) begin(e *Error, lastFrame *frame.Close) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed || d.wrote && d.deaf {
+	if d.failed.Load() || d.wrote && d.deaf {
 		return false
 	}
-	d.failed, d.err = true, e
+	d.err = e
 	if !d.wrote {
 		d.lastFrame = lastFrame
 	}
+	d.failed.Store(true)
 	return true
 }
 
@@ -41,17 +44,16 @@ func (d *streamEnd) failure() *Error {
 	return d.err
 }
 
-func (d *streamEnd) hasFailed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failed
-}
+func (d *streamEnd) hasFailed() bool { return d.failed.Load() }
 
 // lastWord is what a stream that failed says; failed is false for one that did not.
 func (d *streamEnd) lastWord() (word *frame.Close, failed bool) {
+	if !d.failed.Load() {
+		return nil, false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.lastFrame, d.failed
+	return d.lastFrame, true
 }
 
 // then has after called at the end; over: that is behind us.

@@ -7,15 +7,16 @@ import (
 
 // Exchange is one exchange that the peer began. It is for its handler's goroutine.
 type Exchange struct {
-	s       *Stream
-	in      *inbound
-	first   ExchangeHandler // of the request that upgraded the connection
-	message Message
-	context handlerContext
-	wire    wireCount
-	holds   atomic.Int32 // the handler, and who detached the exchange
-	oneway  bool
-	opened  bool // the head of the message was read
+	s        *Stream
+	in       *inbound
+	first    ExchangeHandler // of the request that upgraded the connection
+	message  Message
+	context  handlerContext
+	wire     wireCount
+	detached atomic.Int32 // how many hold it beside the handler; below 0: it has ended
+	oneway   bool
+	bound    bool // it wants its handler
+	opened   bool // the head of the message was read
 
 	// Below: under exchanges.mu.
 	ended   bool      // the handler returned

@@ -36,7 +36,7 @@ type exchanges struct {
 
 func (e *exchanges) init(s *Stream, peer frame.Limits) {
 	e.s = s
-	e.slots.max = inFlight(peer)
+	e.slots.max.Store(inFlight(peer))
 }
 
 // lane gives the lane of a number.
@@ -73,7 +73,11 @@ func (e *exchanges) crowded() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.running+e.detached > 1 || e.waiting.len() > 0
+	return e.crowdedLocked()
+}
+
+func (e *exchanges) crowdedLocked() bool {
+	return e.slots.holds() > 1 || e.running+e.detached > 1 || e.waiting.len() > 0
 }
 
 // rest gives back what can be had again.
@@ -197,7 +201,8 @@ func (e *exchanges) failLocked(c *call, why *Error) {
 		c.out.release()
 	}
 	if !c.over {
-		e.overLocked(c)
+		key, _, _ := e.s.queue.state(c.out)
+		e.overLocked(c, key)
 	}
 }
 
@@ -210,10 +215,9 @@ func (e *exchanges) failCall(c *call, why *Error) {
 	}
 }
 
-// overLocked forgets a call whose reply is whole, or will not be.
-func (e *exchanges) overLocked(c *call) {
+// overLocked forgets a call whose reply is whole, or will not be; key is that of its request.
+func (e *exchanges) overLocked(c *call, key frame.Key) {
 	c.over = true
-	key, _, _ := e.s.queue.state(c.out)
 	if e.calls.Get(key) == c {
 		e.calls.Delete(key)
 		if e.calls.Len() == 0 {
@@ -235,7 +239,7 @@ func (e *exchanges) deafen(why *Error) {
 	e.deaf = true
 	lost := why.took(FateUnknown)
 	for _, x := range e.served.All {
-		if !x.in.isWhole() {
+		if !x.in.whole.Load() {
 			x.in.fail(lost)
 			e.gaveUpLocked(x.in, lost)
 		}
@@ -254,7 +258,7 @@ func (e *exchanges) fail(why *Error) {
 	e.closeLocked()
 	lost := why.took(FateUnknown)
 	for _, x := range e.served.All {
-		if !x.in.isWhole() {
+		if !x.in.whole.Load() {
 			x.in.fail(lost)
 		}
 	}
@@ -268,7 +272,7 @@ func (e *exchanges) fail(why *Error) {
 // more of it comes.
 func (e *exchanges) failLeftLocked(lost *Error) {
 	for _, x := range e.left.All {
-		if !x.in.isWhole() {
+		if !x.in.whole.Load() {
 			x.in.fail(lost)
 		}
 	}
@@ -300,11 +304,16 @@ func (e *exchanges) unparkLocked(more bool) {
 
 func (e *exchanges) closeLocked() {
 	e.closing = true
+	e.s.queue.shutDown()
 	e.unparkLocked(false)
 }
 
 func replyTo(request frame.Key) frame.Key {
 	return frame.Key{Lane: request.Lane, Reply: true, Exchange: request.Exchange}
+}
+
+func requestOf(reply frame.Key) frame.Key {
+	return frame.Key{Lane: reply.Lane, Exchange: reply.Exchange}
 }
 
 // endLocked ends what is between the ends about x. The handler may go on until it sees that its
@@ -316,7 +325,7 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	x.gone = why
 	e.uncountLocked(x)
 	e.served.Delete(x.in.key)
-	if !x.ended && x.in.failed() == nil && !x.in.isWhole() {
+	if !x.ended && x.in.failed() == nil && !x.in.whole.Load() {
 		e.left.Put(x.in.key, x)
 	}
 	if e.closing {
@@ -325,10 +334,11 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	if !x.replied {
 		x.context.end()
 	}
-	for _, out := range [...]*outbound{x.interim, x.out} {
-		if out != nil {
-			e.s.queue.drop(out, why, frame.Aborted)
-		}
+	if x.interim != nil {
+		e.s.queue.drop(x.interim, why, frame.Aborted)
+	}
+	if x.out != nil && !x.replied {
+		e.s.queue.drop(x.out, why, frame.Aborted)
 	}
 }
 

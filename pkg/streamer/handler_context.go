@@ -3,6 +3,7 @@ package streamer
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,17 +12,32 @@ import (
 // made for those that do.
 type handlerContext struct {
 	stream context.Context
+	state  atomic.Uint32
 
 	mu     sync.Mutex
-	ended  bool
 	waited context.Context // nil: nobody has waited
 	cancel context.CancelFunc
 }
 
+// The states of a handlerContext. Only the first changes to the second without the lock.
+const (
+	contextOpen   = iota // nobody has waited
+	contextEnded         // nobody had waited when it ended
+	contextWaited        // the context that somebody waits on tells
+	contextDone          // it tells, and has ended, or is about to
+)
+
 // end ends it; it may be called again.
 func (c *handlerContext) end() {
+	if c.state.CompareAndSwap(contextOpen, contextEnded) {
+		return
+	}
 	c.mu.Lock()
-	c.ended = true
+	if c.waited == nil {
+		c.state.Store(contextEnded)
+	} else {
+		c.state.Store(contextDone)
+	}
 	cancel := c.cancel
 	c.mu.Unlock()
 	if cancel != nil {
@@ -33,7 +49,7 @@ func (c *handlerContext) end() {
 func (c *handlerContext) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ended {
+	if c.state.CompareAndSwap(contextWaited, contextOpen) {
 		c.waited, c.cancel = nil, nil
 	}
 }
@@ -47,7 +63,8 @@ func (c *handlerContext) Done() <-chan struct{} {
 	defer c.mu.Unlock()
 	if c.waited == nil {
 		c.waited, c.cancel = context.WithCancel(c.stream)
-		if c.ended {
+		if !c.state.CompareAndSwap(contextOpen, contextWaited) {
+			c.state.Store(contextDone)
 			c.cancel()
 		}
 	}
@@ -56,12 +73,18 @@ func (c *handlerContext) Done() <-chan struct{} {
 
 // current is what to ask.
 func (c *handlerContext) current() (of context.Context, ended bool) {
+	switch c.state.Load() {
+	case contextOpen:
+		return c.stream, false
+	case contextEnded:
+		return c.stream, true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waited != nil {
-		return c.waited, false
+	if c.waited == nil { // it was given back
+		return c.stream, c.state.Load() == contextEnded
 	}
-	return c.stream, c.ended
+	return c.waited, false
 }
 
 // Err implements [context.Context].

@@ -148,7 +148,7 @@ func (h *handshake) greeted() {
 // say writes our hello, and with it, if not nil, why that is all.
 func (h *handshake) say(last *frame.Close) error {
 	b := h.hello.AppendTo(nil)
-	h.s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b)})
+	h.s.saidHello(len(b))
 	if last != nil {
 		b = last.AppendTo(b)
 	}

@@ -30,8 +30,10 @@ type inbound struct {
 	key     frame.Key
 	interim bool
 	hasHead bool
-	x       *Exchange // of a request
-	call    *call     // of a reply
+	over    atomic.Bool // err is set
+	whole   atomic.Bool // nothing more comes
+	x       *Exchange   // of a request
+	call    *call       // of a reply
 	reply   *receivedReply
 	unread  *atomic.Int64 // of one-way messages: the content of all of them that nobody has read
 
@@ -46,10 +48,9 @@ type inbound struct {
 	credit  int64             // what the peer may still send of it, as it knows
 	read    int64             // what was read, and is not granted anew
 	started bool              // someone reads it
-	whole   bool
-	dropped bool          // what comes is counted as read
-	err     *Error        // nothing more will be taken
-	wait    chan struct{} // made by the goroutine that reads, closed by who has something for it
+	dropped bool              // what comes is counted as read
+	err     *Error            // nothing more will be taken
+	wait    chan struct{}     // made by the goroutine that reads, closed by who has something for it
 }
 
 func newInbound(in *inbound, s *Stream, m *wire.IncomingMessage) {
@@ -76,12 +77,6 @@ func (in *inbound) carried(octets int) {
 	}
 }
 
-func (in *inbound) isWhole() bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.whole
-}
-
 // taken is what came of the message and was not granted anew.
 func (in *inbound) taken() int64 {
 	in.mu.Lock()
@@ -90,13 +85,7 @@ func (in *inbound) taken() int64 {
 }
 
 // stop says that nothing more of the message is wanted; it is false if it is whole.
-func (in *inbound) stop() bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	was := in.whole
-	in.whole = true
-	return !was
-}
+func (in *inbound) stop() bool { return !in.whole.Load() && !in.whole.Swap(true) }
 
 // maxBeyond is how far a sender may go beyond its credit, in bytes: what one segment joins to, 4
 // MiB at most, and what the fragments of that cost, the shortest that there may be.
@@ -108,7 +97,13 @@ const maxBeyond = 5 << 20
 func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.whole = in.whole || ev.Last
+	return in.deliverLocked(ev)
+}
+
+func (in *inbound) deliverLocked(ev *wire.Event) (beyond bool) {
+	if ev.Last {
+		in.whole.Store(true)
+	}
 	cost := int64(len(ev.Head.Content) + len(ev.Body.Content) + pieceCost)
 	if in.credit -= cost; in.credit < -maxBeyond {
 		return true
@@ -193,7 +188,7 @@ func (in *inbound) isReady() bool {
 // grantLocked counts what was read, and gives the sender credit for it now and then; not for an
 // interim reply: the next one might get it, which has the same key.
 func (in *inbound) grantLocked(read int64) {
-	if in.read += read; !in.whole && !in.interim && in.read >= in.s.cfg.Limits.Window/2 {
+	if in.read += read; !in.whole.Load() && !in.interim && in.read >= in.s.cfg.Limits.Window/2 {
 		push(in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
 		in.credit += in.read
 		in.read = 0
@@ -226,6 +221,7 @@ func (in *inbound) failLocked(e *Error) {
 		return
 	}
 	in.err = e
+	in.over.Store(true)
 	for in.segs.len() > 0 {
 		in.queued(-in.segs.pop().cost)
 	}
@@ -234,6 +230,9 @@ func (in *inbound) failLocked(e *Error) {
 
 // failed is why nothing more of the message is taken, nil if something is.
 func (in *inbound) failed() *Error {
+	if !in.over.Load() {
+		return nil
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.err

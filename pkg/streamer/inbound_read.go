@@ -155,7 +155,7 @@ func (b *body) more() error {
 // gather joins all segments of a body that is whole, and returns how long it is; -1 if it is not
 // whole, or longer than limit. Read gives what was joined.
 func (b *body) gather(limit int) int64 {
-	if b.own != nil || b.err != nil || !b.in.isWhole() || !b.in.isReady() {
+	if b.own != nil || b.err != nil || !b.in.whole.Load() || !b.in.isReady() {
 		return -1
 	}
 	_ = b.more() // Read gives an error again

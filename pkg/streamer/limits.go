@@ -72,9 +72,9 @@ const (
 	// memoryQuiet is how long a lane is silent before its memory is made small at this end, and how
 	// long a stream is before it gives back what it does not need to wait.
 	memoryQuiet = time.Second
-	// youngQuiet is that of a stream which has carried less than youngOctets: so little is made
-	// small, and brought back, at no cost worth mentioning, and of many streams that are opened
-	// and left idle fewer take more than they need to wait.
+	// youngQuiet is that of a direction which has carried less than youngOctets: so little is made
+	// small, and brought back, at no cost worth mentioning, and of many streams that are opened and
+	// left idle fewer take more than they need to wait.
 	youngQuiet  = 100 * time.Millisecond
 	youngOctets = 8 << 10
 	// memoryIdle is how long a lane is silent before a memory that is large all the same is given
@@ -91,6 +91,14 @@ const (
 	readAhead       = 4 << 10
 	quietReadBuffer = 32
 )
+
+// quietAt is memoryQuiet for a direction that has carried so many bytes.
+func quietAt(carried int64) time.Duration {
+	if carried < youngOctets {
+		return youngQuiet
+	}
+	return memoryQuiet
+}
 
 func (l Limits) withDefaults() (Limits, error) {
 	fill := func(v *int64, standard int64) { *v = orDefault(*v, standard) }

@@ -62,7 +62,7 @@ func (p *Posted) Err() error {
 	if refused := e.refusals[key]; refused != nil && begun {
 		return refused
 	}
-	if !s.done.given.Load() {
+	if !s.Over() {
 		return nil
 	}
 	why := s.ending.failure()

@@ -34,6 +34,7 @@ type queue struct {
 	begun   few.Map[frame.Key, *outbound] // those of them that are written in part
 	over    onceSignal                    // given when nothing more goes in
 	ended   *Error                        // why that is; nil: the stream ended in order
+	shut    bool                          // no request begins any more
 	said    bool                          // our close frame is written, or about to be
 	idle    bool                          // the writer waits
 }
@@ -61,12 +62,13 @@ type turn struct {
 const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
-	return &queue{
-		gate:       semaphore{max: cfg.QueueBytes},
+	q := &queue{
 		window:     creditOf(peer),
 		maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
 		delays:     cfg.FlushDelay > 0,
 	}
+	q.gate.max.Store(cfg.QueueBytes)
+	return q
 }
 
 // wakeWriter has the writer look at once what there is. It may be called at any time.
@@ -94,18 +96,28 @@ func (q *queue) collect() (release func()) {
 	}
 }
 
-// admit lets a message in.
+// admit lets a message in; after shut only one that is no request.
 func (q *queue) admit(out *outbound) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.hasEnded() {
 		return q.ended.took(Unsent)
 	}
+	if q.shut && out.slots != nil {
+		return (*Error)(nil).took(Unsent)
+	}
 	out.pieces.items = out.space[:0]
 	out.credit = q.window
 	q.live = append(q.live, out)
 	out.live = len(q.live)
 	return nil
+}
+
+// shutDown lets no further request in.
+func (q *queue) shutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shut = true
 }
 
 // enterRingLocked has a message wait for its turn.

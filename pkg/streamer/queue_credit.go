@@ -63,8 +63,11 @@ func (q *queue) charge(out *outbound, more int64) {
 
 // put queues a piece of a message, when there is credit and room for it. The last one of a message
 // that its sender writes itself wakes nobody.
-func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
+func (q *queue) put(ctx context.Context, out *outbound, p *outboundPiece) error {
 	cost := p.cost()
+	if q.putNow(out, p, cost) {
+		return nil
+	}
 	if err := q.takeCredit(ctx, out, cost); err != nil {
 		return err
 	}
@@ -80,7 +83,24 @@ func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
 		q.gate.release(cost)
 		return err
 	}
-	out.pieces.push(p)
+	q.pushLocked(out, p, cost)
+	return nil
+}
+
+// putNow queues a piece if that needs no waiting.
+func (q *queue) putNow(out *outbound, p *outboundPiece, cost int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out.credit <= 0 || q.lost(out) != nil || !q.gate.tryEnter(cost) {
+		return false
+	}
+	out.credit -= cost
+	q.pushLocked(out, p, cost)
+	return true
+}
+
+func (q *queue) pushLocked(out *outbound, p *outboundPiece, cost int64) {
+	out.pieces.push(*p)
 	out.waiting += cost
 	if out.queued != nil && p.first {
 		close(out.queued)
@@ -89,7 +109,6 @@ func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
 	if !out.direct || !p.last {
 		q.wakeForData()
 	}
-	return nil
 }
 
 // meet takes the limits of the peer, once its hello is there. Messages that have begun have the

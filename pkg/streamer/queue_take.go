@@ -18,6 +18,7 @@ const (
 	stepGrant
 	stepAsked
 	stepTurn
+	stepPiece
 )
 
 // task is a step, and what it is about.
@@ -28,10 +29,12 @@ type task struct {
 	grant   frame.Window
 	asked   uint64
 	turn    turn
+	piece   outboundPiece // of a message whose turn it is, with stepPiece: it was taken out
 }
 
-// next takes the next task, into t; it is false if there is none.
-func (q *queue) next(t *task) bool {
+// next takes the next task, into t; it is false if there is none. Of a message whose turn it is the
+// piece is taken out at once, if it can be written as it is.
+func (q *queue) next(t *task, asItIs func(*outbound, *outboundPiece) bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.idle = false
@@ -50,6 +53,11 @@ func (q *queue) next(t *task) bool {
 		t.step, t.asked = stepAsked, q.asked.pop()
 	case q.ring.len() > 0:
 		t.step, t.turn = stepTurn, q.ring.pop()
+		out := t.turn.out
+		if out != nil && out.pieces.len() > 0 && out.mayGo() && !q.hasEnded() && asItIs(out, out.pieces.front()) {
+			t.step = stepPiece
+			q.commitLocked(t.turn, &t.piece)
+		}
 	default:
 		t.step, q.idle = stepNone, true
 	}
@@ -84,19 +92,25 @@ func (q *queue) front(out *outbound) (outboundPiece, bool) {
 	return *out.pieces.front(), true
 }
 
-// commit takes the piece out: from here on it is written. A request gets its exchange with its
-// first one.
-func (q *queue) commit(t turn) (p outboundPiece, ok bool) {
-	out := t.out
+// commit takes the piece out; it is false if that is not wanted any more.
+func (q *queue) commit(t turn, p *outboundPiece) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if out.pieces.len() == 0 || q.hasEnded() {
-		out.inRing = false
-		return p, false
+	if t.out.pieces.len() == 0 || q.hasEnded() {
+		t.out.inRing = false
+		return false
 	}
-	p = out.pieces.pop()
+	q.commitLocked(t, p)
+	return true
+}
+
+// commitLocked takes a piece out: from here on it is written, and with its last one the message is
+// whole. A request gets its exchange with its first one.
+func (q *queue) commitLocked(t turn, p *outboundPiece) {
+	out := t.out
+	*p = out.pieces.pop()
 	out.waiting -= p.cost()
-	q.leaveGate(&p)
+	q.leaveGate(p)
 	if !out.begun {
 		out.begun = true
 		if out.lane != nil {
@@ -107,22 +121,13 @@ func (q *queue) commit(t turn) (p outboundPiece, ok bool) {
 			q.begun.Put(out.message.Key, out)
 		}
 	}
+	if p.last {
+		out.whole = true
+		q.endLocked(out)
+	}
 	if out.inRing = out.pieces.len() > 0; out.inRing {
 		q.ring.push(t)
 	}
-	return p, true
-}
-
-// written is called when the last of a message is; it is false if that was dropped meanwhile.
-func (q *queue) written(out *outbound) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if out.live == 0 {
-		return false
-	}
-	out.whole = true
-	q.endLocked(out)
-	return true
 }
 
 // neverLeft takes note that the connection took no more than n bytes of a batch: what begins behind

@@ -3,7 +3,6 @@ package streamer
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -152,11 +151,11 @@ func (r *streamReader) rest() (idle bool) {
 	switch {
 	case r.restAt.IsZero():
 		if r.came {
-			r.restAt = time.Now().Add(r.s.quiet())
+			r.restAt = time.Now().Add(quietAt(r.dec.At()))
 		}
 	case r.due && !time.Now().Before(r.restAt):
 		idle = !r.dec.Rest() && !r.came && len(r.input.ahead()) == 0
-		r.restAt, r.came = time.Now().Add(r.s.quiet()), false
+		r.restAt, r.came = time.Now().Add(quietAt(r.dec.At())), false
 		if idle {
 			r.restAt = time.Time{}
 			r.input.rest()
@@ -177,7 +176,7 @@ func (r *streamReader) wake(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.due = false
-	if !d.failed {
+	if !d.failed.Load() {
 		r.due = r.s.conn.SetReadDeadline(at) != nil // then nobody tells
 	}
 }
@@ -205,7 +204,12 @@ func (r *streamReader) handle(f *wire.DecodedFrame) error {
 	return nil
 }
 
+// note counts a frame and tells who listens.
 func (r *streamReader) note(f *wire.DecodedFrame) {
+	r.s.traffic.read(f.Kind, f.Octets, f.Message != nil && f.Last)
+	if r.s.cfg.Events == nil {
+		return
+	}
 	ev := Event{Dir: Received, Kind: f.Kind, At: f.At, Octets: f.Octets}
 	if m := f.Message; m != nil {
 		ev.Lane, ev.Exchange, ev.Reply, ev.OneWay = m.Lane, m.Exchange, m.Reply, m.OneWay
@@ -216,7 +220,7 @@ func (r *streamReader) note(f *wire.DecodedFrame) {
 			ev.Lane, ev.Exchange, ev.Reply = c.Message.Lane, c.Message.Exchange, c.Message.Reply
 		}
 	}
-	r.s.note(ev)
+	r.s.cfg.Events(ev)
 }
 
 func (r *streamReader) event(f *wire.DecodedFrame, ev *wire.Event) error {
@@ -237,7 +241,7 @@ func (r *streamReader) event(f *wire.DecodedFrame, ev *wire.Event) error {
 			return err
 		}
 	case wire.Dropped:
-		in, err := r.inbound(ev.Message, false)
+		in, err := r.inbound(ev.Message)
 		if err != nil {
 			return err
 		}
@@ -280,15 +284,15 @@ func inboundOf(m *wire.IncomingMessage) *inbound {
 	return m.User.(*inbound)
 }
 
-// inbound finds the message of an event, or begins it; brief: see [exchanges.take].
-func (r *streamReader) inbound(m *wire.IncomingMessage, brief bool) (in *inbound, err error) {
+// inbound finds the message of an event, or begins it.
+func (r *streamReader) inbound(m *wire.IncomingMessage) (in *inbound, err error) {
 	if in := inboundOf(m); in != nil {
 		return in, nil
 	}
 	if m.Reply {
 		err = r.s.exchanges.expect(m)
 	} else {
-		err = r.s.exchanges.take(m, brief)
+		err = r.s.exchanges.take(m)
 	}
 	if err != nil {
 		return nil, err
@@ -299,8 +303,10 @@ func (r *streamReader) inbound(m *wire.IncomingMessage, brief bool) (in *inbound
 // fragment passes content on to its message.
 func (r *streamReader) fragment(ev *wire.Event, octets int) error {
 	e := &r.s.exchanges
-	brief := ev.First && ev.Last && ev.Message.OneWay
-	in, err := r.inbound(ev.Message, brief)
+	if ev.First && ev.Last && ev.Err == nil && ev.Message.User == nil {
+		return e.arrive(ev, octets, len(r.input.ahead()) == octets)
+	}
+	in, err := r.inbound(ev.Message)
 	if err != nil {
 		return err
 	}
@@ -312,16 +318,11 @@ func (r *streamReader) fragment(ev *wire.Event, octets int) error {
 	default:
 		return ev.Err
 	}
-	if ev.Last && !brief {
+	if ev.Last {
 		e.whole(in)
 	}
 	if in.deliver(ev) {
-		return &Error{Code: BeyondLimits, Err: fmt.Errorf("%s goes beyond its credit", in.key)}
-	}
-	// Nothing else waits meanwhile, and few are at work: many are served better side by side.
-	alone := len(r.input.ahead()) == octets && !e.crowded()
-	if ev.First && ev.Last && alone && (e.serveQuickly(in) || e.beginQuickly(in)) {
-		return nil
+		return beyondCredit(in)
 	}
 	e.begin(in)
 	return nil

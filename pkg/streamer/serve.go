@@ -83,6 +83,7 @@ func (e *exchanges) nextLocked() *Exchange {
 	}
 	x := e.waiting.pop()
 	e.hireLocked()
+	x.bindLocked()
 	return x
 }
 
@@ -93,17 +94,18 @@ func (e *exchanges) beyondLocked() int {
 
 // serve runs the handler of x, and gives the exchange that is to be served next; nil: none.
 func (x *Exchange) serve() *Exchange {
-	x.holds.Store(1)
-	bound := x.bind()
 	if x.first != nil { // it waits for the exchange, whatever becomes of that
 		x.first(&x.context, x)
-	} else if bound && x.open() {
+	} else if x.bound && x.open() {
 		x.s.handler(&x.context, x)
 	}
 	e := &x.s.exchanges
-	x.letGo()
+	ends := x.letsGo()
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if ends {
+		x.returnedLocked()
+	}
 	return e.nextLocked()
 }
 
@@ -121,35 +123,24 @@ func (x *Exchange) open() bool {
 	return true
 }
 
-// serveQuickly has the quick handler serve a message that is whole, in the goroutine of the reader;
-// it is false if others wait to be served, or it does not take the exchange.
-func (e *exchanges) serveQuickly(in *inbound) bool {
-	x := in.x
-	if e.s.quick == nil || x == nil || x.oneway {
-		return false
-	}
-	e.mu.Lock()
-	alone := e.running == 0 && e.waiting.len() == 0 && !in.started && in.failed() == nil
-	if alone {
-		e.running++
-	}
+// serveQuicklyLocked has the quick handler serve a message that is whole, in the goroutine of the
+// reader; if it does not take the exchange, the other one does.
+func (e *exchanges) serveQuicklyLocked(x *Exchange) {
+	e.running++
+	x.bindLocked()
 	e.mu.Unlock()
-	if !alone {
-		return false
-	}
-	x.holds.Store(1)
-	served := !x.bind() || !x.open() || e.s.quick(x)
-	if served {
-		x.letGo()
-	}
+	served := !x.bound || !x.open() || e.s.quick(x)
+	ends := served && x.letsGo()
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.running--
-	in.started = served
-	if e.closing {
+	if ends {
+		x.returnedLocked()
+	}
+	if !served {
+		e.startLocked(x)
+	} else if e.closing {
 		e.s.queue.wakeWriter()
 	}
-	return served
 }
 
 // Detach has the exchange go on when its handler has returned, until Release is called: for
@@ -159,7 +150,7 @@ func (x *Exchange) Detach() {
 	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x.holds.Add(1)
+	x.detached.Add(1)
 	x.s.tasks.Add(1)
 	e.detached++
 }
@@ -168,41 +159,40 @@ func (x *Exchange) Detach() {
 // has returned. It is called once, by anybody.
 func (x *Exchange) Release() {
 	defer x.s.tasks.Done()
-	x.letGo()
+	ends := x.letsGo()
 	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if ends {
+		x.returnedLocked()
+	}
 	e.detached--
 	if e.closing {
 		e.s.queue.wakeWriter()
 	}
 }
 
-// letGo is called by the handler's goroutine, and for who detached the exchange: the last ends it.
-func (x *Exchange) letGo() {
-	if x.holds.Add(-1) == 0 {
+// letsGo is called by the handler's goroutine, and for who detached the exchange. With the last it
+// ends: see returnedLocked.
+func (x *Exchange) letsGo() (ends bool) {
+	ends = x.detached.Add(-1) < 0
+	if ends {
 		x.context.end()
-		x.end()
+	}
+	return ends
+}
+
+// bindLocked finds out whether the exchange still wants its handler; if not, its context is done.
+func (x *Exchange) bindLocked() {
+	x.bound = x.gone == nil && x.in.failed() == nil && !x.s.ending.hasFailed()
+	if !x.bound {
+		x.context.end()
 	}
 }
 
-// bind reports whether the exchange still wants its handler; if not, its context is done.
-func (x *Exchange) bind() bool {
+// returnedLocked is called when the handler has returned.
+func (x *Exchange) returnedLocked() {
 	e := &x.s.exchanges
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if x.gone != nil || x.in.failed() != nil || x.s.ending.hasFailed() {
-		x.context.end()
-		return false
-	}
-	return true
-}
-
-// end is called when the handler has returned.
-func (x *Exchange) end() {
-	e := &x.s.exchanges
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	x.ended = true
 	e.left.Delete(x.in.key)
 	if x.oneway {
@@ -248,7 +238,8 @@ func (e *exchanges) adopt(m *Message, serve ExchangeHandler) {
 	all := newExchange(e.s)
 	in, x := &all.in, &all.x
 	in.s, in.key = e.s, frame.Key{Exchange: 1}
-	in.started, in.whole, in.headDone = true, true, true
+	in.started, in.headDone = true, true
+	in.whole.Store(true)
 	x.counted, x.first, x.message = true, serve, *m
 	e.mu.Lock()
 	defer e.mu.Unlock()

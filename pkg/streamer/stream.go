@@ -18,6 +18,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and
@@ -80,6 +81,9 @@ func (s *Stream) Together(send func()) {
 // Done is closed when the stream is over and its connection closed.
 func (s *Stream) Done() <-chan struct{} { return s.done.wait() }
 
+// Over reports whether the stream is over and its connection closed, as [Stream.Done] is then.
+func (s *Stream) Over() bool { return s.done.given.Load() }
+
 // Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's
 // close "done". Otherwise it is an *[Error].
 func (s *Stream) Err() error {
@@ -89,20 +93,12 @@ func (s *Stream) Err() error {
 	return nil
 }
 
-// note counts a frame and tells who listens.
-func (s *Stream) note(ev Event) {
-	s.traffic.note(&ev)
+// saidHello counts our hello and tells who listens.
+func (s *Stream) saidHello(octets int) {
+	s.traffic.wrote([]wire.Written{{Kind: frame.KindHello, Octets: octets}}, 0)
 	if s.cfg.Events != nil {
-		s.cfg.Events(ev)
+		s.cfg.Events(Event{Dir: Sent, Kind: frame.KindHello, Octets: octets})
 	}
-}
-
-// quiet is how long it is silent before what it remembers is made small.
-func (s *Stream) quiet() time.Duration {
-	if s.traffic.carriesLess(youngOctets) {
-		return youngQuiet
-	}
-	return memoryQuiet
 }
 
 // Stats is what the stream has carried so far. It may be called at any time.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Dir is the direction a frame travels.
@@ -80,7 +81,7 @@ type trafficCounter struct {
 type recentTraffic struct {
 	octets   [trafficKinds]uint32
 	frames   [trafficKinds]uint16
-	messages uint16
+	messages uint32 // hardly more than frames
 }
 
 const (
@@ -90,23 +91,37 @@ const (
 	recentFrames, recentOctets = math.MaxUint16, math.MaxUint32
 )
 
-// note counts a frame.
-func (c *trafficCounter) note(ev *Event) {
+// wrote counts frames that are about to be written, with which so many messages ended.
+func (c *trafficCounter) wrote(frames []wire.Written, messages int32) {
+	if len(frames) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &c.sent
-	if ev.Dir == Received {
-		t = &c.received
+	for i := range frames {
+		c.count(&c.sent, frames[i].Kind, frames[i].Octets)
 	}
-	kind := kindOf(ev.Kind)
-	if max(t.frames[kind], t.messages) == recentFrames || t.octets[kind] > recentOctets-uint32(ev.Octets) {
+	c.sent.messages += uint32(messages)
+}
+
+// read counts a frame that came; last: with the end of a message.
+func (c *trafficCounter) read(kind FrameKind, octets int, last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count(&c.received, kind, octets)
+	if last {
+		c.received.messages++
+	}
+}
+
+// count counts a frame, of far fewer bytes than are counted.
+func (c *trafficCounter) count(t *recentTraffic, k FrameKind, octets int) {
+	kind := kindOf(k)
+	if t.frames[kind] == recentFrames || t.octets[kind] > recentOctets-uint32(octets) {
 		c.add()
 	}
 	t.frames[kind]++
-	t.octets[kind] += uint32(ev.Octets) // of one frame, far less than they can be
-	if ev.Last {
-		t.messages++
-	}
+	t.octets[kind] += uint32(octets)
 }
 
 // add adds what is recent to what was before.
@@ -137,23 +152,6 @@ func (c *trafficCounter) both() (sent, received Traffic) {
 	c.sent.addTo(&sent)
 	c.received.addTo(&received)
 	return sent, received
-}
-
-// carriesLess reports whether less than so many bytes went either way.
-func (c *trafficCounter) carriesLess(than uint32) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.before != nil {
-		return false
-	}
-	for kind := range trafficKinds {
-		octets := uint64(c.sent.octets[kind]) + uint64(c.received.octets[kind])
-		if octets >= uint64(than) {
-			return false
-		}
-		than -= uint32(octets)
-	}
-	return true
 }
 
 // counts are those of all kinds.

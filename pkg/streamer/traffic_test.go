@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // Counts are right however many frames and bytes there are.
@@ -17,21 +18,21 @@ func TestTrafficIsCountedForLong(t *testing.T) {
 	kinds := []FrameKind{frame.KindHello, frame.KindShape, frame.KindData, frame.KindSync, frame.KindAck,
 		frame.KindCancel, frame.KindClose, frame.KindIdle}
 	for n := range 300_000 {
-		ev := Event{Dir: Sent, Kind: frame.KindData, Octets: random.IntN(66_000), Last: random.IntN(4) > 0}
-		if n%5 == 0 {
-			ev.Dir = Received
-		}
+		kind, octets, messages := FrameKind(frame.KindData), random.IntN(66_000), random.IntN(4)
 		if n%1000 < 8 {
-			ev.Kind, ev.Last = kinds[n%1000], false
+			kind, messages = kinds[n%1000], 0
 		}
-		c.note(&ev)
-		w := &want[ev.Dir-Sent]
-		count := w.counts()[kindOf(ev.Kind)]
+		w := &want[n%5/4]
+		count := w.counts()[kindOf(kind)]
 		count.Frames++
-		count.Octets += int64(ev.Octets)
-		if ev.Last {
-			w.Messages++
+		count.Octets += int64(octets)
+		if n%5 == 4 {
+			c.read(kind, octets, messages > 0)
+			messages = min(messages, 1)
+		} else {
+			c.wrote([]wire.Written{{Kind: kind, Octets: octets}}, int32(messages))
 		}
+		w.Messages += int64(messages)
 		if n%50_000 == 0 {
 			sent, received := c.both()
 			assert.Equal(t, want, [2]Traffic{sent, received})

@@ -38,7 +38,7 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 		return nil, err
 	}
 	_ = conn.SetWriteDeadline(time.Time{})
-	s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b) - len(preface)})
+	s.saidHello(len(b) - len(preface))
 	return h.start(ctx, func() {
 		if first != nil {
 			s.exchanges.adopt(request, first)

@@ -19,9 +19,11 @@ type streamWriter struct {
 	hurry chan struct{} // with Config.FlushDelay
 
 	enc    *wire.Encoder
-	sent   int  // how much of what was encoded the connection has taken
-	last   bool // the direction ends with what was encoded
-	noted  int  // how many of the frames that were encoded are noted
+	sent   int   // how much of what was encoded the connection has taken
+	last   bool  // the direction ends with what was encoded
+	noted  int32 // how many of the frames that were encoded are noted
+	told   int32 // how many of those are in Stats
+	whole  int32 // messages that ended with those that are not
 	now    time.Time
 	late   bool        // something was written since then
 	begun  []begun     // messages that begin in the batch
@@ -29,6 +31,7 @@ type streamWriter struct {
 	jobs   few.Map[*wire.Transfer, *transfer]
 	behind few.Map[uint64, *transfer] // lanes whose next request waits for a shape
 	restAt time.Time                  // when the memory of a lane may be idle; zero: none is in use
+	quiet  time.Duration              // how long it is silent before that
 
 	idle    *time.Timer
 	watched time.Time // when that fires, or has fired
@@ -65,7 +68,7 @@ func (w *streamWriter) wake(hurry bool) {
 		default:
 		}
 	}
-	if w.state.Swap(writerRunsOn) == writerSleeps {
+	if w.state.Load() != writerRunsOn && w.state.Swap(writerRunsOn) == writerSleeps {
 		go w.start()
 	}
 }
@@ -166,7 +169,7 @@ func (w *streamWriter) left() {
 	clear(w.ended)
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 	w.enc.Reset()
-	w.sent, w.noted, w.late = 0, 0, true
+	w.sent, w.noted, w.told, w.late = 0, 0, 0, true
 }
 
 // endDirection ends our direction of the connection of a stream that failed, which is closed soon:
@@ -193,9 +196,8 @@ func (w *streamWriter) rest() {
 		return
 	}
 	w.restAt = time.Time{}
-	quiet := w.s.quiet()
-	if open := w.enc.Fold(w.now.Add(-quiet)); !open.IsZero() {
-		w.restAt = open.Add(quiet)
+	if open := w.enc.Fold(w.now.Add(-w.quiet)); !open.IsZero() {
+		w.restAt = open.Add(w.quiet)
 	}
 	if large := w.enc.Rest(w.now.Add(memoryRest - memoryIdle)); !large.IsZero() && w.restAt.IsZero() {
 		w.restAt = large.Add(memoryIdle)
@@ -206,6 +208,9 @@ func (w *streamWriter) rest() {
 // batch gives the frames that are to be written next, the first of which may be written in part.
 func (w *streamWriter) batch() []byte {
 	w.last = w.last || w.fill()
+	all := w.enc.Written()
+	w.s.traffic.wrote(all[w.told:], w.whole)
+	w.told, w.whole = int32(len(all)), 0
 	return w.enc.Bytes()
 }
 
@@ -223,7 +228,7 @@ func (w *streamWriter) fill() (last bool) {
 			return true
 		}
 		switch {
-		case s.queue.next(&t):
+		case s.queue.next(&t, w.asItIs):
 			w.look()
 			w.do(&t)
 		case s.exchanges.drained() && !s.ending.hasFailed() && s.queue.close(): // one that fails drains, too
@@ -240,7 +245,10 @@ func (w *streamWriter) fill() (last bool) {
 func (w *streamWriter) do(t *task) {
 	switch t.step {
 	case stepTurn:
-		w.turn(t.turn)
+		w.turn(t)
+		return
+	case stepPiece:
+		w.data(t.turn.out, &t.piece)
 		return
 	case stepControl:
 		w.control(&t.control)
@@ -278,23 +286,25 @@ func (w *streamWriter) control(c *priorityItem) {
 }
 
 // turn writes one frame of a message or of a shape.
-func (w *streamWriter) turn(t turn) {
+func (w *streamWriter) turn(t *task) {
 	switch {
-	case t.job != nil:
-		w.piece(t.job)
+	case t.turn.job != nil:
+		w.piece(t.turn.job)
 		return
-	case t.restart != nil:
-		w.restart(t)
-		return
-	}
-	out := t.out
-	p, ok := w.s.queue.front(out)
-	if !ok || w.waits(t, &p) {
+	case t.turn.restart != nil:
+		w.restart(t.turn)
 		return
 	}
-	if p, ok = w.s.queue.commit(t); !ok {
+	if p, ok := w.s.queue.front(t.turn.out); !ok || w.waits(t.turn, &p) {
 		return
 	}
+	if w.s.queue.commit(t.turn, &t.piece) {
+		w.data(t.turn.out, &t.piece)
+	}
+}
+
+// data writes a piece of a message, which was taken out of the queue.
+func (w *streamWriter) data(out *outbound, p *outboundPiece) {
 	if p.flush {
 		w.flush(out, p.settled)
 		return
@@ -309,19 +319,18 @@ func (w *streamWriter) turn(t turn) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	if at := w.now.Add(w.s.quiet()); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
+	if all := w.enc.Written(); len(all) > 0 {
+		w.quiet = quietAt(all[len(all)-1].At)
+	}
+	if at := w.now.Add(w.quiet); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
 		w.restAt = at
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
 		w.s.queue.charge(out, cost-p.cost())
 	}
-	switch {
-	case !p.last:
-	case w.s.queue.written(out):
+	if p.last {
 		out.over(nil)
 		w.ended = append(w.ended, out)
-	case out.asks: // it was given up while it was written as a whole: its reply is not wanted
-		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
 }
 
@@ -332,6 +341,20 @@ func (w *streamWriter) flush(out *outbound, settled int64) {
 		return
 	}
 	w.s.queue.charge(out, w.note(out, false, false))
+}
+
+// asItIs reports whether a piece can be written as it is: its shapes are announced, and no request
+// of its lane waits for one. The queue calls it with its lock held.
+func (w *streamWriter) asItIs(out *outbound, p *outboundPiece) bool {
+	if p.first && w.behind.Len() > 0 && w.behind.Get(out.message.Lane) != nil {
+		return false
+	}
+	for _, part := range [...]*wire.Part{&p.head, &p.body} {
+		if part.There && part.First && !w.enc.IsAnnounced(part.Program) {
+			return false
+		}
+	}
+	return true
 }
 
 // waits writes what must stand before a piece, and reports whether that takes a while: its message
@@ -423,23 +446,37 @@ func (w *streamWriter) restart(t turn) {
 // credit of out.
 func (w *streamWriter) note(out *outbound, first, last bool) (cost int64) {
 	all := w.enc.Written()
-	for ; w.noted < len(all); w.noted++ {
-		f := &all[w.noted]
-		ev := Event{Dir: Sent, Kind: f.Kind, At: f.At, Octets: f.Octets}
-		if out != nil && (f.Kind == frame.KindData || f.Kind == frame.KindCancel) {
-			ev.Lane, ev.Exchange, ev.Reply = out.message.Lane, out.message.Exchange, out.message.Reply
-		}
-		if f.Kind == frame.KindData {
+	for i := int(w.noted); i < len(all); i++ {
+		f := &all[i]
+		data := f.Kind == frame.KindData
+		if data {
 			cost += int64(f.Content + pieceCost)
 			out.payload += int64(f.Payload)
-			ev.First, ev.Last = first, last && w.noted == len(all)-1
-			ev.OneWay, ev.Payload, ev.Message = out.message.OneWay, f.Payload, out.payload
-			first = false
 			if out.owner != nil {
 				out.owner.carried(f.Octets)
 			}
 		}
-		w.s.note(ev)
+		if w.s.cfg.Events != nil {
+			w.s.cfg.Events(sentEvent(f, out, first, last && i == len(all)-1))
+		}
+		first = first && !data
+	}
+	w.noted = int32(len(all))
+	if last {
+		w.whole++
 	}
 	return cost
+}
+
+// sentEvent is that of a frame that was encoded, about out, nil if it is about no message.
+func sentEvent(f *wire.Written, out *outbound, first, last bool) Event {
+	ev := Event{Dir: Sent, Kind: f.Kind, At: f.At, Octets: f.Octets}
+	if out != nil && (f.Kind == frame.KindData || f.Kind == frame.KindCancel) {
+		ev.Lane, ev.Exchange, ev.Reply = out.message.Lane, out.message.Exchange, out.message.Reply
+	}
+	if f.Kind == frame.KindData {
+		ev.First, ev.Last, ev.OneWay = first, last, out.message.OneWay
+		ev.Payload, ev.Message = f.Payload, out.payload
+	}
+	return ev
 }
