@@ -53,8 +53,8 @@ func (f footprint) each(since footprint, n int64) footprint {
 // What an idle session may take of the resident memory of a server, in bytes: when it was opened,
 // and how much more once it was used and is idle again.
 const (
-	idleResident = 16 << 10
-	usedResident = 9 << 10
+	idleResident = 12 << 10
+	usedResident = 7 << 10
 )
 
 // TestSoakIdleSessions: a server in a process of its own has many sessions, by upgrade, that do
