@@ -44,7 +44,7 @@ const wordWidth = 64 - 8
 
 // PutAbove appends the lowest w bits of the difference between each value and base; the other bits
 // of it are 0.
-func PutAbove[T int64 | uint64 | uint16](p *BitWriter, values []T, base T, w uint) {
+func PutAbove[T int64 | uint64 | uint16 | uint8](p *BitWriter, values []T, base T, w uint) {
 	if w > wordWidth {
 		for _, v := range values {
 			p.Put(uint64(v-base), w)
@@ -56,36 +56,23 @@ func PutAbove[T int64 | uint64 | uint16](p *BitWriter, values []T, base T, w uin
 	p.dst = slices.Grow(p.dst, n-at+8)
 	dst := p.dst[:n+8]
 	acc, have := p.acc, p.have
-	for ; have >= 8; have -= 8 {
-		dst[at] = byte(acc)
-		at++
-		acc >>= 8
-	}
-	for len(values) > 0 { // as many as fit a word after up to seven bits
-		n := len(values)
-		if w > 0 {
-			n = min(n, int(wordWidth/w))
+	for _, v := range values {
+		if have+w >= 64 { // what is there makes room: at most seven bits stay
+			binary.LittleEndian.PutUint64(dst[at:], acc)
+			at += int(have >> 3)
+			acc >>= have &^ 7
+			have &= 7
 		}
-		for _, v := range values[:n] {
-			acc |= uint64(v-base) << have
-			have += w
-		}
-		values = values[n:]
-		binary.LittleEndian.PutUint64(dst[at:], acc)
-		at += int(have >> 3)
-		acc >>= have &^ 7
-		have &= 7
+		acc |= uint64(v-base) << have
+		have += w
 	}
 	p.dst, p.acc, p.have = dst[:at], acc, have
 }
 
 // Finish appends what is left, unused bits 0, and returns the buffer.
 func (p *BitWriter) Finish() []byte {
-	for n := (p.have + 7) / 8; n > 0; n-- {
-		p.dst = append(p.dst, byte(p.acc))
-		p.acc >>= 8
-	}
-	p.have = 0
+	n := len(p.dst) + int(p.have+7)/8
+	p.dst, p.acc, p.have = binary.LittleEndian.AppendUint64(p.dst, p.acc)[:n], 0, 0
 	return p.dst
 }
 
