@@ -28,9 +28,9 @@ type laneState struct {
 
 func side(reply bool) int { return int(bit(reply, 1)) }
 
-// next is the exchange of a first fragment that names none; ok is false where it must name it.
-func (n *Numbering) next(lane uint64, reply bool) (exchange uint64, ok bool) {
-	l, known := n.lanes.Find(lane)
+// next is the exchange of a first fragment that names none, on a lane in this state; ok is false
+// where it must name it.
+func (n *Numbering) next(l *laneState, known, reply bool) (exchange uint64, ok bool) {
 	return l.begun[side(reply)] + 1, known || !n.synced
 }
 
@@ -41,26 +41,31 @@ func (n *Numbering) Resolve(f *Data, at int64) error {
 	if !f.NamesLane {
 		f.Lane = n.before.Lane
 	}
-	switch {
-	case f.First && !f.NamesExchange:
-		x, ok := n.next(f.Lane, f.Reply)
+	if !f.First {
+		if !f.NamesExchange {
+			if !n.any {
+				return fault(BadNumber, at, "later fragment names no exchange, and no data frame stands before it")
+			}
+			f.Exchange, f.Reply = n.before.Exchange, n.before.Reply
+		}
+		n.before, n.any = f.Key(), true
+		return nil
+	}
+	l, known := n.lanes.Find(f.Lane)
+	if !f.NamesExchange {
+		x, ok := n.next(&l, known, f.Reply)
 		if !ok || x == 0 {
 			return fault(BadNumber, at, "first fragment on lane %d must name its exchange", f.Lane)
 		}
 		f.Exchange = x
-	case !f.First && !f.NamesExchange:
-		if !n.any {
-			return fault(BadNumber, at, "later fragment names no exchange, and no data frame stands before it")
-		}
-		f.Exchange, f.Reply = n.before.Exchange, n.before.Reply
 	}
-	if last := n.lanes.Get(f.Lane).begun[0]; f.First && !f.Reply && f.Exchange <= last {
+	if last := l.begun[0]; !f.Reply && f.Exchange <= last {
 		return fault(BadNumber, at, "request %d on lane %d after %d", f.Exchange, f.Lane, last)
 	}
 	if f.Place.Number != 0 && f.Lane != 0 {
 		return fault(BadNumber, at, "a message of a sequence on lane %d", f.Lane)
 	}
-	n.saw(f)
+	n.begins(f, &l)
 	return nil
 }
 
@@ -68,28 +73,27 @@ func (n *Numbering) Resolve(f *Data, at int64) error {
 // the sender's side of [Numbering.Resolve].
 func (n *Numbering) Choose(f *Data) {
 	f.NamesLane = f.Lane != n.before.Lane
-	if f.First {
-		x, ok := n.next(f.Lane, f.Reply)
-		f.NamesExchange = !ok || x != f.Exchange
-	} else {
+	if !f.First {
 		f.NamesExchange = !n.any || n.before != f.Key()
 		f.NamesLane = f.NamesLane && f.NamesExchange
-	}
-	n.saw(f)
-}
-
-func (n *Numbering) saw(f *Data) {
-	n.before, n.any = f.Key(), true
-	if !f.First {
+		n.before, n.any = f.Key(), true
 		return
 	}
-	l := n.lanes.Get(f.Lane)
+	l, known := n.lanes.Find(f.Lane)
+	x, ok := n.next(&l, known, f.Reply)
+	f.NamesExchange = !ok || x != f.Exchange
+	n.begins(f, &l)
+}
+
+// begins remembers a first fragment, on a lane in this state.
+func (n *Numbering) begins(f *Data, l *laneState) {
+	n.before, n.any = f.Key(), true
 	if l.tick <= n.since {
 		n.active++
 	}
 	n.ticks++
 	l.begun[side(f.Reply)], l.tick = f.Exchange, n.ticks
-	n.lanes.Put(f.Lane, l)
+	n.lanes.Put(f.Lane, *l)
 }
 
 // Len is the number of lanes that a sync would list.
