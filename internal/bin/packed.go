@@ -118,30 +118,28 @@ func (u *BitReader) Take(w uint) uint64 {
 
 // TakeAbove reads w bits for each of dst, w at most 64, and adds base.
 func TakeAbove[T int64 | uint64 | uint16](u *BitReader, dst []T, base T, w uint) {
-	bit, fast := u.bit, 0
-	if have := uint64(len(u.src)) * 8; w > 0 && w <= wordWidth && have >= 64 && bit <= have-64 {
-		fast = min(len(dst), int((have-64-bit)/uint64(w))+1)
+	if w > wordWidth {
+		for i := range dst {
+			dst[i] = base + T(u.Take(w))
+		}
+		return
 	}
-	mask := uint64(1)<<w - 1
-	for i := range dst[:fast] {
+	last, end := uint64(0), uint64(0) // the last bytes, with zeros after them, and where they begin, in bits
+	if n := len(u.src) - 8; n >= 0 {
+		last, end = binary.LittleEndian.Uint64(u.src[n:]), uint64(n)*8
+	} else {
+		var pad [8]byte
+		copy(pad[:], u.src)
+		last = binary.LittleEndian.Uint64(pad[:])
+	}
+	mask, bit, i := uint64(1)<<w-1, u.bit, 0
+	for ; i < len(dst) && bit < end; i++ {
 		dst[i] = base + T(binary.LittleEndian.Uint64(u.src[bit>>3:])>>(bit&7)&mask)
 		bit += uint64(w)
 	}
+	for ; i < len(dst); i++ {
+		dst[i] = base + T(last>>(bit-end)&mask)
+		bit += uint64(w)
+	}
 	u.bit = bit
-	rest := dst[fast:]
-	if at := bit >> 3; w > 0 && w <= wordWidth && at < uint64(len(u.src)) && len(u.src)-int(at) <= 16 {
-		var pad [16 + 8]byte // the last bytes, and zeros after them
-		copy(pad[:16], u.src[at:])
-		bit, end := bit&7, uint64(16*8)
-		i := 0
-		for ; i < len(rest) && bit < end; i++ {
-			rest[i] = base + T(binary.LittleEndian.Uint64(pad[bit>>3:])>>(bit&7)&mask)
-			bit += uint64(w)
-		}
-		u.bit = at<<3 + bit
-		rest = rest[i:]
-	}
-	for i := range rest {
-		rest[i] = base + T(u.Take(w))
-	}
 }
