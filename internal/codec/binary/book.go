@@ -34,7 +34,7 @@ type Book struct {
 	heads    leadIndex
 	bytes    int
 	turn     uint64
-	last     *program.Program // fitted last, and no page came since; nil: none
+	last     atomic.Pointer[program.Program] // fitted last, and no page came since; nil: none
 	found    []*bookPage
 	families families
 	drifted  atomic.Int64
@@ -157,7 +157,7 @@ func (b *Book) add(s *shape.Shape) *program.Program {
 		return p.program
 	}
 	b.turn++
-	b.last = nil
+	b.last.Store(nil)
 	p := &bookPage{program: program.Compile(s), used: b.turn, index: &b.bodies}
 	if isHead(p.program) {
 		p.index = &b.heads
@@ -306,16 +306,17 @@ func (b *Book) miss(by *program.Program, n int) {
 
 // touch notes that a program fitted.
 func (b *Book) touch(by *program.Program) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last == by {
+	if b.last.Load() == by {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	p, ok := b.known[by.Shape().Fingerprint()]
 	if !ok {
 		return
 	}
 	b.turn++
-	b.last, p.used = by, b.turn
+	p.used = b.turn
+	b.last.Store(by)
 	p.index.first(p)
 }
