@@ -35,7 +35,6 @@ type Book struct {
 	bytes    int
 	turn     uint64
 	last     atomic.Pointer[program.Program] // fitted last, and no page came since; nil: none
-	found    []*bookPage
 	families families
 	drifted  atomic.Int64
 }
@@ -206,21 +205,7 @@ func (b *Book) candidates(dst []*program.Program, beginning []byte, head bool) [
 	if head {
 		x = &b.heads
 	}
-	b.found = x.find(b.found[:0], beginning)
-	for end := len(b.found); end > 0 && len(dst) < maxTries; {
-		from := end - 1
-		for from > 0 && len(b.found[from-1].key) == len(b.found[end-1].key) {
-			from--
-		}
-		for _, p := range b.found[from:end] {
-			if dst = append(dst, p.program); len(dst) == maxTries {
-				break
-			}
-		}
-		end = from
-	}
-	clear(b.found)
-	return dst
+	return x.find(dst, beginning)
 }
 
 // mayBegin reports whether a body that goes on may yet begin as those of a known shape do.
