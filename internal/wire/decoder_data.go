@@ -76,8 +76,9 @@ func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 		} else {
 			d.spare = nil
 		}
-		*m = IncomingMessage{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at,
-			alone: f.Last}
+		// It is empty, and long to copy.
+		m.Key, m.Interim, m.OneWay, m.Place, m.HasHead = key, f.Interim, f.OneWay, f.Place, f.Head
+		m.At, m.alone = d.at, f.Last
 		if !f.Last {
 			d.open.Put(key, m)
 		}
