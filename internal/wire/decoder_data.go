@@ -220,9 +220,9 @@ func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.R
 			memory = lane.memory.use()
 		}
 		u := unpackers.Get().(*columns.Unpacker)
-		defer unpackers.Put(u)
 		var err error
 		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
+		unpackers.Put(u)
 		return err
 	}
 	if d.origin.Stages&Zstd != 0 {
