@@ -29,41 +29,50 @@ type Room struct {
 
 // held is the usage of one peer.
 type held struct {
+	room *Room
 	peer string
 	n    int
 	full bool
 }
 
-// takenSlot is a slot of a peer.
-type takenSlot struct {
-	room *Room
+// Slot is a slot of a peer in a [Room], for those who keep many. The zero value is none.
+type Slot struct {
 	by   *held
 	left atomic.Bool
 }
 
-// leave gives the slot back; it may be called again.
-func (t *takenSlot) leave() {
-	if !t.left.Swap(true) {
-		t.room.leave(t.by)
+// Leave gives the slot back; it may be called again, and concurrently.
+func (s *Slot) Leave() {
+	if s.by != nil && !s.left.Swap(true) {
+		s.by.room.leave(s.by)
 	}
 }
 
 // Enter takes a slot for a peer, to be released by leave, once; false: there is none.
 func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
+	s := new(Slot)
+	if !r.Take(s, addr) {
+		return nil, false
+	}
+	return s.Leave, true
+}
+
+// Take takes a slot for a peer as s, which is none yet; false: there is none.
+func (r *Room) Take(s *Slot, addr net.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	peer := Peer(addr.String())
 	h := r.peers[peer]
 	if h == nil {
-		h = &held{peer: peer}
+		h = &held{room: r, peer: peer}
 	}
 	switch {
 	case r.n >= r.Max:
 		r.refuse(&r.full, addr, r.Max)
-		return nil, false
+		return false
 	case r.PerPeer > 0 && peer != "" && h.n >= r.PerPeer:
 		r.refuse(&h.full, addr, r.PerPeer)
-		return nil, false
+		return false
 	}
 	if r.peers == nil {
 		r.peers = map[string]*held{}
@@ -71,7 +80,8 @@ func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
 	r.peers[peer] = h
 	h.n++
 	r.n++
-	return (&takenSlot{room: r, by: h}).leave, true
+	s.by = h
+	return true
 }
 
 func (r *Room) refuse(full *bool, addr net.Addr, limit int) {

@@ -44,15 +44,13 @@ type (
 // Of gives a connection that can do what c, or what it wraps, can do.
 func Of(c net.Conn) Conn {
 	f := &full{Conn: c}
-	f.half, _ = As[halfCloser](c)
 	f.await, _ = As[awaiter](c)
 	return f
 }
 
-// full is a connection, and those in its chain that can do more.
+// full is a connection, and what of its chain is asked often.
 type full struct {
 	net.Conn
-	half  halfCloser
 	await awaiter
 }
 
@@ -60,12 +58,7 @@ type full struct {
 func (f *full) NetConn() net.Conn { return f.Conn }
 
 // CloseWrite implements [Conn].
-func (f *full) CloseWrite() error {
-	if f.half == nil {
-		return errors.ErrUnsupported
-	}
-	return f.half.CloseWrite()
-}
+func (f *full) CloseWrite() error { return CloseWrite(f.Conn) }
 
 // Await implements [Conn].
 func (f *full) Await(reply bool) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
@@ -21,12 +22,12 @@ import (
 // streams.
 func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
 	listener = accept.Steady(listener, r.cfg.Clock, r.cfg.Log)
-	undo, ok := r.onClose(func() { _ = listener.Close() })
-	if !ok {
+	open := &openListener{listener}
+	if !r.onClose(open) {
 		_ = listener.Close()
 		return &negotiate.Error{Code: negotiate.Closed, At: -1}
 	}
-	defer undo()
+	defer r.offClose(open)
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	for {
 		conn, err := listener.Accept()
@@ -37,39 +38,41 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 			_ = listener.Close()
 			return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: err}
 		}
-		end, ok := r.enterConn(conn)
-		if !ok {
-			continue
+		if v := r.enterConn(conn); v != nil {
+			go v.serveConn(ctx, conn, r.own, nil)
 		}
-		go r.serveConn(ctx, conn, r.own, end)
 	}
 }
 
-// enterConn counts a connection until end is called. A connection beyond the limit is closed at
-// once.
-func (r *Responder) enterConn(conn net.Conn) (end func(), ok bool) {
-	if end, ok = r.count(conn.RemoteAddr()); !ok {
+// openListener is closed with the responder.
+type openListener struct{ net.Listener }
+
+// stop implements [closer].
+func (l *openListener) stop() { _ = l.Close() }
+
+// enterConn counts a connection until the end of its stream. A connection beyond the limit is
+// closed at once; then it returns nil.
+func (r *Responder) enterConn(conn net.Conn) *servedStream {
+	v := r.count(conn.RemoteAddr())
+	if v == nil {
 		turnAway(conn)
 	}
-	return end, ok
+	return v
 }
 
-// count reserves a slot for a connection, until end is called; false: there is none.
-func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
+// count reserves a slot for a connection, until end is called for its stream; nil: there is none.
+func (r *Responder) count(peer net.Addr) *servedStream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, false
+		return nil
 	}
-	leave, ok := r.conns.Enter(peer)
-	if !ok {
-		return nil, false
+	v := &servedStream{r: r}
+	if !r.conns.Take(&v.slot, peer) {
+		return nil
 	}
 	r.wait.Add(1)
-	return func() {
-		leave()
-		r.wait.Done()
-	}, true
+	return v
 }
 
 // turnAway ends a connection that nothing was written to, without waiting for the peer where it can
@@ -88,32 +91,40 @@ func (r *Responder) own(facts negotiate.Facts) Opened {
 	served := newServed(&facts)
 	o := Opened{Handler: r.dispatch(served), served: served}
 	if r.cfg.OnStream != nil {
-		o.Stream = func(s *streamer.Stream) { r.cfg.OnStream(facts, s) }
+		begun := facts // most responders need none
+		o.Stream = func(s *streamer.Stream) { r.cfg.OnStream(begun, s) }
 	}
 	return o
 }
 
-// servedStream is one accepted stream.
+// servedStream is one accepted stream, with all that is kept for it: there may be many, most of
+// them idle.
 type servedStream struct {
 	r       *Responder
+	slot    accept.Slot
+	base    context.Context // of its context
 	client  remoteClient
-	open    func(negotiate.Facts) Opened
 	session negotiate.SessionID
-	rejoins bool       // the session, which is joined, can be joined again
-	known   [][32]byte // shapes that its peer had when it was joined
+	rejoins bool // the session, which is joined, can be joined again
 	joined  bool
+	known   [][32]byte // shapes that its peer had when it was joined
 	coder   streamer.Coder
-	opened  Opened
-	served  servedSession     // of opened, for the contexts of handlers
-	headers unchanging.Lifter // unchanging headers of the session, once it is joined
-	entry   *sequenceEntry    // the stream's place in the session's sequence; nil: it has none
-	left    func()            // leaves the sequence
+	served  *servedSession     // for the contexts of handlers; nil: of none
+	headers *unchanging.Lifter // unchanging headers of the session; nil: there can be none
+	entry   *sequenceEntry     // the stream's place in the session's sequence; nil: it has none
+	left    func()             // leaves the sequence; nil: there is none
+
+	// Once it lives.
+	conn   net.Conn
+	stream *streamer.Stream
+	undone func() bool // undoes what the context does at its end; nil: nothing
+	over   func()      // called at the end; nil: nothing
 }
 
-// config returns what all accepted streams have in common.
+// config returns what all streams have in common that were opened as such.
 func (v *servedStream) config() streamer.Config {
-	cfg := v.r.cfg.Stream
-	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg := v.plainConfig()
+	v.headers = new(unchanging.Lifter)
 	cfg.Outgoing, cfg.Incoming = v.headers.Outgoing, v.headers.Incoming
 	cfg.Acks = func(octets []byte) {
 		if v.entry != nil {
@@ -128,11 +139,22 @@ func (v *servedStream) config() streamer.Config {
 	return cfg
 }
 
+// plainConfig returns what all accepted streams have in common. With it alone a session has neither
+// unchanging headers nor a sequence.
+func (v *servedStream) plainConfig() streamer.Config {
+	cfg := v.r.cfg.Stream
+	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg.Outgoing, cfg.Incoming, cfg.Acks, cfg.Kept = nil, nil, nil, nil
+	return cfg
+}
+
 // take prepares the stream for a session that is joined.
 func (v *servedStream) take(ctx context.Context, j *joined, representation uint64) (err error) {
 	r := v.r
-	v.joined, v.session, v.rejoins, v.headers.Texts = true, j.facts.Session, j.token != nil, j.facts.Headers
-	v.known = j.facts.PeerShapes
+	v.joined, v.session, v.rejoins, v.known = true, j.facts.Session, j.token != nil, j.facts.PeerShapes
+	if v.headers != nil {
+		v.headers.Texts = j.facts.Headers
+	}
 	contract := r.contract(j.facts.Path, j.facts.RequestDescription+j.facts.ReplyDescription != "")
 	v.coder, err = r.cfg.Coders(ctx, coders.Spec{
 		Representation: representation,
@@ -145,25 +167,27 @@ func (v *servedStream) take(ctx context.Context, j *joined, representation uint6
 	return err
 }
 
-// admit opens the session that was taken for a connection.
-func (v *servedStream) admit(ctx context.Context, j *joined, conn net.Conn) (a streamer.Admission, err error) {
+// admit opens the session that was taken for a connection. begun is to be called with the stream;
+// nil: nothing.
+func (v *servedStream) admit(
+	ctx context.Context, j *joined, conn net.Conn, open func(negotiate.Facts) Opened,
+) (a streamer.Admission, begun func(*streamer.Stream), err error) {
 	r, facts := v.r, &j.facts
 	if r.cfg.OnSession != nil {
 		r.cfg.OnSession(*facts, conn)
 	}
-	v.opened = v.open(*facts)
-	if of := v.opened.served; of != nil {
-		v.served.facts, v.served.path = of.facts, of.path
-	}
-	handler, quick := v.opened.Handler, v.opened.Quick
+	opened := open(*facts)
+	v.served = opened.served
+	handler, quick := opened.Handler, opened.Quick
 	if facts.Common != nil {
-		handler, quick = r.takingFragments(facts, &v.headers, handler), nil
+		handler, quick = r.takingFragments(facts, v.headers, handler), nil
 	}
 	if facts.Sequence != "" {
 		v.entry, v.left, err = r.enter(ctx, facts)
 		if err != nil {
 			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
-			return a, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+			why := &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+			return a, nil, why
 		}
 		handler, quick = v.entry.seq.Handler(handler, r.cfg.Log), nil
 	}
@@ -176,64 +200,78 @@ func (v *servedStream) admit(ctx context.Context, j *joined, conn net.Conn) (a s
 		Promised: j.promised,
 
 		Description: j.description,
-	}, nil
+	}, opened.Stream, nil
 }
 
-// live has a stream live until it ends, or ctx, or the responder is closed, and then calls end. No
-// goroutine waits for that: there may be many streams, most of them idle.
-func (v *servedStream) live(ctx context.Context, conn net.Conn, stream *streamer.Stream, end func()) {
+// live has a stream live until it ends, or ctx, or the responder is closed, and then calls over. No
+// goroutine waits for that: there may be many streams, most of them idle. nil: nothing is to be
+// called.
+func (v *servedStream) live(
+	ctx context.Context, conn net.Conn, stream *streamer.Stream, begun func(*streamer.Stream), over func(),
+) {
 	r := v.r
+	v.conn, v.stream, v.over = conn, stream, over
 	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", v.session.String())
 	if v.entry != nil {
 		v.entry.attach(stream)
 	}
-	if v.opened.Stream != nil {
-		v.opened.Stream(stream)
+	if begun != nil {
+		begun(stream)
 	}
-	undo := r.stopWith(ctx, func() { _ = stream.Close() })
-	stream.OnEnd(func() {
-		defer end()
-		undo()
-		if err := stream.Close(); err != nil {
-			r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", v.session.String(), "err", err)
-		}
-	})
+	switch {
+	case !r.onClose(v):
+		go v.stop()
+	case ctx.Done() != nil:
+		v.undone = context.AfterFunc(ctx, v.stop)
+	}
+	stream.OnEnd(v.ended)
 }
 
-// stopWith has stop called when ctx is done, or when the responder is closed, until undo is called.
-func (r *Responder) stopWith(ctx context.Context, stop func()) (undo func()) {
-	undoClose, ok := r.onClose(stop)
-	if !ok {
-		go stop()
-		return func() {}
+// stop implements [closer].
+func (v *servedStream) stop() { _ = v.stream.Close() }
+
+// ended is the end of a stream that lived.
+func (v *servedStream) ended() {
+	r := v.r
+	defer v.end()
+	if v.undone != nil {
+		v.undone()
 	}
-	if ctx.Done() == nil {
-		return undoClose
-	}
-	undoDone := context.AfterFunc(ctx, stop)
-	return func() {
-		undoDone()
-		undoClose()
+	r.offClose(v)
+	if err := v.stream.Close(); err != nil {
+		r.cfg.Log.Info("stream ended", "peer", v.conn.RemoteAddr(), "session", v.session.String(), "err", err)
 	}
 }
 
-// end leaves the session, which may be joined again.
+// end leaves the session, which may be joined again, and gives the slot back; over is called then.
 func (v *servedStream) end() {
+	if v.over != nil {
+		defer v.over()
+	}
+	defer v.r.wait.Done()
+	defer v.slot.Leave()
 	if v.joined {
 		ctx, cancel := context.WithTimeout(context.Background(), negotiate.DefaultTimeout)
 		defer cancel()
 		if v.coder != nil && v.rejoins && coders.Learned(v.known, v.coder) {
 			v.r.keepKnown(ctx, v.session, v.coder)
 		}
-		v.r.retire(ctx, v.session, v.headers.Texts)
+		var headers []string
+		if v.headers != nil {
+			headers = v.headers.Texts
+		}
+		v.r.retire(ctx, v.session, headers)
 	}
-	v.left()
+	if v.left != nil {
+		v.left()
+	}
 }
 
 // opening returns the context in which the stream is opened, whose values are those of its
 // handlers' contexts. It ends with ctx and with the responder.
 func (v *servedStream) opening(ctx context.Context) (opening context.Context, cancel func()) {
-	opening, stop := context.WithCancel(streamContext{ctx, v})
+	v.base = ctx
+	opening, stop := context.WithCancel((*streamContext)(v))
 	undo := context.AfterFunc(v.r.ctx, stop)
 	return opening, func() {
 		undo()
@@ -241,38 +279,36 @@ func (v *servedStream) opening(ctx context.Context) (opening context.Context, ca
 	}
 }
 
-// serveConn opens a stream over a connection that was opened for it, and has it served; end is
-// called when it has ended.
-func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened, end func()) {
-	from, accepted := requestOf(conn), conn
+// serveConn opens a stream over a connection that was opened for it, and has it served.
+func (v *servedStream) serveConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened, over func()) {
+	r, from, accepted := v.r, requestOf(conn), conn
 	if r.cfg.WrapConn != nil {
 		conn = r.cfg.WrapConn(conn)
 	}
-	v := &servedStream{r: r, client: clientOf(from), open: open, left: func() {}}
+	v.client = clientOf(from)
 	opening, cancel := v.opening(ctx)
 	defer cancel()
 	cfg := v.config()
-	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
+	var begun func(*streamer.Stream)
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (a streamer.Admission, err error) {
 		j, err := r.enterSession(ctx, h, from)
 		if err == nil {
 			err = v.take(ctx, j, h.Representation)
 		}
 		if err != nil {
-			return streamer.Admission{}, err
+			return a, err
 		}
-		return v.admit(ctx, j, conn)
-	}
-	over := func() {
-		v.end()
-		end()
+		a, begun, err = v.admit(ctx, j, conn, open)
+		return a, err
 	}
 	stream, err := streamer.Over(opening, netconn.Wrap(conn, accepted), cfg)
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
-		over()
+		v.over = over
+		v.end()
 		return
 	}
-	v.live(ctx, conn, stream, over)
+	v.live(ctx, conn, stream, begun, over)
 }
 
 // remoteClient is the peer of a stream's connection, as net/http describes it for a request.
@@ -289,23 +325,29 @@ func clientOf(req *http.Request) remoteClient {
 // clientKey is the key of the client in the context of a handler.
 type clientKey struct{}
 
-// streamContext has the values of the contexts of a stream's handlers.
-type streamContext struct {
-	context.Context
-	v *servedStream
-}
+// streamContext is a stream as the context whose values those of its handlers have.
+type streamContext servedStream
+
+// Deadline implements [context.Context].
+func (c *streamContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
+
+// Done implements [context.Context].
+func (c *streamContext) Done() <-chan struct{} { return c.base.Done() }
+
+// Err implements [context.Context].
+func (c *streamContext) Err() error { return c.base.Err() }
 
 // Value implements [context.Context].
-func (c streamContext) Value(key any) any {
+func (c *streamContext) Value(key any) any {
 	switch key {
 	case http.LocalAddrContextKey:
-		return c.v.client.local
+		return c.client.local
 	case clientKey{}:
-		return &c.v.client
+		return &c.client
 	case servedKey{}:
-		return &c.v.served
+		return c.served
 	}
-	return c.Context.Value(key)
+	return c.base.Value(key)
 }
 
 // requestOf returns what is known of a stream's connection, in the form of a request that came over

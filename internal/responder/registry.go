@@ -18,19 +18,28 @@ type registry struct {
 
 	mu       sync.Mutex
 	sessions map[negotiate.SessionID]*registered
-	peers    map[string]int // number of sessions of each peer
-	count    uint64         // number of sessions ever registered
-	next     time.Time      // no session is due before; zero: none is
+	peers    map[string]*registeredPeer
+	count    uint64    // number of sessions ever registered
+	next     time.Time // no session is due before; zero: none is
+}
+
+// registeredPeer is a peer with the number of its sessions.
+type registeredPeer struct {
+	name     string // see accept.Peer; empty: of a peer without a limit
+	sessions int
 }
 
 type registered struct {
-	peer     string // see accept.Peer; empty: of a peer without a limit
-	number   uint64 // rank in the order of registration
+	peer    *registeredPeer
+	streams int // number of streams; 0: not joined
+
+	// Not joined, it waits: until then, with its rank in the order of registration, and the
+	// revision of its context; 0: not stored yet. Joined, its context is to be kept for another
+	// lifetime then; zero: it is not.
 	until    time.Time
-	streams  int    // number of streams; 0: not joined
-	revision uint64 // revision of its context; 0: not stored yet
+	number   uint64
+	revision uint64
 	lifetime time.Duration
-	extendAt time.Time // when its context is to be kept for another lifetime; zero: it is not
 }
 
 // dropped is a session that was dropped for another, with the revision of its context; 0 if that
@@ -43,7 +52,7 @@ type dropped struct {
 func newRegistry(cfg *Config) *registry {
 	return &registry{
 		max: cfg.MaxSessions, perPeer: cfg.MaxPerPeer, joinWithin: cfg.JoinWithin, clock: cfg.Clock,
-		sessions: map[negotiate.SessionID]*registered{}, peers: map[string]int{},
+		sessions: map[negotiate.SessionID]*registered{}, peers: map[string]*registeredPeer{},
 	}
 }
 
@@ -51,20 +60,25 @@ func newRegistry(cfg *Config) *registry {
 func (g *registry) add(id negotiate.SessionID, peer string) (gone []dropped, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.addLocked(id, &registered{peer: peer, until: g.clock.Now().Add(g.joinWithin)})
+	return g.addLocked(id, peer, registered{until: g.clock.Now().Add(g.joinWithin)})
 }
 
-func (g *registry) addLocked(id negotiate.SessionID, s *registered) (gone []dropped, ok bool) {
+func (g *registry) addLocked(id negotiate.SessionID, peer string, s registered) (gone []dropped, ok bool) {
 	for {
-		peerFull := s.peer != "" && g.peers[s.peer] >= g.perPeer
+		p := g.peers[peer]
+		peerFull := peer != "" && p != nil && p.sessions >= g.perPeer
 		if !peerFull && len(g.sessions) < g.max {
+			if p == nil {
+				p = &registeredPeer{name: peer}
+				g.peers[peer] = p
+			}
+			p.sessions++
 			g.count++
-			s.number = g.count
-			g.sessions[id] = s
-			g.peers[s.peer]++
+			s.peer, s.number = p, g.count
+			g.sessions[id] = &s
 			return gone, true
 		}
-		victim, found := g.victim(s.peer, peerFull)
+		victim, found := g.victim(peer, peerFull)
 		if !found {
 			return gone, false
 		}
@@ -79,21 +93,21 @@ func (g *registry) victim(peer string, ofPeer bool) (id negotiate.SessionID, fou
 	now := g.clock.Now()
 	oldest, waiting := map[string]negotiate.SessionID{}, map[string]int{}
 	for id, s := range g.sessions {
-		if s.streams > 0 || ofPeer && s.peer != peer {
+		if s.streams > 0 || ofPeer && s.peer.name != peer {
 			continue
 		}
 		if now.After(s.until) {
 			return id, true
 		}
-		waiting[s.peer]++
-		if o, ok := oldest[s.peer]; !ok || s.number < g.sessions[o].number {
-			oldest[s.peer] = id
+		waiting[s.peer.name]++
+		if o, ok := oldest[s.peer.name]; !ok || s.number < g.sessions[o].number {
+			oldest[s.peer.name] = id
 		}
 	}
 	for peer, candidate := range oldest {
 		most := g.sessions[id]
-		if most == nil || waiting[peer] > waiting[most.peer] ||
-			waiting[peer] == waiting[most.peer] && g.sessions[candidate].number < most.number {
+		if most == nil || waiting[peer] > waiting[most.peer.name] ||
+			waiting[peer] == waiting[most.peer.name] && g.sessions[candidate].number < most.number {
 			id, found = candidate, true
 		}
 	}
@@ -117,10 +131,12 @@ func (g *registry) join(id negotiate.SessionID, peer string) (gone []dropped, ok
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if s := g.sessions[id]; s != nil {
-		s.streams++
+		if s.streams++; s.streams == 1 {
+			s.until = time.Time{} // it waited
+		}
 		return nil, true
 	}
-	return g.addLocked(id, &registered{peer: peer, streams: 1})
+	return g.addLocked(id, peer, registered{streams: 1})
 }
 
 // last records that a joined session was kept for its lifetime just now, and is to be kept again
@@ -132,9 +148,9 @@ func (g *registry) last(id negotiate.SessionID, lifetime time.Duration) (sooner 
 	if s == nil {
 		return false
 	}
-	s.lifetime, s.extendAt = lifetime, g.clock.Now().Add(lifetime/2)
-	if sooner = g.next.IsZero() || s.extendAt.Before(g.next); sooner {
-		g.next = s.extendAt
+	s.lifetime, s.until = lifetime, g.clock.Now().Add(lifetime/2)
+	if sooner = g.next.IsZero() || s.until.Before(g.next); sooner {
+		g.next = s.until
 	}
 	return sooner
 }
@@ -154,15 +170,15 @@ func (g *registry) due() map[negotiate.SessionID]time.Duration {
 	now, due := g.clock.Now(), map[negotiate.SessionID]time.Duration{}
 	g.next = time.Time{}
 	for id, s := range g.sessions {
-		if s.extendAt.IsZero() {
+		if s.streams == 0 || s.until.IsZero() {
 			continue
 		}
-		if !s.extendAt.After(now.Add(s.lifetime / 8)) {
+		if !s.until.After(now.Add(s.lifetime / 8)) {
 			due[id] = s.lifetime
-			s.extendAt = now.Add(s.lifetime / 2)
+			s.until = now.Add(s.lifetime / 2)
 		}
-		if g.next.IsZero() || s.extendAt.Before(g.next) {
-			g.next = s.extendAt
+		if g.next.IsZero() || s.until.Before(g.next) {
+			g.next = s.until
 		}
 	}
 	return due
@@ -187,7 +203,7 @@ func (g *registry) removeLocked(id negotiate.SessionID) {
 		return
 	}
 	delete(g.sessions, id)
-	if g.peers[s.peer]--; g.peers[s.peer] == 0 {
-		delete(g.peers, s.peer)
+	if s.peer.sessions--; s.peer.sessions == 0 {
+		delete(g.peers, s.peer.name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -166,7 +167,7 @@ type Responder struct {
 	mu      sync.Mutex
 	closed  bool
 	ended   []endedSession // oldest first
-	closers map[any]func()
+	closers map[closer]struct{}
 	extends clock.Timer // nil: no session was joined
 
 	endedWeight int // weight of them all
@@ -182,7 +183,7 @@ func New(cfg Config) (*Responder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Responder{cfg: cfg, registry: newRegistry(&cfg), closers: map[any]func(){}}
+	r := &Responder{cfg: cfg, registry: newRegistry(&cfg), closers: map[closer]struct{}{}}
 	r.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	r.conns.Max, r.conns.PerPeer, r.conns.Log = cfg.MaxSessions, cfg.MaxPerPeer, cfg.Log
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -389,37 +390,37 @@ func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiat
 func (r *Responder) Close() error {
 	r.mu.Lock()
 	r.closed = true
-	closers := make([]func(), 0, len(r.closers))
-	for _, c := range r.closers {
-		closers = append(closers, c)
-	}
+	closers := slices.Collect(maps.Keys(r.closers))
 	if r.extends != nil {
 		r.extends.Stop()
 	}
 	r.mu.Unlock()
 	for _, c := range closers {
-		r.wait.Go(c)
+		r.wait.Go(c.stop)
 	}
 	r.stop()
 	r.wait.Wait()
 	return nil
 }
 
-// onClose makes Close call f; the function returned undoes that. false: the responder is closed
-// already.
-func (r *Responder) onClose(f func()) (undo func(), ok bool) {
+// closer is stopped when the responder is closed.
+type closer interface{ stop() }
+
+// onClose makes Close stop c, until offClose is called. false: the responder is closed already.
+func (r *Responder) onClose(c closer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, false
+		return false
 	}
-	key := new(int)
-	r.closers[key] = f
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.closers, key)
-	}, true
+	r.closers[c] = struct{}{}
+	return true
+}
+
+func (r *Responder) offClose(c closer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.closers, c)
 }
 
 // takeHeaders returns the reason why the blocks are not agreed to; nil if they are.

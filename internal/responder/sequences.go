@@ -212,5 +212,5 @@ func (s *servedSession) pathFor(head []byte) string {
 			}
 		}
 	}
-	return s.path
+	return s.use().path
 }

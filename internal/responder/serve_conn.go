@@ -27,15 +27,12 @@ type Opened struct {
 // are not used. ServeConn owns conn. It returns false at once when there are too many connections,
 // or the responder is closed.
 func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened) bool {
-	end, ok := r.enterConn(conn)
-	if !ok {
+	v := r.enterConn(conn)
+	if v == nil {
 		return false
 	}
 	over := make(chan struct{})
-	r.serveConn(ctx, conn, open, func() {
-		end()
-		close(over)
-	})
+	v.serveConn(ctx, conn, open, func() { close(over) })
 	<-over
 	return true
 }

@@ -26,34 +26,42 @@ func (r *Responder) dispatch(served *servedSession) streamer.ExchangeHandler {
 
 // servedSession is the session that a handler serves.
 type servedSession struct {
-	facts *negotiate.Facts // nil: of none yet
-	path  string           // that was negotiated
+	agreed keptFacts
 	// opener is what to apply to requests; nil: nothing. It is set before the first of them.
 	opener *upgradedRequest
 
 	mu   sync.Mutex
-	made weak.Pointer[httpmsg.Requests]
+	made weak.Pointer[sessionInUse]
 }
 
-func newServed(facts *negotiate.Facts) *servedSession {
-	return &servedSession{facts: facts, path: unescaped(facts.Path)}
+// sessionInUse is what is needed of a session while it is in use. It is soon made anew: the next
+// garbage collection takes it, since most sessions are idle.
+type sessionInUse struct {
+	facts    negotiate.Facts
+	path     string // that was negotiated
+	requests *httpmsg.Requests
 }
+
+func newServed(facts *negotiate.Facts) *servedSession { return &servedSession{agreed: keep(facts)} }
 
 // isOnePath reports whether only requests like the first are served.
 func (s *servedSession) isOnePath() bool { return s != nil && s.opener != nil && s.opener.onePath }
 
-// requests makes requests of the session's messages. What it remembers is soon made anew: the next
-// garbage collection takes it, since most sessions are idle.
-func (s *servedSession) requests() *httpmsg.Requests {
+// use returns what is needed of the session.
+func (s *servedSession) use() *sessionInUse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	made := s.made.Value()
 	if made == nil {
-		made = httpmsg.NewRequests(s.facts)
+		made = &sessionInUse{facts: s.agreed.facts()}
+		made.path, made.requests = unescaped(made.facts.Path), httpmsg.NewRequests(&made.facts)
 		s.made = weak.Make(made)
 	}
 	return made
 }
+
+// requests makes requests of the session's messages.
+func (s *servedSession) requests() *httpmsg.Requests { return s.use().requests }
 
 // servedKey is the key of the session in the context of a handler.
 type servedKey struct{}
@@ -66,9 +74,6 @@ func (s *servedSession) in(ctx context.Context) context.Context {
 // servedBy returns the session that a handler with this context serves; nil: none.
 func servedBy(ctx context.Context) *servedSession {
 	s, _ := ctx.Value(servedKey{}).(*servedSession)
-	if s == nil || s.facts == nil {
-		return nil
-	}
 	return s
 }
 
@@ -76,7 +81,7 @@ func servedBy(ctx context.Context) *servedSession {
 // the context belongs to no session. They must not be changed.
 func FactsOf(ctx context.Context) *negotiate.Facts {
 	if s := servedBy(ctx); s != nil {
-		return s.facts
+		return &s.use().facts
 	}
 	return nil
 }

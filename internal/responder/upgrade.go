@@ -71,7 +71,7 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 			conn, err := hijacked(w)
 			took = err == nil
 			return conn, err
-		}, r.own, func() {})
+		}, r.own, nil)
 		if err != nil {
 			r.cfg.Log.Info("connection not upgraded", "peer", req.RemoteAddr, "err", err)
 			return took
@@ -284,7 +284,7 @@ func (u *upgrading) upgrade() {
 	}
 	// The service has its request already.
 	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, wish: u.wish}
-	err := u.r.upgrade(u.r.streamContext(u.req), asked, hijack, u.r.own, func() {})
+	err := u.r.upgrade(u.r.streamContext(u.req), asked, hijack, u.r.own, nil)
 	if err != nil {
 		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
 		u.vain = !errors.Is(err, errNoRoom) && !errors.Is(err, errNoConn)
@@ -350,28 +350,24 @@ func (r *Responder) ServeUpgraded(
 }
 
 // upgrade begins a session from a request, and has its stream served over the connection that
-// hijack returns; over is called when that has ended. An error leaves the connection as it is,
-// unless hijack was called, and over is not called.
+// hijack returns; over is called when that has ended (nil: nothing is). An error leaves the
+// connection as it is, unless hijack was called, and over is not called.
 func (r *Responder) upgrade(
 	ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened, over func(),
 ) (err error) {
 	if err := r.admit(u.Request); err != nil {
 		return err
 	}
-	leave, ok := r.count(remote(u.Request.RemoteAddr))
-	if !ok {
+	v := r.count(remote(u.Request.RemoteAddr))
+	if v == nil {
 		return errNoConn
 	}
-	v := &servedStream{r: r, client: clientOf(u.Request), open: open, left: func() {}}
+	v.client = clientOf(u.Request)
 	opening, cancel := v.opening(ctx)
 	defer cancel()
-	end := func() {
-		v.end()
-		leave()
-	}
 	defer func() {
 		if err != nil {
-			end()
+			v.end()
 		}
 	}()
 	j, err := r.begin(opening, u.Request, firstTerms{
@@ -386,26 +382,22 @@ func (r *Responder) upgrade(
 	if err != nil {
 		return err
 	}
-	a, err := v.admit(opening, j, conn)
+	a, begun, err := v.admit(opening, j, conn, open)
 	if err != nil {
 		_ = conn.Close()
 		return err
 	}
-	if v.opened.served != nil {
-		v.opened.served.opener = upgradedBy(u.Request, r.cfg.OnePath)
+	if v.served != nil {
+		v.served.opener = upgradedBy(u.Request, r.cfg.OnePath)
 	}
-	cfg := v.config()
+	cfg := v.plainConfig()
 	cfg.Session = j.facts.Session
-	cfg.Outgoing, cfg.Incoming = nil, nil
-	head := upgrade.SwitchingProtocols(r.elsewhere(u.Request), v.opened.served.isOnePath())
-	stream, err := streamer.AcceptUpgraded(streamContext{ctx, v}, conn, cfg, head, a, u.wish.Stages, u.Message, u.Serve)
+	head := upgrade.SwitchingProtocols(r.elsewhere(u.Request), v.served.isOnePath())
+	stream, err := streamer.AcceptUpgraded((*streamContext)(v), conn, cfg, head, a, u.wish.Stages, u.Message, u.Serve)
 	if err != nil {
 		return err
 	}
-	v.live(ctx, conn, stream, func() {
-		end()
-		over()
-	})
+	v.live(ctx, conn, stream, begun, over)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -114,18 +115,43 @@ func (c Config) withDefaults() (Config, error) {
 
 // lastingConfig is what of a [Config] counts while a stream lives: there are many, mostly idle.
 type lastingConfig struct {
+	*rareHooks
+	*commonConfig
+	Events func(Event)
+}
+
+// commonConfig is what most streams share. It is never changed.
+type commonConfig struct {
 	Limits     Limits
 	FlushDelay time.Duration
-	Acks       func(octets []byte)
-	Kept       func(parts []KeptPart)
-	Outgoing   func(to io.Writer) io.WriteCloser
-	Incoming   func(body io.ReadCloser) io.ReadCloser
-	Events     func(Event)
 }
+
+// rareHooks are those that most streams have none of.
+type rareHooks struct {
+	Acks     func(octets []byte)
+	Kept     func(parts []KeptPart)
+	Outgoing func(to io.Writer) io.WriteCloser
+	Incoming func(body io.ReadCloser) io.ReadCloser
+}
+
+var (
+	noHooks    rareHooks
+	lastCommon atomic.Pointer[commonConfig] // of the last stream
+)
 
 // lasting gives what counts that long.
 func (c *Config) lasting() lastingConfig {
-	return lastingConfig{c.Limits, c.FlushDelay, c.Acks, c.Kept, c.Outgoing, c.Incoming, c.Events}
+	hooks := &noHooks
+	if c.Acks != nil || c.Kept != nil || c.Outgoing != nil || c.Incoming != nil {
+		hooks = &rareHooks{c.Acks, c.Kept, c.Outgoing, c.Incoming}
+	}
+	own := commonConfig{c.Limits, c.FlushDelay}
+	common := lastCommon.Load()
+	if common == nil || *common != own {
+		common = &commonConfig{c.Limits, c.FlushDelay}
+		lastCommon.Store(common)
+	}
+	return lastingConfig{hooks, common, c.Events}
 }
 
 // Admission is what a responder agrees to for the hello of an initiator.

@@ -119,18 +119,18 @@ func (h *handshake) join() error {
 
 // provisional is what is known of the peer until its hello comes.
 func (h *handshake) provisional(l frame.Limits) {
-	h.s.peer.Store(&frame.Hello{Responder: h.cfg.Initiator, Session: h.hello.Session,
-		Representation: h.hello.Representation, Stages: h.hello.Stages, Limits: l})
+	h.s.peer.Store(&peerHello{Session: h.hello.Session, Hello: &frame.Hello{Responder: h.cfg.Initiator,
+		Representation: h.hello.Representation, Stages: h.hello.Stages, Limits: l}})
 	h.s.inForm = h.hello.Stages&frame.Headers != 0
 }
 
 // agreeOrTell is agree for a stream that has not begun.
 func (h *handshake) agreeOrTell() error {
-	peer := h.s.peer.Load()
+	peer := h.s.Hello()
 	if peer.Representation == 0 {
 		return h.refusal()
 	}
-	if err := agree(h.hello.Origin(), peer); err != nil {
+	if err := agree(h.hello.Origin(), &peer); err != nil {
 		_, _ = h.s.conn.Write(frame.Close{Code: frame.CloseCode(err.Code - closeBase),
 			Text: err.Err.Error()}.AppendTo(nil))
 		return err
@@ -175,7 +175,7 @@ func (h *handshake) hear() error {
 				return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello")}
 			}
 			hello.Token, hello.Description = bytes.Clone(hello.Token), bytes.Clone(hello.Description)
-			h.s.peer.Store(&hello)
+			h.s.peer.Store(keepHello(hello))
 			h.in.hello = n
 			return nil
 		}
@@ -218,16 +218,16 @@ func unsupported(peer *frame.Hello) *Error {
 
 // judge is the responder's look at the initiator's hello.
 func (h *handshake) judge(ctx context.Context) (*frame.Close, error) {
-	peer := h.s.peer.Load()
+	peer := h.s.Hello()
 	h.hello.Session = peer.Session
 	refuse := func() (*frame.Close, error) {
-		e := unsupported(peer)
+		e := unsupported(&peer)
 		return &frame.Close{Code: frame.CloseUnsupported, Text: e.Err.Error()}, e
 	}
 	if want := h.cfg.Representation; want != 0 && want != peer.Representation {
 		return refuse()
 	}
-	a, err := h.cfg.Accept(ctx, *peer)
+	a, err := h.cfg.Accept(ctx, peer)
 	if err != nil {
 		refusal := &Refusal{CloseCode: frame.CloseInternal}
 		errors.As(err, &refusal)
@@ -263,7 +263,7 @@ func (s *Stream) late(peer *frame.Hello) error {
 	}
 	own := *peer // the event is overwritten
 	own.Token, own.Description = bytes.Clone(peer.Token), bytes.Clone(peer.Description)
-	s.peer.Store(&own)
+	s.peer.Store(keepHello(own))
 	s.awaited.Stop()
 	s.awaited = nil
 	s.exchanges.slots.widen(inFlight(peer.Limits))

@@ -72,6 +72,11 @@ const (
 	// memoryQuiet is how long a lane is silent before its memory is made small at this end, and how
 	// long a stream is before it gives back what it does not need to wait.
 	memoryQuiet = time.Second
+	// youngQuiet is that of a stream which has carried less than youngOctets: so little is made
+	// small, and brought back, at no cost worth mentioning, and of many streams that are opened
+	// and left idle fewer take more than they need to wait.
+	youngQuiet  = 100 * time.Millisecond
+	youngOctets = 8 << 10
 	// memoryIdle is how long a lane is silent before a memory that is large all the same is given
 	// back, at both ends; memoryRest is how much earlier, so that lanes do it together.
 	memoryIdle = 30 * time.Second

@@ -151,11 +151,11 @@ func (r *streamReader) rest() (idle bool) {
 	switch {
 	case r.restAt.IsZero():
 		if r.came {
-			r.restAt = time.Now().Add(memoryQuiet)
+			r.restAt = time.Now().Add(r.s.quiet())
 		}
 	case r.due && !time.Now().Before(r.restAt):
 		idle = !r.dec.Rest() && !r.came && len(r.input.ahead()) == 0
-		r.restAt, r.came = time.Now().Add(memoryQuiet), false
+		r.restAt, r.came = time.Now().Add(r.s.quiet()), false
 		if idle {
 			r.restAt = time.Time{}
 			r.input.rest()

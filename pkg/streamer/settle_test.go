@@ -12,7 +12,7 @@ import (
 // Flushes cost their sender no credit: of any number of them, for a message that nobody reads, one
 // is kept behind each fragment.
 func TestFlushesThatNobodyReadsAreBounded(t *testing.T) {
-	in := &inbound{s: &Stream{cfg: lastingConfig{Limits: Limits{Window: 32 << 10}}}}
+	in := &inbound{s: &Stream{cfg: lastingConfig{commonConfig: &commonConfig{Limits: Limits{Window: 32 << 10}}}}}
 	in.credit = in.s.cfg.Limits.Window
 	fragment := &wire.Event{Body: wire.Part{There: true, First: true, Program: new(program.Program),
 		Content: []byte("x")}}

@@ -26,10 +26,10 @@ import (
 type Stream struct {
 	conn    netconn.Conn
 	cfg     lastingConfig
-	origin  frame.Origin                // of our direction
-	peer    atomic.Pointer[frame.Hello] // what is known of it, until it is met
-	met     onceSignal                  // given when the peer's hello is there
-	awaited *time.Timer                 // ends a stream whose peer's does not come; nil: it has
+	origin  frame.Origin              // of our direction
+	peer    atomic.Pointer[peerHello] // what is known of it, until it is met
+	met     onceSignal                // given when the peer's hello is there
+	awaited *time.Timer               // ends a stream whose peer's does not come; nil: it has
 	coder   Coder
 	handler ExchangeHandler
 	refused atomic.Bool  // the peer does not take the session
@@ -52,7 +52,7 @@ type Stream struct {
 func (s *Stream) Met() <-chan struct{} { return s.met.wait() }
 
 // Hello is the hello of the peer, or, until [Stream.Met] is closed, what is known without it.
-func (s *Stream) Hello() frame.Hello { return *s.peer.Load() }
+func (s *Stream) Hello() frame.Hello { return s.peer.Load().whole() }
 
 // Session is the session of the stream.
 func (s *Stream) Session() [16]byte { return s.origin.Session }
@@ -101,11 +101,18 @@ func (s *Stream) saidHello(octets int) {
 	}
 }
 
+// quiet is how long it is silent before what it remembers is made small.
+func (s *Stream) quiet() time.Duration {
+	if s.traffic.carriesLess(youngOctets) {
+		return youngQuiet
+	}
+	return memoryQuiet
+}
+
 // Stats is what the stream has carried so far. It may be called at any time.
 func (s *Stream) Stats() Stats {
-	s.traffic.mu.Lock()
-	defer s.traffic.mu.Unlock()
-	return Stats{s.traffic.sent, s.traffic.received, s.queue.starved.Load()}
+	sent, received := s.traffic.both()
+	return Stats{sent, received, s.queue.starved.Load()}
 }
 
 // Path is what the transport knows of the path to the peer; false: nothing, or the stream is over.

@@ -195,8 +195,9 @@ func (w *streamWriter) rest() {
 		return
 	}
 	w.restAt = time.Time{}
-	if open := w.enc.Fold(w.now.Add(-memoryQuiet)); !open.IsZero() {
-		w.restAt = open.Add(memoryQuiet)
+	quiet := w.s.quiet()
+	if open := w.enc.Fold(w.now.Add(-quiet)); !open.IsZero() {
+		w.restAt = open.Add(quiet)
 	}
 	if large := w.enc.Rest(w.now.Add(memoryRest - memoryIdle)); !large.IsZero() && w.restAt.IsZero() {
 		w.restAt = large.Add(memoryIdle)
@@ -318,7 +319,7 @@ func (w *streamWriter) data(out *outbound, p *outboundPiece) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	if at := w.now.Add(memoryQuiet); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
+	if at := w.now.Add(w.s.quiet()); p.first && p.last && (w.restAt.IsZero() || w.restAt.After(at)) {
 		w.restAt = at
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {

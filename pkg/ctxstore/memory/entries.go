@@ -42,16 +42,16 @@ func (s *Store) replace(uri string, value []byte, ifRevision *uint64, expires ti
 			return 0, conflict(uri, *ifRevision, have)
 		}
 	}
-	if err := s.set(uri, &storedEntry{value: slices.Clone(value), revision: s.revision + 1,
-		expires: expires}); err != nil {
+	if err := s.set(uri, value, &storedEntry{revision: s.revision + 1, expires: expires}); err != nil {
 		return 0, err
 	}
 	s.revision++
 	return s.revision, nil
 }
 
-func (s *Store) set(uri string, e *storedEntry) error {
-	need := size(uri, e)
+// set puts an entry with a copy of value.
+func (s *Store) set(uri string, value []byte, e *storedEntry) error {
+	need := int64(len(uri) + len(value))
 	if old := s.entries[uri]; old != nil {
 		need -= size(uri, old)
 	}
@@ -61,6 +61,7 @@ func (s *Store) set(uri string, e *storedEntry) error {
 	s.remove(uri)
 	s.purge()
 	s.touch(e)
+	uri, e.value = s.likes.keep(uri, value)
 	s.entries[uri] = e
 	s.used += size(uri, e)
 	s.wake()
@@ -149,7 +150,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]ctxstore.Info, error
 	for _, uri := range slices.Sorted(maps.Keys(s.revisions(prefix))) {
 		e := s.entries[uri]
 		list = append(list,
-			ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(len(e.value)), Expires: e.expires})
+			ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(e.value.len()), Expires: e.expires})
 	}
 	return list, nil
 }
@@ -173,7 +174,7 @@ func (s *Store) wake() {
 	}
 }
 
-func size(uri string, e *storedEntry) int64 { return int64(len(uri) + len(e.value)) }
+func size(uri string, e *storedEntry) int64 { return int64(len(uri) + e.value.len()) }
 
 func conflict(uri string, want, have uint64) error {
 	return &ctxstore.Error{

@@ -4,7 +4,6 @@ package memory
 import (
 	"context"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +17,7 @@ type Config struct {
 	// MaxBytes is the space for URIs and values together, in bytes; 0 means
 	// [ctxstore.DefaultMaxBytes]. Beyond it the least recently used shapes are dropped; when there
 	// are none left, Put fails with [ctxstore.Full]. Memory of expired entries is freed as others
-	// are put.
+	// are put. Values that are much like others take less than they count.
 	MaxBytes int64
 	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
@@ -36,6 +35,7 @@ type Store struct {
 	revision uint64 // last one given to a mutable entry
 	use      uint64 // counts uses, to find the least recently used
 	watchers map[chan struct{}]bool
+	likes    likes
 
 	open     context.Context // done once the store is closed
 	shut     context.CancelFunc
@@ -45,7 +45,7 @@ type Store struct {
 }
 
 type storedEntry struct {
-	value    []byte
+	value    keptValue
 	revision uint64
 	expires  time.Time
 	used     uint64
@@ -85,7 +85,7 @@ func (s *Store) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 		return ctxstore.Entry{}, &ctxstore.Error{Code: ctxstore.NotFound, URI: uri}
 	}
 	s.touch(e)
-	return ctxstore.Entry{Value: slices.Clone(e.value), Revision: e.revision, Expires: e.expires}, nil
+	return ctxstore.Entry{Value: e.value.bytes(), Revision: e.revision, Expires: e.expires}, nil
 }
 
 // Has reports whether there is an entry; see [ctxstore.Has].
@@ -116,7 +116,7 @@ func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.
 			s.touch(e)
 			return e.revision, nil
 		}
-		return 1, s.set(uri, &storedEntry{value: slices.Clone(value), revision: 1})
+		return 1, s.set(uri, value, &storedEntry{revision: 1})
 	}
 	var expires time.Time
 	if opt.TTL > 0 {
