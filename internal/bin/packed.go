@@ -44,7 +44,7 @@ const wordWidth = 64 - 8
 
 // PutAbove appends the lowest w bits of the difference between each value and base; the other bits
 // of it are 0.
-func PutAbove[T int64 | uint64 | uint16](p *BitWriter, values []T, base T, w uint) {
+func PutAbove[T int64 | uint64 | uint16 | uint8](p *BitWriter, values []T, base T, w uint) {
 	if w > wordWidth {
 		for _, v := range values {
 			p.Put(uint64(v-base), w)
@@ -56,36 +56,23 @@ func PutAbove[T int64 | uint64 | uint16](p *BitWriter, values []T, base T, w uin
 	p.dst = slices.Grow(p.dst, n-at+8)
 	dst := p.dst[:n+8]
 	acc, have := p.acc, p.have
-	for ; have >= 8; have -= 8 {
-		dst[at] = byte(acc)
-		at++
-		acc >>= 8
-	}
-	for len(values) > 0 { // as many as fit a word after up to seven bits
-		n := len(values)
-		if w > 0 {
-			n = min(n, int(wordWidth/w))
+	for _, v := range values {
+		if have+w >= 64 { // what is there makes room: at most seven bits stay
+			binary.LittleEndian.PutUint64(dst[at:], acc)
+			at += int(have >> 3)
+			acc >>= have &^ 7
+			have &= 7
 		}
-		for _, v := range values[:n] {
-			acc |= uint64(v-base) << have
-			have += w
-		}
-		values = values[n:]
-		binary.LittleEndian.PutUint64(dst[at:], acc)
-		at += int(have >> 3)
-		acc >>= have &^ 7
-		have &= 7
+		acc |= uint64(v-base) << have
+		have += w
 	}
 	p.dst, p.acc, p.have = dst[:at], acc, have
 }
 
 // Finish appends what is left, unused bits 0, and returns the buffer.
 func (p *BitWriter) Finish() []byte {
-	for n := (p.have + 7) / 8; n > 0; n-- {
-		p.dst = append(p.dst, byte(p.acc))
-		p.acc >>= 8
-	}
-	p.have = 0
+	n := len(p.dst) + int(p.have+7)/8
+	p.dst, p.acc, p.have = binary.LittleEndian.AppendUint64(p.dst, p.acc)[:n], 0, 0
 	return p.dst
 }
 
@@ -131,30 +118,28 @@ func (u *BitReader) Take(w uint) uint64 {
 
 // TakeAbove reads w bits for each of dst, w at most 64, and adds base.
 func TakeAbove[T int64 | uint64 | uint16](u *BitReader, dst []T, base T, w uint) {
-	bit, fast := u.bit, 0
-	if have := uint64(len(u.src)) * 8; w > 0 && w <= wordWidth && have >= 64 && bit <= have-64 {
-		fast = min(len(dst), int((have-64-bit)/uint64(w))+1)
+	if w > wordWidth {
+		for i := range dst {
+			dst[i] = base + T(u.Take(w))
+		}
+		return
 	}
-	mask := uint64(1)<<w - 1
-	for i := range dst[:fast] {
+	last, end := uint64(0), uint64(0) // the last bytes, with zeros after them, and where they begin, in bits
+	if n := len(u.src) - 8; n >= 0 {
+		last, end = binary.LittleEndian.Uint64(u.src[n:]), uint64(n)*8
+	} else {
+		var pad [8]byte
+		copy(pad[:], u.src)
+		last = binary.LittleEndian.Uint64(pad[:])
+	}
+	mask, bit, i := uint64(1)<<w-1, u.bit, 0
+	for ; i < len(dst) && bit < end; i++ {
 		dst[i] = base + T(binary.LittleEndian.Uint64(u.src[bit>>3:])>>(bit&7)&mask)
 		bit += uint64(w)
 	}
+	for ; i < len(dst); i++ {
+		dst[i] = base + T(last>>(bit-end)&mask)
+		bit += uint64(w)
+	}
 	u.bit = bit
-	rest := dst[fast:]
-	if at := bit >> 3; w > 0 && w <= wordWidth && at < uint64(len(u.src)) && len(u.src)-int(at) <= 16 {
-		var pad [16 + 8]byte // the last bytes, and zeros after them
-		copy(pad[:16], u.src[at:])
-		bit, end := bit&7, uint64(16*8)
-		i := 0
-		for ; i < len(rest) && bit < end; i++ {
-			rest[i] = base + T(binary.LittleEndian.Uint64(pad[bit>>3:])>>(bit&7)&mask)
-			bit += uint64(w)
-		}
-		u.bit = at<<3 + bit
-		rest = rest[i:]
-	}
-	for i := range rest {
-		rest[i] = base + T(u.Take(w))
-	}
 }

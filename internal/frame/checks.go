@@ -62,17 +62,16 @@ func NewChecks(o Origin) Checks { return Checks{origin: o.sum()} }
 // section 10.6). at is the offset of the frame, payloadAt that of its payload. A sender cuts what
 // it is about to pack. [Checks.Add] must follow, with the payload as it travels. Errors, with the
 // code [BadState] among others, change nothing.
-func (c *Checks) Cut(f *Data, at, payloadAt int64) (Parts, error) {
+func (c *Checks) Cut(f *Data, at, payloadAt int64) (p Parts, err error) {
 	k := f.Key()
 	m, begun := c.open.Find(k)
 	switch {
 	case f.First && begun:
-		return Parts{}, fault(BadState, at, "second first fragment of %s", k)
+		return p, fault(BadState, at, "second first fragment of %s", k)
 	case !f.First && !begun:
-		return Parts{}, fault(BadState, at, "later fragment of %s, which is not open", k)
+		return p, fault(BadState, at, "later fragment of %s, which is not open", k)
 	}
-	p, err := m.state.cut(f, payloadAt)
-	if err != nil || f.First && f.Last {
+	if err = m.state.cut(f, &p, payloadAt); err != nil || f.First && f.Last {
 		return p, err
 	}
 	if f.First {

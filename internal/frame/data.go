@@ -100,24 +100,21 @@ func (Data) Kind() Kind { return KindData }
 
 // AppendTo appends the frame.
 func (f Data) AppendTo(b []byte) []byte {
-	return append(f.appendBeginning(b), f.Payload...)
+	return append(f.appendBeginning(b, f.NamesLane, f.NamesExchange), f.Payload...)
 }
 
 // appendNamed appends the frame up to its payload as it is when lane and exchange are named: what
 // of it is in the check of its message, beside the payload (section 5.2).
-func (f Data) appendNamed(b []byte) []byte {
-	f.NamesLane, f.NamesExchange = true, true
-	return f.appendBeginning(b)
-}
+func (f *Data) appendNamed(b []byte) []byte { return f.appendBeginning(b, true, true) }
 
-func (f *Data) appendBeginning(b []byte) []byte {
+func (f *Data) appendBeginning(b []byte, namesLane, namesExchange bool) []byte {
 	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply || f.Place.Number != 0, bitR)|bit(f.Head,
 		bitH)|
-		bit(f.OneWay || f.Text || f.Interim, bitT)|bit(f.NamesExchange, bitX)|bit(f.NamesLane, bitY))
-	if f.NamesLane {
+		bit(f.OneWay || f.Text || f.Interim, bitT)|bit(namesExchange, bitX)|bit(namesLane, bitY))
+	if namesLane {
 		b = binary.AppendUvarint(b, f.Lane)
 	}
-	if f.NamesExchange {
+	if namesExchange {
 		b = binary.AppendUvarint(b, f.Exchange)
 	}
 	if f.Place.Number != 0 || f.Interim {

@@ -21,17 +21,16 @@ type Numbering struct {
 	active int    // lanes on which messages began since then
 }
 
-type laneState struct {
-	begun [2]uint64
-	tick  uint64
-}
+// laneState has the exchanges that were begun last. It has no array: it is passed in registers.
+type laneState struct{ request, reply, tick uint64 }
 
-func side(reply bool) int { return int(bit(reply, 1)) }
-
-// next is the exchange of a first fragment that names none; ok is false where it must name it.
-func (n *Numbering) next(lane uint64, reply bool) (exchange uint64, ok bool) {
-	l, known := n.lanes.Find(lane)
-	return l.begun[side(reply)] + 1, known || !n.synced
+// next is the exchange of a first fragment that names none, on a lane in this state; ok is false
+// where it must name it.
+func (n *Numbering) next(l laneState, known, reply bool) (exchange uint64, ok bool) {
+	if exchange = l.request; reply {
+		exchange = l.reply
+	}
+	return exchange + 1, known || !n.synced
 }
 
 // Resolve fills in the lane, the exchange and, for a later fragment that names no exchange, R of a
@@ -41,26 +40,31 @@ func (n *Numbering) Resolve(f *Data, at int64) error {
 	if !f.NamesLane {
 		f.Lane = n.before.Lane
 	}
-	switch {
-	case f.First && !f.NamesExchange:
-		x, ok := n.next(f.Lane, f.Reply)
+	if !f.First {
+		if !f.NamesExchange {
+			if !n.any {
+				return fault(BadNumber, at, "later fragment names no exchange, and no data frame stands before it")
+			}
+			f.Exchange, f.Reply = n.before.Exchange, n.before.Reply
+		}
+		n.before, n.any = f.Key(), true
+		return nil
+	}
+	l, known := n.lanes.Find(f.Lane)
+	if !f.NamesExchange {
+		x, ok := n.next(l, known, f.Reply)
 		if !ok || x == 0 {
 			return fault(BadNumber, at, "first fragment on lane %d must name its exchange", f.Lane)
 		}
 		f.Exchange = x
-	case !f.First && !f.NamesExchange:
-		if !n.any {
-			return fault(BadNumber, at, "later fragment names no exchange, and no data frame stands before it")
-		}
-		f.Exchange, f.Reply = n.before.Exchange, n.before.Reply
 	}
-	if last := n.lanes.Get(f.Lane).begun[0]; f.First && !f.Reply && f.Exchange <= last {
-		return fault(BadNumber, at, "request %d on lane %d after %d", f.Exchange, f.Lane, last)
+	if !f.Reply && f.Exchange <= l.request {
+		return fault(BadNumber, at, "request %d on lane %d after %d", f.Exchange, f.Lane, l.request)
 	}
 	if f.Place.Number != 0 && f.Lane != 0 {
 		return fault(BadNumber, at, "a message of a sequence on lane %d", f.Lane)
 	}
-	n.saw(f)
+	n.begins(f, l)
 	return nil
 }
 
@@ -68,27 +72,30 @@ func (n *Numbering) Resolve(f *Data, at int64) error {
 // the sender's side of [Numbering.Resolve].
 func (n *Numbering) Choose(f *Data) {
 	f.NamesLane = f.Lane != n.before.Lane
-	if f.First {
-		x, ok := n.next(f.Lane, f.Reply)
-		f.NamesExchange = !ok || x != f.Exchange
-	} else {
+	if !f.First {
 		f.NamesExchange = !n.any || n.before != f.Key()
 		f.NamesLane = f.NamesLane && f.NamesExchange
-	}
-	n.saw(f)
-}
-
-func (n *Numbering) saw(f *Data) {
-	n.before, n.any = f.Key(), true
-	if !f.First {
+		n.before, n.any = f.Key(), true
 		return
 	}
-	l := n.lanes.Get(f.Lane)
+	l, known := n.lanes.Find(f.Lane)
+	x, ok := n.next(l, known, f.Reply)
+	f.NamesExchange = !ok || x != f.Exchange
+	n.begins(f, l)
+}
+
+// begins remembers a first fragment, on a lane in this state.
+func (n *Numbering) begins(f *Data, l laneState) {
+	n.before, n.any = f.Key(), true
 	if l.tick <= n.since {
 		n.active++
 	}
 	n.ticks++
-	l.begun[side(f.Reply)], l.tick = f.Exchange, n.ticks
+	if l.tick = n.ticks; f.Reply {
+		l.reply = f.Exchange
+	} else {
+		l.request = f.Exchange
+	}
 	n.lanes.Put(f.Lane, l)
 }
 
@@ -102,7 +109,7 @@ func (n *Numbering) Active() int { return n.active }
 func (n *Numbering) Lanes(most int) []LaneNumbers {
 	all := make([]LaneNumbers, 0, n.lanes.Len())
 	for lane, l := range n.lanes.All {
-		all = append(all, LaneNumbers{lane, l.begun[0], l.begun[1]})
+		all = append(all, LaneNumbers{lane, l.request, l.reply})
 	}
 	if len(all) > most {
 		slices.SortFunc(all, func(a, b LaneNumbers) int {
@@ -119,7 +126,7 @@ func (n *Numbering) Lanes(most int) []LaneNumbers {
 func (n *Numbering) Sync(s Sync) {
 	var lanes few.Map[uint64, laneState]
 	for _, l := range s.Lanes {
-		lanes.Put(l.Lane, laneState{begun: [2]uint64{l.Request, l.Reply}, tick: n.lanes.Get(l.Lane).tick})
+		lanes.Put(l.Lane, laneState{request: l.Request, reply: l.Reply, tick: n.lanes.Get(l.Lane).tick})
 	}
 	*n = Numbering{lanes: lanes, synced: true, ticks: n.ticks, since: n.ticks}
 }

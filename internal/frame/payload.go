@@ -56,16 +56,15 @@ type Parts struct {
 	Head, Body       RawPart
 }
 
-// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6).
-// at is the offset of the payload's first octet. After an error (an *[Error]) the state must not be
-// used again.
-func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
-	var p Parts
+// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6),
+// into p, which is empty. at is the offset of the payload's first octet. After an error (an
+// *[Error]) neither state nor p must be used again.
+func (m *MessageState) cut(f *Data, p *Parts, at int64) error {
 	switch {
 	case m.has(Begun) && f.Head != m.has(HeadGoesOn):
-		return p, fault(BadState, at, "head segment missing or out of place")
+		return fault(BadState, at, "head segment missing or out of place")
 	case m.has(BodyIsText) && !f.Text:
-		return p, fault(BadState, at, "fragment without T after text")
+		return fault(BadState, at, "fragment without T after text")
 	}
 	c := bin.NewCursor(f.Payload, at)
 	begins := !f.Head
@@ -76,7 +75,7 @@ func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
 		}
 		size := c.Uvarint()
 		if c.Err() == nil && size/2 > uint64(c.Len()) {
-			return p, fault(Truncated, c.At(), "head segment of %d octets, %d there", size/2, c.Len())
+			return fault(Truncated, c.At(), "head segment of %d octets, %d there", size/2, c.Len())
 		}
 		more := size&1 != 0
 		m.set(HeadGoesOn, more)
@@ -84,7 +83,7 @@ func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
 		p.Head.Segment = c.Take(int(size / 2))
 		begins = !more && c.Len() > 0
 		if more && c.Len() > 0 {
-			return p, fault(Trailing, c.At(), "%d octets after a head that goes on", c.Len())
+			return fault(Trailing, c.At(), "%d octets after a head that goes on", c.Len())
 		}
 	}
 	m.set(Begun, true)
@@ -102,13 +101,13 @@ func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
 	}
 	switch {
 	case c.Err() != nil:
-		return p, own(c.Err())
+		return own(c.Err())
 	case p.Body.Text && (p.Body.First || m.has(bodyPlain)):
-		return p, fault(BadState, at, "text in place of the rest, and there is no shape that it could be the rest of")
+		return fault(BadState, at, "text in place of the rest, and there is no shape that it could be the rest of")
 	case f.Last && !m.has(BodyBegun):
-		return p, fault(BadState, at, "last fragment, and no body has begun")
+		return fault(BadState, at, "last fragment, and no body has begun")
 	case f.Text && !p.HasBody:
-		return p, fault(BadState, at, "text without body")
+		return fault(BadState, at, "text without body")
 	}
-	return p, nil
+	return nil
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/few"
 	"github.com/hhfr/hhfr/internal/frame"
@@ -58,6 +59,15 @@ func (d *Decoder) Origin() (o frame.Origin, ok bool) { return d.origin, d.known 
 func (d *Decoder) Following() bool { return d.following }
 
 func (d *Decoder) emit(ev Event) { d.events = append(d.events, ev) }
+
+// event is emit for one that is yet to be filled in: it is long to copy.
+func (d *Decoder) event(kind EventKind) *Event {
+	n := len(d.events)
+	d.events = slices.Grow(d.events, 1)[:n+1]
+	ev := &d.events[n]
+	*ev = Event{Kind: kind}
+	return ev
+}
 
 // verdict is that on the messages since the last one.
 func (d *Decoder) verdict(right, known bool) Verdict {

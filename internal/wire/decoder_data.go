@@ -76,8 +76,9 @@ func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 		} else {
 			d.spare = nil
 		}
-		*m = IncomingMessage{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at,
-			alone: f.Last}
+		// It is empty, and long to copy.
+		m.Key, m.Interim, m.OneWay, m.Place, m.HasHead = key, f.Interim, f.OneWay, f.Place, f.Head
+		m.At, m.alone = d.at, f.Last
 		if !f.Last {
 			d.open.Put(key, m)
 		}
@@ -113,11 +114,11 @@ func (m *IncomingMessage) bound() bool {
 
 // deliver gives a fragment out that came behind so many syncs.
 func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, epoch uint64) error {
-	d.emit(Event{Kind: Fragment, Message: m, First: first, Last: last})
+	ev := d.event(Fragment)
+	ev.Message, ev.First, ev.Last = m, first, last
 	if d.cfg.Skim {
 		return nil
 	}
-	ev := &d.events[len(d.events)-1]
 	own := &d.scratch
 	if !d.cfg.Scratch {
 		own = contents.Get(expectedContent(len(p.Head.Segment)+len(p.Body.Segment), d.origin.Stages))
@@ -125,10 +126,10 @@ func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, 
 	}
 	buf := own.Octets
 	if p.HasHead {
-		buf, ev.Head, ev.Err = d.part(buf, m, 0, &p.Head, epoch)
+		buf, ev.Err = d.part(buf, &ev.Head, m, 0, &p.Head, epoch)
 	}
 	if p.HasBody && ev.Err == nil {
-		buf, ev.Body, ev.Err = d.part(buf, m, 1, &p.Body, epoch)
+		buf, ev.Err = d.part(buf, &ev.Body, m, 1, &p.Body, epoch)
 	}
 	if cap(buf) > cap(own.Octets) && !p.HasHead { // it came to more than expected; no head is in what it left
 		own.Octets, buf = buf, own.Octets
@@ -172,10 +173,12 @@ func expectedContent(octets int, stages uint64) int {
 	return max(octets, min(64+2*octets, mostContent))
 }
 
-// part appends the content of a segment to buf.
-func (d *Decoder) part(buf []byte, m *IncomingMessage, i int, s *frame.RawPart, epoch uint64) ([]byte, Part, error) {
+// part appends the content of a segment to buf, and makes p of it.
+func (d *Decoder) part(
+	buf []byte, p *Part, m *IncomingMessage, i int, s *frame.RawPart, epoch uint64,
+) ([]byte, error) {
 	at := &m.parts[i]
-	p := Part{There: true, First: s.First, Last: s.Last, Text: s.Text}
+	p.There, p.First, p.Last, p.Text = true, s.First, s.Last, s.Text
 	var lane *receivedLane
 	if m.alone && d.origin.Stages&(Memory|Zstd) != 0 {
 		lane = d.lanes.of(m.Lane, epoch)
@@ -184,16 +187,16 @@ func (d *Decoder) part(buf []byte, m *IncomingMessage, i int, s *frame.RawPart, 
 		p.Program = at.entry.program
 		if p.Program == nil {
 			lane.lose()
-			return buf, p, &Error{Code: Lacking, At: m.At, Err: at.entry}
+			return buf, &Error{Code: Lacking, At: m.At, Err: at.entry}
 		}
 	}
 	out, err := d.content(buf, at, lane, s)
 	if err != nil {
 		lane.lose()
-		return buf, p, fault(BadContent, m.At, err)
+		return buf, fault(BadContent, m.At, err)
 	}
 	p.Content = out[len(buf):len(out):len(out)]
-	return out, p, nil
+	return out, nil
 }
 
 // content undoes what the stages made of a segment.
@@ -217,9 +220,9 @@ func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.R
 			memory = lane.memory.use()
 		}
 		u := unpackers.Get().(*columns.Unpacker)
-		defer unpackers.Put(u)
 		var err error
 		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
+		unpackers.Put(u)
 		return err
 	}
 	if d.origin.Stages&Zstd != 0 {

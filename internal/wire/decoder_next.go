@@ -9,18 +9,18 @@ import (
 // Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one,
 // [Decoder.Lose] has the decoder look for the next sync, from the byte behind. Behind a close
 // everything is an error.
-func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
+func (d *Decoder) Next(b []byte) (f DecodedFrame, err error) {
 	if m := d.current; d.cfg.Reuse && m != nil && m.alone && !d.held.lane(m.Lane) {
 		*m = IncomingMessage{}
 		d.spare = m
 	}
 	d.events, d.current, d.scratch.Octets = d.events[:0], nil, d.scratch.Octets[:0]
 	if d.closed && len(b) > 0 {
-		return DecodedFrame{}, fault(OutOfPlace, d.at, errors.New("octets behind a close"))
+		return f, fault(OutOfPlace, d.at, errors.New("octets behind a close"))
 	}
 	if !d.following {
 		if passed, searching := d.search(b); searching {
-			f := DecodedFrame{Passed: true, At: d.at, Octets: passed}
+			f.Passed, f.At, f.Octets = true, d.at, passed
 			d.at += int64(passed)
 			return f, nil
 		}
@@ -28,25 +28,30 @@ func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
 	if len(b) > 0 && b[0] >= 0x80 {
 		data, n, err := frame.ParseData(b, d.at, d.cfg.MaxFragment)
 		if err != nil || n == 0 {
-			return DecodedFrame{}, err
+			return f, err
 		}
-		return d.took(DecodedFrame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last,
-			Payload: len(data.Payload)}, d.data(&data, n))
+		f.Kind, f.Octets, f.First, f.Last, f.Payload = frame.KindData, n, data.First, data.Last, len(data.Payload)
+		err = d.took(&f, d.data(&data, n))
+		return f, err
 	}
-	f, n, err := frame.Parse(b, d.at, d.cfg.MaxFragment)
+	other, n, err := frame.Parse(b, d.at, d.cfg.MaxFragment)
 	if err != nil || n == 0 {
-		return DecodedFrame{}, err
+		return f, err
 	}
-	return d.took(DecodedFrame{Kind: f.Kind(), Octets: n}, d.frame(f, n))
+	f.Kind, f.Octets = other.Kind(), n
+	err = d.took(&f, d.frame(other, n))
+	return f, err
 }
 
-func (d *Decoder) took(f DecodedFrame, err error) (DecodedFrame, error) {
+// took ends a frame, which made an error or none.
+func (d *Decoder) took(f *DecodedFrame, err error) error {
 	if err != nil {
-		return DecodedFrame{}, fault(OutOfPlace, d.at, err)
+		*f = DecodedFrame{}
+		return fault(OutOfPlace, d.at, err)
 	}
 	f.At, f.Events, f.Message = d.at, d.events, d.current
 	d.at += int64(f.Octets)
-	return f, nil
+	return nil
 }
 
 func (d *Decoder) frame(f frame.Frame, n int) error {

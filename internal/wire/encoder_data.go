@@ -171,8 +171,9 @@ func (e *Encoder) packSegment(dst []byte, m *Outgoing, at *partOut, s *Part, mos
 		memory = at.memory
 	}
 	k := packers.Get().(*columns.Packer)
-	defer packers.Put(k)
-	return k.Pack(dst, at.sent.program, &at.at, memory, s.Content, s.Last, most)
+	dst = k.Pack(dst, at.sent.program, &at.at, memory, s.Content, s.Last, most)
+	packers.Put(k)
+	return dst
 }
 
 // Drop gives a message up that is not whole: a cancel is appended if any of it was encoded.

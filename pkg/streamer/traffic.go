@@ -81,7 +81,7 @@ type trafficCounter struct {
 type recentTraffic struct {
 	octets   [trafficKinds]uint32
 	frames   [trafficKinds]uint16
-	messages uint32 // hardly more than frames
+	messages uint16
 }
 
 const (
@@ -99,29 +99,37 @@ func (c *trafficCounter) wrote(frames []wire.Written, messages int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range frames {
-		c.count(&c.sent, frames[i].Kind, frames[i].Octets)
+		c.countLocked(&c.sent, frames[i].Kind, frames[i].Octets)
 	}
-	c.sent.messages += uint32(messages)
+	c.endLocked(&c.sent, messages)
 }
 
 // read counts a frame that came; last: with the end of a message.
 func (c *trafficCounter) read(kind FrameKind, octets int, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count(&c.received, kind, octets)
+	c.countLocked(&c.received, kind, octets)
 	if last {
-		c.received.messages++
+		c.endLocked(&c.received, 1)
 	}
 }
 
-// count counts a frame, of far fewer bytes than are counted.
-func (c *trafficCounter) count(t *recentTraffic, k FrameKind, octets int) {
-	kind := kindOf(k)
-	if t.frames[kind] == recentFrames || t.octets[kind] > recentOctets-uint32(octets) {
+// countLocked counts a frame of a direction.
+func (c *trafficCounter) countLocked(t *recentTraffic, kind FrameKind, octets int) {
+	k := kindOf(kind)
+	if t.frames[k] == recentFrames || t.octets[k] > recentOctets-uint32(octets) {
 		c.add()
 	}
-	t.frames[kind]++
-	t.octets[kind] += uint32(octets)
+	t.frames[k]++
+	t.octets[k] += uint32(octets) // of one frame, far less than they can be
+}
+
+// endLocked counts messages that ended, fewer than there can be frames in a batch.
+func (c *trafficCounter) endLocked(t *recentTraffic, messages int32) {
+	if int32(t.messages) > recentFrames-messages {
+		c.add()
+	}
+	t.messages += uint16(messages)
 }
 
 // add adds what is recent to what was before.

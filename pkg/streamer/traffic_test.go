@@ -18,21 +18,29 @@ func TestTrafficIsCountedForLong(t *testing.T) {
 	kinds := []FrameKind{frame.KindHello, frame.KindShape, frame.KindData, frame.KindSync, frame.KindAck,
 		frame.KindCancel, frame.KindClose, frame.KindIdle}
 	for n := range 300_000 {
-		kind, octets, messages := FrameKind(frame.KindData), random.IntN(66_000), random.IntN(4)
+		ev := Event{Dir: Sent, Kind: frame.KindData, Octets: random.IntN(66_000), Last: random.IntN(4) > 0}
+		if n%5 == 0 {
+			ev.Dir = Received
+		}
 		if n%1000 < 8 {
-			kind, messages = kinds[n%1000], 0
+			ev.Kind, ev.Last = kinds[n%1000], false
 		}
-		w := &want[n%5/4]
-		count := w.counts()[kindOf(kind)]
-		count.Frames++
-		count.Octets += int64(octets)
-		if n%5 == 4 {
-			c.read(kind, octets, messages > 0)
-			messages = min(messages, 1)
+		if ev.Dir == Received {
+			c.read(ev.Kind, ev.Octets, ev.Last)
 		} else {
-			c.wrote([]wire.Written{{Kind: kind, Octets: octets}}, int32(messages))
+			ended := int32(0)
+			if ev.Last {
+				ended = 1
+			}
+			c.wrote([]wire.Written{{Kind: ev.Kind, Octets: ev.Octets}}, ended)
 		}
-		w.Messages += int64(messages)
+		w := &want[ev.Dir-Sent]
+		count := w.counts()[kindOf(ev.Kind)]
+		count.Frames++
+		count.Octets += int64(ev.Octets)
+		if ev.Last {
+			w.Messages++
+		}
 		if n%50_000 == 0 {
 			sent, received := c.both()
 			assert.Equal(t, want, [2]Traffic{sent, received})

@@ -34,8 +34,7 @@ type Book struct {
 	heads    leadIndex
 	bytes    int
 	turn     uint64
-	last     *program.Program // fitted last, and no page came since; nil: none
-	found    []*bookPage
+	last     atomic.Pointer[program.Program] // fitted last, and no page came since; nil: none
 	families families
 	drifted  atomic.Int64
 }
@@ -157,7 +156,7 @@ func (b *Book) add(s *shape.Shape) *program.Program {
 		return p.program
 	}
 	b.turn++
-	b.last = nil
+	b.last.Store(nil)
 	p := &bookPage{program: program.Compile(s), used: b.turn, index: &b.bodies}
 	if isHead(p.program) {
 		p.index = &b.heads
@@ -206,21 +205,7 @@ func (b *Book) candidates(dst []*program.Program, beginning []byte, head bool) [
 	if head {
 		x = &b.heads
 	}
-	b.found = x.find(b.found[:0], beginning)
-	for end := len(b.found); end > 0 && len(dst) < maxTries; {
-		from := end - 1
-		for from > 0 && len(b.found[from-1].key) == len(b.found[end-1].key) {
-			from--
-		}
-		for _, p := range b.found[from:end] {
-			if dst = append(dst, p.program); len(dst) == maxTries {
-				break
-			}
-		}
-		end = from
-	}
-	clear(b.found)
-	return dst
+	return x.find(dst, beginning)
 }
 
 // mayBegin reports whether a body that goes on may yet begin as those of a known shape do.
@@ -306,16 +291,17 @@ func (b *Book) miss(by *program.Program, n int) {
 
 // touch notes that a program fitted.
 func (b *Book) touch(by *program.Program) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last == by {
+	if b.last.Load() == by {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	p, ok := b.known[by.Shape().Fingerprint()]
 	if !ok {
 		return
 	}
 	b.turn++
-	b.last, p.used = by, b.turn
+	p.used = b.turn
+	b.last.Store(by)
 	p.index.first(p)
 }

@@ -25,7 +25,8 @@ type Coder struct {
 
 	mu        sync.Mutex
 	peerKnows few.Map[Fingerprint, bool] // true: for sure, since this stream carried the shape one way or the other
-	last      *program.Program           // one that the peer has, found last; nil: none
+	// last is one that the peer has, found last; nil: none. Changed under mu.
+	last atomic.Pointer[program.Program]
 }
 
 // Coder makes the codec of a new stream.
@@ -76,7 +77,7 @@ func (c *Coder) Learned(p *program.Program) {
 	defer c.mu.Unlock()
 	if c.peerKnows.Len() >= maxPeerKnows {
 		c.peerKnows = few.Map[Fingerprint, bool]{} // they are sent in full once more
-		c.last = nil
+		c.last.Store(nil)
 	}
 	c.peerKnows.Put(p.Shape().Fingerprint(), true)
 }

@@ -99,7 +99,7 @@ func between(t testing.TB, from, to *end, limits frame.Limits) *direction {
 	cfg := wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: from.coder, Limits: limits}
 	d.enc = wire.NewEncoder(cfg, len(octets), d.now)
 	d.dec = wire.NewDecoder(wire.DecoderConfig{Shapes: to.coder, MaxShapes: int(limits.MaxShapes),
-		MaxShapeOctets: int64(limits.MaxShapeBytes), MaxHeld: 1 << 20, Scratch: true})
+		MaxShapeOctets: int64(limits.MaxShapeBytes), MaxHeld: 1 << 20, Scratch: true, Reuse: true})
 	_, err := d.dec.Next(octets)
 	require.NoError(t, err)
 	return d

@@ -1,6 +1,10 @@
 package binary
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/shape/program"
+)
 
 // leadIndex finds the pages whose leading text a message begins with: a radix tree over these
 // texts, so that the time does not depend on how many shapes are known.
@@ -84,24 +88,24 @@ func (x *leadIndex) first(p *bookPage) {
 	}
 }
 
-// find appends the pages whose texts the message begins with, shorter texts first.
-func (x *leadIndex) find(dst []*bookPage, beginning []byte) []*bookPage {
-	n := &x.root
-	for {
-		dst = append(dst, n.pages...)
-		if len(beginning) == 0 {
-			return dst
+// find appends the programs of the pages whose texts the message begins with, longer texts first,
+// up to maxTries.
+func (x *leadIndex) find(dst []*program.Program, beginning []byte) []*program.Program {
+	return x.root.find(dst, beginning)
+}
+
+func (n *leadNode) find(dst []*program.Program, rest []byte) []*program.Program {
+	if len(rest) > 0 {
+		if i, ok := n.kid(rest[0]); ok {
+			if k := n.kids[i]; len(rest) >= len(k.label) && string(rest[:len(k.label)]) == k.label {
+				dst = k.find(dst, rest[len(k.label):])
+			}
 		}
-		i, ok := n.kid(beginning[0])
-		if !ok {
-			return dst
-		}
-		n = n.kids[i]
-		if len(beginning) < len(n.label) || string(beginning[:len(n.label)]) != n.label {
-			return dst
-		}
-		beginning = beginning[len(n.label):]
 	}
+	for _, p := range n.pages[:min(len(n.pages), maxTries-len(dst))] {
+		dst = append(dst, p.program)
+	}
+	return dst
 }
 
 // goesOn reports whether a page has a text that is longer, and has this beginning.

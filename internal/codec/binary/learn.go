@@ -11,14 +11,14 @@ func (c *Coder) mayLearn(a *allowance) bool { return !c.opt.Text && a.may() }
 
 // has reports whether the peer has a shape.
 func (c *Coder) has(p *program.Program) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == p {
+	if c.last.Load() == p {
 		return true
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	_, has := c.peerKnows.Find(p.Shape().Fingerprint())
 	if has {
-		c.last = p
+		c.last.Store(p)
 	}
 	return has || c.opt.Refer
 }

@@ -93,9 +93,15 @@ func (s *Split) All(body []byte) error {
 		s.c.counts.texts.Add(1)
 		return s.texts(false, body, true)
 	}
-	s.c.counts.exceptions.Add(int64(s.splitter.Exceptions()))
+	s.countExceptions()
 	s.drifts(p, body)
 	return s.handOut(false, p, true)
+}
+
+func (s *Split) countExceptions() {
+	if n := s.splitter.Exceptions(); n > 0 {
+		s.c.counts.exceptions.Add(int64(n))
+	}
 }
 
 // Write goes on with the body.
@@ -206,7 +212,7 @@ func (s *Split) Close() error {
 	}
 	s.does = closing
 	err := s.splitter.Close()
-	s.c.counts.exceptions.Add(int64(s.splitter.Exceptions()))
+	s.countExceptions()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type plan struct {
 // Step is what packing does first at an operation.
 type Step struct {
 	At    int32 // the operation behind texts and jumps, if there is no other before it; the others are about that one
-	Other int32 // ItemMaybe: the operation behind
+	Other int32 // ItemMaybe, ItemColumn: the operation behind
 	Place int32 // which of those with items it is
 	Item  Item
 	Bits  uint8 // of its kind
@@ -44,7 +44,8 @@ const (
 	ItemUUID // and those behind begin with a byte
 	ItemTime
 	ItemPieces
-	ItemBits = ItemBoolean
+	ItemColumn // an array of numbers
+	ItemBits   = ItemBoolean
 )
 
 // kinds are those with which the items of a value are as usual: no text in its place, and no
@@ -71,6 +72,8 @@ func (o *Op) item() Item {
 		return ItemSlot
 	case o.Code == OpEnd:
 		return ItemEnd
+	case o.Code == OpColumn:
+		return ItemColumn
 	case o.Code != OpValue:
 		return ItemStop
 	case o.Type == shape.TypeBoolean:

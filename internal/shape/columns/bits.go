@@ -129,6 +129,15 @@ func (r *packReader) count(most int) int {
 	return int(u)
 }
 
+// group reads a group of an array of numbers, which stands outside arrays as it is.
+func (r *packReader) group(scaled bool) (octets []byte, more, ok bool) {
+	at := r.At
+	more, ok = r.Group(scaled)
+	return r.Seg[at:r.At], more, ok
+}
+
+const noGroup = "group of an array of numbers"
+
 // pen writes single bits between bytes, as a packWriter does. It is passed by value, so that a
 // loop has it in registers.
 type pen struct {

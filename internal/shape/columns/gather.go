@@ -17,7 +17,7 @@ func (g *gatherer) begin(p *code.Code, w *position, segment []byte, last bool) {
 	} else {
 		g.at = g.at[:n]
 	}
-	g.seg = items.NewReader(segment, last)
+	g.seg.Reset(segment, last)
 	for i := range w.loops {
 		w.loops[i].at = -1
 	}

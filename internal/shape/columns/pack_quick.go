@@ -83,6 +83,18 @@ walk:
 		if at == len(seg) {
 			break
 		}
+		if s.Item == code.ItemColumn {
+			r := items.Reader{Seg: seg, At: at}
+			more, ok := r.Group(p.Ops()[pc].Type.Scaled())
+			if !ok {
+				break
+			}
+			out = append(out, seg[at:r.At]...)
+			if at = r.At; !more {
+				pc = s.Other
+			}
+			continue
+		}
 		u := uint64(seg[at])
 		at++
 		kind := uint16(u)

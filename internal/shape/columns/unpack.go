@@ -153,11 +153,9 @@ func (u *Unpacker) textItem(o *code.Op) {
 
 // group copies a group of an array of numbers.
 func (u *Unpacker) group(o *code.Op) {
-	r := &u.r.Reader
 	if len(u.walk.loops) == 0 {
-		at := r.At
-		more, ok := r.Group(o.Type.Scaled())
-		u.endGroup(o, r.Seg[at:r.At], more, ok)
+		octets, more, ok := u.r.group(o.Type.Scaled())
+		u.endGroup(o, octets, more, ok)
 		return
 	}
 	octets := u.string(o, subOctets)
@@ -168,7 +166,7 @@ func (u *Unpacker) group(o *code.Op) {
 
 func (u *Unpacker) endGroup(o *code.Op, octets []byte, more, ok bool) {
 	if !ok {
-		u.r.Fail("group of an array of numbers")
+		u.r.Fail(noGroup)
 		return
 	}
 	u.out.out = append(u.out.out, octets...)

@@ -25,6 +25,19 @@ walk:
 			done = s.Item == code.ItemEnd
 			break
 		}
+		if s.Item == code.ItemColumn {
+			r.look(eye, at)
+			octets, more, ok := r.group(p.Ops()[pc].Type.Scaled())
+			if eye, at = r.eye(); !ok {
+				r.Fail(noGroup)
+				break
+			}
+			out = append(out, octets...)
+			if next = pc; !more {
+				next = s.Other
+			}
+			continue
+		}
 		next = pc + 1
 		pl := &places[s.Place]
 		same, isTime := false, s.Item == code.ItemTime

@@ -17,17 +17,16 @@ type Reader struct {
 	Err  error
 }
 
-// NewReader reads a segment; all but the last of a part tell in their last byte how many bits of
-// the last bit byte are used.
-func NewReader(seg []byte, last bool) Reader {
-	r := Reader{Seg: seg}
+// Reset begins to read a segment; all but the last of a part tell in their last byte how many bits
+// of the last bit byte are used.
+func (r *Reader) Reset(seg []byte, last bool) {
+	*r = Reader{Seg: seg}
 	if n := len(seg) - 1; !last && n >= 0 {
 		r.Seg = seg[:n]
 		if r.Idle = 8 - seg[n]; seg[n] > 8 {
 			r.Fail("more than 8 bits in an octet")
 		}
 	}
-	return r
 }
 
 // Has reports whether the segment has an item left that begins with a bit, or a byte.

@@ -81,13 +81,14 @@ func (c *column) append(dst []byte, more, scaled bool) []byte {
 	p := bin.NewPacker(dst)
 	bin.PutAbove(&p, c.zigzags, 0, w)
 	if v > 0 {
-		for i, scale := range c.scales { // the mantissas are not needed any more
-			c.zigzags[i] = 0
-			if scale <= lexical.MaxScale {
-				c.zigzags[i] = uint64(scale - low)
+		if c.rares > 0 {
+			for i, scale := range c.scales {
+				if scale > lexical.MaxScale {
+					c.scales[i] = low
+				}
 			}
 		}
-		bin.PutAbove(&p, c.zigzags, 0, v)
+		bin.PutAbove(&p, c.scales, low, v)
 	}
 	return p.Finish()
 }

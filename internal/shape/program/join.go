@@ -87,7 +87,7 @@ func (j *Joiner) beginText(dst, segment []byte) ([]byte, error) {
 
 func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
 	j.begun = true
-	j.seg = items.NewReader(segment, last)
+	j.seg.Reset(segment, last)
 	j.start, j.mark = len(dst), len(dst)
 	start := len(dst)
 	j.dst = append(slices.Grow(dst, len(j.pending)+4*len(segment)), j.pending...)

@@ -84,28 +84,29 @@ func (s *Splitter) plainRows(o *code.Op, row *code.PlainRow) bool {
 	zigzags, scales := c.zigzags[:most], c.scales[:most]
 	union, low, high := c.union, c.low, c.high
 	from, scaled := rows, o.Type.Scaled()
-	at := s.at + len(before) // where a number begins
+	at, end := s.at+len(before), s.at // where a number begins, and where the last row ended
 	for rows < most && at+lexical.ScanRoom+len(between) <= len(in) {
 		z, scale, n := lexical.ScanNumber(in[at:], scaled)
-		next := at + n + len(between)
-		more := n > 0 && string(in[at+n:next]) == string(between)
-		if !more && (n == 0 || !bytes.HasPrefix(in[at+n:], behind)) {
+		at += n
+		more := n > 0 && string(in[at:at+len(between)]) == string(between)
+		if !more && (n == 0 || !bytes.HasPrefix(in[at:], behind)) {
 			break
 		}
 		zigzags[rows], scales[rows] = z, scale
 		rows++
 		union |= z
 		low, high = min(low, scale), max(high, scale)
-		if s.at = at + n + len(behind); !more {
+		if end = at + len(behind); !more {
 			break
 		}
-		at = next
+		at += len(between)
 	}
 	c.zigzags, c.scales, c.union, c.low, c.high = zigzags[:rows], scales[:rows], union, low, high
 	if rows == from {
 		return false
 	}
 	c.total += uint64(rows - from)
+	s.at = end
 	s.run = int64(len(behind))
 	return true
 }
