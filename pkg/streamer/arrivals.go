@@ -15,23 +15,33 @@ func (e *exchanges) arrive(ev *wire.Event, octets int, alone bool) error {
 		return e.answer(ev, octets, alone)
 	}
 	x := e.newServed(ev.Message)
-	in := x.in
-	in.carried(octets)
+	x.in.carried(octets)
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	quickly, err := e.arriveLocked(x, ev, alone)
+	e.mu.Unlock()
+	if quickly {
+		e.serveQuickly(x)
+	}
+	return err
+}
+
+// arriveLocked takes the message of x; quickly: it is to be served here.
+func (e *exchanges) arriveLocked(x *Exchange, ev *wire.Event, alone bool) (quickly bool, _ error) {
+	in := x.in
 	if err := e.enterLocked(x, x.oneway); err != nil || in.failed() != nil {
-		return err
+		return false, err
 	}
 	if in.deliverLocked(ev) { // only who has e.mu can find it
-		return beyondCredit(in)
+		return false, beyondCredit(in)
 	}
 	in.started = true
 	if alone && !x.oneway && e.s.quick != nil && e.running == 0 && !e.crowdedLocked() {
-		e.serveQuicklyLocked(x)
-	} else {
-		e.startLocked(x)
+		e.running++
+		x.bindLocked()
+		return true, nil
 	}
-	return nil
+	e.startLocked(x)
+	return false, nil
 }
 
 // answer takes a reply that came as a whole.
@@ -53,25 +63,24 @@ func (e *exchanges) answer(ev *wire.Event, octets int, alone bool) error {
 	}
 	in.started = true
 	c.replies = append(c.replies, in)
-	if alone && !in.interim && c.quick != nil && c.notify != nil && c.wait == nil && !e.crowdedLocked() {
-		e.takeQuicklyLocked(c)
+	quick, notify := c.quick, c.notify
+	if !alone || in.interim || quick == nil || notify == nil || c.wait != nil || e.crowdedLocked() {
+		c.wakeLocked()
 		return nil
 	}
-	c.wakeLocked()
-	return nil
-}
-
-// takeQuicklyLocked has the caller take a reply in the goroutine of the reader, or else woken.
-func (e *exchanges) takeQuicklyLocked(c *call) {
-	quick, notify := c.quick, c.notify
 	c.quick, c.notify = nil, nil
-	e.mu.Unlock()
-	took := quick()
-	e.mu.Lock()
-	if !took {
+	if !e.unlocked(quick) {
 		c.notify = notify
 		c.wakeLocked()
 	}
+	return nil
+}
+
+// unlocked calls f without the lock.
+func (e *exchanges) unlocked(f func() bool) bool {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	return f()
 }
 
 func beyondCredit(in *inbound) error {

@@ -123,15 +123,13 @@ func (x *Exchange) open() bool {
 	return true
 }
 
-// serveQuicklyLocked has the quick handler serve a message that is whole, in the goroutine of the
-// reader; if it does not take the exchange, the other one does.
-func (e *exchanges) serveQuicklyLocked(x *Exchange) {
-	e.running++
-	x.bindLocked()
-	e.mu.Unlock()
+// serveQuickly has the quick handler serve a message that is whole, in the goroutine of the reader,
+// which is counted as one that serves; if it does not take the exchange, the other one does.
+func (e *exchanges) serveQuickly(x *Exchange) {
 	served := !x.bound || !x.open() || e.s.quick(x)
 	ends := served && x.letsGo()
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.running--
 	if ends {
 		x.returnedLocked()
