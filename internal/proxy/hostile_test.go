@@ -19,6 +19,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
+// othersAreServed makes calls, each by a client of its own.
+func othersAreServed(t *testing.T, by end, fields string) {
+	for i := range 20 {
+		c := connect(t, by.url())
+		body := fmt.Sprintf("<n>%d</n>", i)
+		c.say(post(fields, body))
+		c.hear(body)
+	}
+}
+
 // TestClientThatTakesNothing: a client requests much and reads none of it. Others are served
 // meanwhile, and its connection is reset eventually.
 func TestClientThatTakesNothing(t *testing.T) {
@@ -35,12 +45,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 			entry := start(t, o, func(c *settings) { c.Stall, c.Clock = ages, passes })
 			stuck := connect(t, entry.url())
 			stuck.say(strings.Repeat("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 20))
-			for i := range 20 {
-				c := connect(t, entry.url())
-				body := fmt.Sprintf("<n>%d</n>", i)
-				c.say(post("", body))
-				c.hear(body)
-			}
+			othersAreServed(t, entry, "")
 			passes.end()
 			require.Eventually(t, func() bool {
 				_, err := stuck.Write([]byte("x"))
@@ -80,12 +85,7 @@ func TestCallsWithoutReplyStopNobody(t *testing.T) {
 			for range 40 {
 				connect(t, near.url()).say(said)
 			}
-			for i := range 20 {
-				c := connect(t, near.url())
-				body := fmt.Sprintf("<n>%d</n>", i)
-				c.say(post("Connection: close\r\n", body))
-				c.hear(body)
-			}
+			othersAreServed(t, near, "Connection: close\r\n")
 		})
 	}
 }
@@ -122,12 +122,7 @@ func TestServerThatTakesNothing(t *testing.T) {
 				}()
 				stuck = append(stuck, c)
 			}
-			for i := range 20 {
-				c := connect(t, entry.url())
-				body := fmt.Sprintf("<n>%d</n>", i)
-				c.say(post("Connection: close\r\n", body))
-				c.hear(body)
-			}
+			othersAreServed(t, entry, "Connection: close\r\n")
 			passes.end()
 			for _, c := range stuck {
 				_, err := io.Copy(io.Discard, c)
