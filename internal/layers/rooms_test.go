@@ -56,7 +56,7 @@ var apart = []room{
 		lane inbound call exchange exchanges close
 		inbound_read stack serve arrivals
 		body_writer reply calls oneway
-		read_buffer handshake reader writer writer_now open upgrade`},
+		read_buffer handshake reader writer_state writer_note writer_shapes writer writer_now open upgrade`},
 	{name: "internal/wire", up: 2, files: `
 		stages shape_bases zstd wire decoder_config encoder_config coder lane_memory
 		shapes_in event blocked lanes_in
