@@ -63,7 +63,8 @@ type Config struct {
 	// QueueBytes bounds the content between senders and writer, in bytes; 0 means 1 MiB.
 	QueueBytes int64
 	// FlushDelay is how long data and acknowledgements wait for others to go with, so that fewer
-	// packets are sent; 0: what is ready goes at once. What fills a batch of 16 KiB does not wait.
+	// packets are sent; 0: what is ready goes at once. What fills a batch of 16 KiB does not wait,
+	// and neither does the end of a message of several fragments.
 	FlushDelay time.Duration
 	// SyncBytes and SyncMessages bound what is sent between two syncs, in bytes and messages; 0
 	// means, and at most, 1 048 576 and 16 384. From 65 536 or 1 024 on, a sync is sent as soon as

@@ -106,7 +106,11 @@ func (q *queue) pushLocked(out *outbound, p *outboundPiece, cost int64) {
 		close(out.queued)
 	}
 	q.enterRingLocked(out)
-	if !out.direct || !p.last {
+	switch {
+	case p.last && out.direct:
+	case p.last && !p.first: // its first piece filled a batch, which may be gone already
+		q.wakeWriter()
+	default:
 		q.wakeForData()
 	}
 }

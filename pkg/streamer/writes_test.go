@@ -216,41 +216,44 @@ func (c *trying) TryWrite(b []byte) int {
 func TestCallersWrite(t *testing.T) {
 	for name, takes := range map[string]int{"all": 1 << 20, "nothing": 0, "a part": 7} {
 		t.Run(name, func(t *testing.T) {
-			a, b := inproc.Pipe(0)
-			here, there := &trying{takes: takes}, &trying{takes: takes}
-			here.Conn, there.Conn = a, b
-			p := connectOver(t, pairing{handlerb: echo}, here, there)
-			call := func(i int) {
-				text := fmt.Sprintf("request %d", i)
-				var r *streamer.Message
-				var err error
-				if m := streamer.NewMessage(nil, []byte(text)); i%2 == 0 {
-					r, err = p.a.Lane(0).Call(t.Context(), m)
-				} else {
-					var pending *streamer.Pending
-					pending, err = p.a.Lane(0).BeginNow(t.Context(), m)
+			synctest.Test(t, func(t *testing.T) {
+				a, b := inproc.Pipe(0)
+				here, there := &trying{takes: takes}, &trying{takes: takes}
+				here.Conn, there.Conn = a, b
+				p := connectOver(t, pairing{handlerb: echo}, here, there)
+				call := func(i int) {
+					text := fmt.Sprintf("request %d", i)
+					var r *streamer.Message
+					var err error
+					if m := streamer.NewMessage(nil, []byte(text)); i%2 == 0 {
+						r, err = p.a.Lane(0).Call(t.Context(), m)
+					} else {
+						var pending *streamer.Pending
+						pending, err = p.a.Lane(0).BeginNow(t.Context(), m)
+						require.NoError(t, err)
+						r, err = pending.Reply(t.Context())
+					}
 					require.NoError(t, err)
-					r, err = pending.Reply(t.Context())
+					assert.Equal(t, text, body(t, r))
+					synctest.Wait() // no writer is still at work when the next message comes
 				}
-				require.NoError(t, err)
-				assert.Equal(t, text, body(t, r))
-			}
-			call(0) // what opens the stream is written
-			before, beforeThere := here.writes.Load(), there.writes.Load()
-			for i := range 20 {
-				call(i)
-			}
-			assert.NotZero(t, here.tries.Load())
-			assert.NotZero(t, there.tries.Load())
-			if takes > 1000 { // no writer is still at work when the next message comes, or hardly ever
-				assert.Equal(t, before, here.writes.Load())
-				assert.Less(t, there.writes.Load()-beforeThere, int64(20))
-			}
-			tries := here.tries.Load()
-			require.NoError(t, p.a.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("one-way"))))
-			require.NoError(t, p.a.Close())
-			require.NoError(t, p.b.Close())
-			assert.Equal(t, tries, here.tries.Load())
+				call(0) // what opens the stream is written
+				before, beforeThere := here.writes.Load(), there.writes.Load()
+				for i := range 20 {
+					call(i)
+				}
+				assert.NotZero(t, here.tries.Load())
+				assert.NotZero(t, there.tries.Load())
+				if takes > 1000 {
+					assert.Equal(t, before, here.writes.Load())
+					assert.Equal(t, beforeThere, there.writes.Load())
+				}
+				tries := here.tries.Load()
+				require.NoError(t, p.a.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("one-way"))))
+				require.NoError(t, p.a.Close())
+				require.NoError(t, p.b.Close())
+				assert.Equal(t, tries, here.tries.Load())
+			})
 		})
 	}
 }
