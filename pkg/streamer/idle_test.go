@@ -45,9 +45,9 @@ func TestIdleStreamsTakeLittle(t *testing.T) {
 		all := []*pair{begin()}
 		use(all[0].a) // has the books learn, and pools fill
 		synctest.Wait()
-		goroutines, heap := runtime.NumGoroutine(), heapInUse(2)
-		took := func(collections int) (goroutinesOfAll, heapOfEach int) {
-			return runtime.NumGoroutine() - goroutines, (int(heapInUse(collections)) - int(heap)) / (2 * pairs)
+		before, heap := goroutines(), heapInUse(2)
+		took := func(collections int) (inBubble, heapOfEach int) {
+			return goroutines() - before, (int(heapInUse(collections)) - int(heap)) / (2 * pairs)
 		}
 		for range pairs {
 			all = append(all, begin())
