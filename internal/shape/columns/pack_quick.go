@@ -200,11 +200,11 @@ walk:
 			} else {
 				pen, out = e.quickKind(pen, out, pl, kind, 8)
 			}
-			if bytes.Equal(b, pl.octets) {
+			if len(pl.octets) == 16 && *(*[16]byte)(b) == *(*[16]byte)(pl.octets) {
 				pen, out = pen.bit(out, 1)
 			} else {
 				pen, out = pen.bit(out, 0)
-				out = append(out, b...)
+				out = append(out, (*[16]byte)(b)[:]...) // without a call
 				e.memory.keep16(pl, b)
 			}
 			pc++

@@ -1,6 +1,8 @@
 package columns
 
 import (
+	"encoding/binary"
+
 	"github.com/hhfr/hhfr/internal/bin"
 	"github.com/hhfr/hhfr/internal/shape/code"
 	"github.com/hhfr/hhfr/internal/shape/items"
@@ -106,7 +108,11 @@ walk:
 				at += 16
 				u.memory.keep16(pl, b)
 			}
-			out = append(append(out, byte(pl.kind)), b...)
+			if out = append(out, byte(pl.kind)); len(b) == 16 {
+				out = append(out, (*[16]byte)(b)[:]...) // without a call
+			} else {
+				out = append(out, b...)
+			}
 			continue
 		case code.ItemPieces:
 			if !same {
@@ -147,7 +153,12 @@ walk:
 		z := bin.Zigzag(v)
 		switch {
 		case isTime:
-			out = bin.AppendUvarint(append(out, byte(pl.kind)), z)
+			if z < 1<<49 { // both by one store
+				w, n := bin.Stretch(z)
+				out = binary.LittleEndian.AppendUint64(out, w<<8|uint64(byte(pl.kind)))[:len(out)+1+n]
+			} else {
+				out = bin.AppendUvarint(append(out, byte(pl.kind)), z)
+			}
 			if lexical.DateTimeOf(byte(pl.kind)).Zone == lexical.ZoneOffset {
 				if eye, at, same = eye.flag(seg, at); !same {
 					r.look(eye, at)
