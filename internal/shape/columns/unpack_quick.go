@@ -172,10 +172,16 @@ walk:
 		case z >= lexical.MaxZigzag:
 			r.Fail("number out of range")
 			break walk
-		case s.Item == code.ItemDecimal:
-			out = bin.AppendUvarint(out, z<<3+uint64(pl.kind))
 		default:
-			out = bin.AppendUvarint(out, z+1)
+			if s.Item == code.ItemDecimal {
+				z = z<<3 + uint64(pl.kind-1)
+			}
+			if z++; z < 1<<56 {
+				w, n := bin.Stretch(z)
+				out = binary.LittleEndian.AppendUint64(out, w)[:len(out)+n]
+			} else {
+				out = binary.AppendUvarint(out, z)
+			}
 		}
 	}
 	r.look(eye, at)
