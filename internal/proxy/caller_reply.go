@@ -220,7 +220,7 @@ func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage
 		return c.behindReply(&what.head)
 	}
 	b := http1.NewBody(f)
-	if err := copyMessage(&x.out, what.head.Octets, m, b); err != nil {
+	if err := copyRest(&x.out, what, m, b); err != nil {
 		return endBroken
 	}
 	x.replied = true

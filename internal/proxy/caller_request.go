@@ -31,15 +31,16 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	case f.Kind == http1.Length && f.Length <= int64(len(there)):
 		return c.whole(x, h, n, "\n", [][]byte{there[:f.Length]}, int(f.Length))
 	}
-	own := h.Clone() // what follows may wait
+	own, size := h.Clone(), "" // what follows may wait
 	if f.Kind == http1.Chunked && !upgrade && !expects {
 		g, st, release := c.p.gather(c.reading, c.in, n, &own, f)
 		defer release()
 		if st == stateWhole {
 			return c.whole(x, &own, n, g.line(), g.entity(), g.octets)
 		}
+		size = g.size
 	}
-	return c.open(x, &own, n, f, upgrade, expects)
+	return c.open(x, &own, n, f, size, upgrade, expects)
 }
 
 // whole begins a call whose body of n raw bytes is complete.
@@ -77,11 +78,12 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 	return c.sent(err)
 }
 
-// open begins a call whose body is sent as it arrives.
-func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upgrade, expects bool) bool {
+// open begins a call whose body is sent as it arrives. size is that of its chunks, if they have
+// one.
+func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, size string, upgrade, expects bool) bool {
 	line := "\n"
 	if upgrade || f.Kind == http1.Chunked {
-		line = restLine
+		line = restLineOf(size)
 	}
 	w := c.start(x, withHead(h.Octets, line), nil)
 	if w == nil {
@@ -93,8 +95,9 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upg
 		_ = w.Close()
 		return c.behind()
 	}
-	to := bodyMeter{Writer: w, request: x}
-	err := stream(c.reading, c.in, to, http1.NewBody(f), line != restLine && isXML(h, nil))
+	to, end := unframing(w, size)
+	err := stream(c.reading, c.in, bodyMeter{to, x, nil}, http1.NewBody(f), line != restLine && isXML(h, nil))
+	end()
 	switch {
 	case err == nil && upgrade:
 		return c.decided(x, w)
@@ -149,7 +152,7 @@ func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 		_ = w.Close()
 		return c.behind()
 	case x.becomes:
-		err = stream(c.reading, c.in, bodyMeter{Writer: w, request: x}, nil, false)
+		err = stream(c.reading, c.in, bodyMeter{w, x, nil}, nil, false)
 		endWriter(w, err)
 		return c.sent(err)
 	}
@@ -226,7 +229,7 @@ func (c *caller) tunnel() {
 	if w == nil {
 		return
 	}
-	err := stream(c.reading, c.in, bodyMeter{Writer: w, request: x}, nil, false)
+	err := stream(c.reading, c.in, bodyMeter{w, x, nil}, nil, false)
 	endWriter(w, err)
 	c.sent(err)
 }

@@ -57,17 +57,32 @@ func Control(head []byte) string {
 }
 
 // controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing says
-// how the body is reframed, nil if it is passed on unchanged.
+// how the entity is reframed, unframed how the framing that was left out comes back into the rest;
+// both are nil for a body that is passed on unchanged.
 type controlMessage struct {
-	kind    messageKind
-	head    http1.Head
-	framing *http1.Chunking
-	number  uint64
-	client  uint64 // of the lane, beginning with 0: how many were there before
+	kind     messageKind
+	head     http1.Head
+	framing  *http1.Chunking
+	unframed *http1.Reframer
+	number   uint64
+	client   uint64 // of the lane, beginning with 0: how many were there before
 }
 
 // restLine follows an HTTP head whose body travels unchanged.
 const restLine = "=r\n"
+
+// unframedStart begins the line behind an HTTP head whose body travels without the framing of its
+// chunks of one size, which is the rest of the line.
+const unframedStart = "=u:"
+
+// restLineOf is the line for a body that travels as it comes; size is that of its chunks, if they
+// have one.
+func restLineOf(size string) string {
+	if size == "" {
+		return restLine
+	}
+	return unframedStart + size + "\n"
+}
 
 // line is a head part without an HTTP head.
 func line(k messageKind) []byte { return []byte{'=', byte(k), '\n'} }
@@ -93,10 +108,17 @@ func parse(part []byte) (controlMessage, error) {
 			return controlMessage{}, nil // not from a proxy; its receiver judges it
 		}
 		c := controlMessage{kind: whole, head: h}
-		if string(part[n:]) == restLine {
+		line := part[n:]
+		size, unframed := bytes.CutPrefix(line, []byte(unframedStart))
+		size, ends := bytes.CutSuffix(size, []byte{'\n'})
+		switch {
+		case string(line) == restLine:
 			c.kind = rest
-		} else {
-			c.framing, err = http1.ParseChunking(part[n:])
+		case unframed && ends:
+			c.kind = rest
+			c.unframed, err = http1.NewReframer(size)
+		default:
+			c.framing, err = http1.ParseChunking(line)
 		}
 		if err != nil {
 			return c, malformed("head %.40q: %w", part, err)

@@ -361,7 +361,7 @@ func (l *lane) write(to io.Writer, c *controlMessage, s *served) error {
 		return copyFramed(&s.out, c, s.x.Message(), l.f.p.cfg.MaxBuffer+maxWhole)
 	}
 	body := l.checked(c)
-	err := copyMessage(&s.out, c.head.Octets, s.x.Message(), body)
+	err := copyRest(&s.out, c, s.x.Message(), body)
 	if err == nil && body != nil && !body.Done() {
 		s.invalid.Store(true)
 		return errOdd

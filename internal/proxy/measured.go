@@ -195,7 +195,7 @@ type bodyWriter interface {
 
 // bodyMeter writes the body of a request, or of a reply, to a stream and counts it.
 type bodyMeter struct {
-	*streamer.Writer
+	bodyWriter
 	request *pendingCall // nil: it is a reply
 	reply   *served
 }
@@ -204,7 +204,7 @@ type bodyMeter struct {
 func (w bodyMeter) Write(b []byte) (int, error) {
 	if w.request == nil {
 		w.reply.seen.Reply(len(b))
-		return w.Writer.Write(b)
+		return w.bodyWriter.Write(b)
 	}
 	x := w.request
 	if !x.seen.named {
@@ -212,5 +212,5 @@ func (w bodyMeter) Write(b []byte) (int, error) {
 		x.seen.bound(x.pending)
 	}
 	x.seen.Request(len(b))
-	return w.Writer.Write(b)
+	return w.bodyWriter.Write(b)
 }

@@ -126,8 +126,11 @@ func (s *storm) serve(c net.Conn) {
 		case 1:
 			_, _ = c.Write(append([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), entity...))
 			return
-		case 2, 3:
+		case 2:
 			out = chunkedReply(&h, entity)
+		case 3:
+			out = append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n"),
+				inChunks(string(entity), func() int { return 700 })...)
 		case 4:
 			out = append([]byte("HTTP/1.1 103 Early\r\n\r\n"), echoReply(&h, entity)...)
 		default:
@@ -155,17 +158,27 @@ func (s *storm) body(rnd *rand.Rand) (number, body string) {
 		number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
 }
 
+// inChunks is a body in chunks of such sizes, but for the last one.
+func inChunks(body string, size func() int) string {
+	var all strings.Builder
+	for len(body) > 0 {
+		n := min(len(body), size())
+		fmt.Fprintf(&all, "%x\r\n%s\r\n", n, body[:n])
+		body = body[n:]
+	}
+	return all.String() + "0\r\n\r\n"
+}
+
 // request is one form of sending a body.
 func (s *storm) request(rnd *rand.Rand, body string) string {
 	switch rnd.IntN(4) {
 	case 0:
-		parts := []string{}
-		for len(body) > 0 {
-			n := min(len(body), 1+rnd.IntN(20_000))
-			parts = append(parts, fmt.Sprintf("%x\r\n", n), body[:n], "\r\n")
-			body = body[n:]
+		size := func() int { return 1 + rnd.IntN(20_000) }
+		if rnd.IntN(2) == 0 {
+			one := size()
+			size = func() int { return one }
 		}
-		return chunked(append(parts, "0\r\n\r\n")...)
+		return chunked(inChunks(body, size))
 	case 1:
 		return post("Expect: 100-continue\r\n", body)
 	}

@@ -60,14 +60,15 @@ type gathered struct {
 	octets int // raw bytes seen
 	chunks bool
 	start  []byte // of the entity in them, up to maxStart
+	size   string // of the chunks of a body that was not gathered whole, if they have one
 	raw    []byte // all of them; valid as long as what the source returned
 	parts  []http1.FramingPart
 }
 
 // gather waits for a whole chunked body after a head of skip bytes, if its shape is worth it. A
-// body that is no XML, or pauses, is passed on as it arrives. A body longer than MaxBuffer is
-// gathered, too, while few others are. The caller calls release when it no longer uses what was
-// gathered.
+// body that is no XML, or pauses, is passed on as it arrives, and so is one longer than MaxBuffer
+// whose chunks have one size so far. Others of that length are gathered, too, while few others are.
+// The caller calls release when it no longer uses what was gathered.
 func (p *Proxy) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st waitResult, release func()) {
@@ -79,7 +80,11 @@ func (p *Proxy) gather(
 	if st == statePaused {
 		g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Gather)
 	}
-	if st != stateFull || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
+	if st == stateFull {
+		parts, _ := g.body.Framing()
+		g.size = http1.UniformSize(parts)
+	}
+	if st != stateFull || g.size != "" || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
 		return g, st, release
 	}
 	over := p.cfg.OnLong()
@@ -310,5 +315,75 @@ func (w *framedWriter) Write(p []byte) (int, error) {
 	}
 	_, err := w.to.Write(w.out)
 	w.out = w.out[:0]
+	return len(p), err
+}
+
+// unframedWriter writes a body without the framing of its chunks of one size.
+type unframedWriter struct {
+	to       bodyWriter
+	unframer *http1.Unframer
+	out      []byte
+}
+
+// unframing returns where the bytes of a body are written as they come, and what is called when no
+// more come; size is that of the chunks, if they have one.
+func unframing(to bodyWriter, size string) (w bodyWriter, end func()) {
+	if size == "" {
+		return to, func() {}
+	}
+	u := &unframedWriter{to: to, unframer: http1.NewUnframer(size)}
+	return u, func() {
+		if out := u.unframer.End(nil); len(out) > 0 {
+			_, _ = u.to.Write(out) // its failure is that of the end
+		}
+	}
+}
+
+func (w *unframedWriter) Write(p []byte) (int, error) {
+	w.out = w.unframer.Append(w.out[:0], p)
+	_, err := w.to.Write(w.out)
+	return len(p), err
+}
+
+func (w *unframedWriter) Flush() error { return w.to.Flush() }
+
+// copyRest writes a message whose body is everything after its head, which it passes to b, if that
+// is not nil. Errors are those of copyMessage, and http1's for a body that is not as it travels
+// unframed.
+func copyRest(to io.Writer, c *controlMessage, m *streamer.Message, b *http1.Body) error {
+	if c.unframed == nil {
+		return copyMessage(to, c.head.Octets, m, b)
+	}
+	w := &reframedWriter{to: to, reframer: c.unframed, head: c.head.Octets, body: b}
+	err := copyMessage(w, nil, m, nil)
+	switch {
+	case w.bad != nil:
+		return w.bad
+	case err == nil && w.reframer.Held() > 0:
+		return malformed("body ends inside a mark")
+	}
+	return err
+}
+
+// reframedWriter writes the head, and the body with the framing that it travelled without.
+type reframedWriter struct {
+	to       io.Writer
+	reframer *http1.Reframer
+	head     []byte // until it is written
+	body     *http1.Body
+	out      []byte
+	bad      error
+}
+
+func (w *reframedWriter) Write(p []byte) (int, error) {
+	n := len(w.head)
+	w.out, w.bad = w.reframer.Append(append(w.out[:0], w.head...), p)
+	if w.head = nil; w.bad != nil {
+		return 0, w.bad
+	}
+	if w.body != nil {
+		_, _ = pass(w.body, w.out[n:])
+	}
+	_, err := w.to.Write(w.out)
 	return len(p), err
 }

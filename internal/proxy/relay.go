@@ -211,14 +211,14 @@ func (up *serverConn) awaitCall() error {
 func (l *lane) reply(up *serverConn, s *served) error {
 	in, cfg := up.in, &l.f.p.cfg
 	if s.method == "" {
-		return l.stream(up, s, line(tunnel), nil, false)
+		return l.stream(up, s, line(tunnel), "", nil, false)
 	}
 	h, n, st, err := readHead(up.ctx, in, 0, cfg.Pause, true)
 	switch {
 	case st == stateEnded:
 		return err
 	case st != stateWhole:
-		return l.stream(up, s, line(tunnel), nil, false)
+		return l.stream(up, s, line(tunnel), "", nil, false)
 	}
 	s.arrived = s.seen.clock.Now()
 	if up.to != nil {
@@ -232,7 +232,7 @@ func (l *lane) reply(up *serverConn, s *served) error {
 	}
 	f, err := http1.ReplyFraming(&h, s.method)
 	if err != nil {
-		return l.stream(up, s, line(tunnel), nil, false)
+		return l.stream(up, s, line(tunnel), "", nil, false)
 	}
 	s.decide(f.Kind == http1.Tunnel)
 	up.last = isLast(&h)
@@ -249,18 +249,18 @@ func (l *lane) reply(up *serverConn, s *served) error {
 			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity(), g.octets)
 		}
 		if st == stateOdd {
-			return l.stream(up, s, line(tunnel), nil, false)
+			return l.stream(up, s, line(tunnel), "", nil, false)
 		}
 		in.Take(n)
 		s.seen.Reply(n)
-		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), false)
+		return l.stream(up, s, withHead(h.Octets, restLineOf(g.size)), g.size, http1.NewBody(f), g.size != "")
 	}
 	in.Take(n)
 	s.seen.Reply(n)
 	if f.Kind == http1.Tunnel {
-		return l.stream(up, s, withHead(h.Octets, restLine), nil, false)
+		return l.stream(up, s, withHead(h.Octets, restLine), "", nil, false)
 	}
-	return l.stream(up, s, withHead(h.Octets, "\n"), http1.NewBody(f), isXML(&h, nil))
+	return l.stream(up, s, withHead(h.Octets, "\n"), "", http1.NewBody(f), isXML(&h, nil))
 }
 
 // whole replies with a body that is complete.
@@ -280,7 +280,8 @@ func (l *lane) whole(up *serverConn, s *served, n int, head []byte, entity [][]b
 }
 
 // stream replies with a body as it arrives, until b is complete; nil: until the connection ends.
-func (l *lane) stream(up *serverConn, s *served, head []byte, b *http1.Body, xml bool) error {
+// size is that of its chunks, if they have one.
+func (l *lane) stream(up *serverConn, s *served, head []byte, size string, b *http1.Body, xml bool) error {
 	w, err := s.x.Respond(s.ctx, head, -1)
 	if err != nil {
 		return err
@@ -288,11 +289,13 @@ func (l *lane) stream(up *serverConn, s *served, head []byte, b *http1.Body, xml
 	if !xml && len(up.in.Peek()) == 0 {
 		_ = w.Flush()
 	}
-	out := bodyMeter{Writer: w, reply: s}
+	to, end := unframing(w, size)
+	out := bodyMeter{to, nil, s}
 	err = stream(up.ctx, up.in, out, b, xml)
 	if errors.Is(err, errOdd) {
 		err = stream(up.ctx, up.in, out, nil, false)
 	}
+	end()
 	s.whole = err == nil || b != nil && b.Done()
 	if err != nil {
 		l.lose() // before the near end can know

@@ -1,0 +1,80 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// mirror is an origin that replies with the body of the one request as it comes, whatever that is.
+func mirror(c net.Conn) {
+	r := &requests{conn: c}
+	if _, err := r.head(); err != nil {
+		return
+	}
+	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n")
+	_, _ = io.Copy(c, io.MultiReader(strings.NewReader(string(r.buf)), c))
+}
+
+// TestLongBodiesInChunksOfOneSize: they are not held to their ends, and arrive as they were,
+// whatever comes after the first of them; in both directions.
+func TestLongBodiesInChunksOfOneSize(t *testing.T) {
+	const size = 1000
+	entity := "<a>" + strings.Repeat("<b>0123456789 and something more</b>", 20_000) + "</a>"
+	chunk := func(i int) string { return fmt.Sprintf("%X\r\n%s\r\n", size, entity[i*size:(i+1)*size]) }
+	var all strings.Builder
+	const chunks = 700
+	for i := range chunks {
+		all.WriteString(chunk(i))
+	}
+	equal, inside := all.String(), len(chunk(0))*300
+	insert := func(s string) string { return equal[:inside] + s + equal[inside:] + "0\r\n\r\n" }
+	for name, body := range map[string]string{
+		"equal":           equal + "0\r\n\r\n",
+		"a short one":     equal + "4\r\n</a>\r\n0\r\n\r\n",
+		"trailer":         equal + "0\r\nA: b\r\nC: d\r\n\r\n",
+		"another inside":  insert("5\r\nabcde\r\n"),
+		"extension":       insert("3E8;a=b\r\n" + entity[:size] + "\r\n"),
+		"marks":           insert("3\r\n\x01\x02\x03\r\n"),
+		"a long one":      insert(fmt.Sprintf("%x\r\n%s\r\n", 300_000, entity[:300_000])),
+		"many short ones": insert(strings.Repeat("1\r\n<\r\n", 5000)),
+		"no chunks":       insert("this is no size\r\n and so on \x01 \x01"),
+		"one chunk":       fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(entity), entity),
+		"cut in a chunk":  equal + "3E8\r\nabc",
+		"cut in a line":   equal + "3E",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var held atomic.Int32
+			change := func(c *settings) {
+				small(c)
+				c.OnLong = func() func() {
+					held.Add(1)
+					return func() {}
+				}
+			}
+			s := script{name, mirror, func(c *client) string {
+				c.say(chunked(body))
+				require.NoError(t, c.CloseWrite())
+				return c.rest()
+			}}
+			got, received := play(t, s, func(u *url.URL) *url.URL { return u })
+			require.True(t, strings.HasSuffix(got, "\r\n\r\n"+body))
+			gotHere, receivedHere := play(t, s, func(u *url.URL) *url.URL {
+				near, _ := pair(t, u, change)
+				return near.url()
+			})
+			assert.True(t, got == gotHere, "the client got something else: %d bytes, not %d", len(gotHere), len(got))
+			require.Len(t, receivedHere, 1)
+			assert.True(t, received[0] == receivedHere[0], "the server received something else: %d bytes, not %d",
+				len(receivedHere[0]), len(received[0]))
+			assert.Zero(t, held.Load())
+		})
+	}
+}
