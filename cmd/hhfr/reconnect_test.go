@@ -217,7 +217,13 @@ func TestServerKilledInMidRun(t *testing.T) {
 	t.Parallel()
 	// The first server answers slowly, so that something is always in progress, and much is left
 	// when it is killed.
-	unknown := killedRun{messages: 400, kills: []int{50}, misbehave: "slow=300ms", atOnce: 16}.run(t)
+	var unknown []int
+	for range 5 { // the moment may be the one between replies and what is sent behind them
+		unknown = killedRun{messages: 400, kills: []int{50}, misbehave: "slow=300ms", atOnce: 16}.run(t)
+		if len(unknown) > 0 {
+			break
+		}
+	}
 	assert.NotEmpty(t, unknown)
 }
 
