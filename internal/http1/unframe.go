@@ -14,6 +14,7 @@ const (
 	markSelf   = 0x01 // the byte itself
 	markOdd    = 0x02 // framing that is not as announced
 	markAsItIs = 0x03 // from here on bytes are as they came
+	markEnd    = 0x04 // the line end behind a chunk, of which nothing follows for a while
 )
 
 // UniformSize is the size of a body's chunks, as it is written, if all of which framing was
@@ -29,7 +30,7 @@ func UniformSize(parts []FramingPart) string {
 	between := betweenChunks(size)
 	for i, p := range parts[1:] {
 		isLast := i+2 == len(parts) // some of it may not be there yet
-		if !bytes.Equal(p.Octets, between) && !(isLast && bytes.HasPrefix(between, p.Octets)) {
+		if !bytes.Equal(p.Octets, between) && (!isLast || !bytes.HasPrefix(between, p.Octets)) {
 			return ""
 		}
 	}
@@ -58,7 +59,7 @@ type Unframer struct {
 	body    *Body
 	between []byte
 	held    []byte // framing behind which no entity came yet
-	begun   bool
+	begun   bool   // the line end behind a chunk is due
 	asItIs  bool
 }
 
@@ -101,15 +102,26 @@ func (u *Unframer) framing(dst []byte, size int64) []byte {
 	return dst
 }
 
+// Flush appends the line end behind a chunk, if that is what is held: there are receivers that wait
+// for it, and nothing else may come for a while.
+func (u *Unframer) Flush(dst []byte) []byte {
+	if !bytes.Equal(u.held, []byte("\r\n")) || !u.begun {
+		return dst
+	}
+	u.held, u.begun = u.held[:0], false
+	return append(dst, markOctet, markEnd)
+}
+
 // rest appends what is held; what follows is not looked at any more.
 func (u *Unframer) rest(dst []byte) []byte {
-	u.asItIs = true
-	return append(append(dst, markOctet, markAsItIs), u.held...)
+	dst = append(append(dst, markOctet, markAsItIs), u.held...)
+	u.asItIs, u.held = true, nil
+	return dst
 }
 
 // End appends what is left of a body that ended, wherever that is.
 func (u *Unframer) End(dst []byte) []byte {
-	if u.asItIs || len(u.held) == 0 {
+	if len(u.held) == 0 {
 		return dst
 	}
 	return u.rest(dst)
@@ -133,7 +145,7 @@ type Reframer struct {
 	size    int64
 	left    int64 // of the chunk at hand
 	mark    []byte
-	begun   bool
+	begun   bool // the line end behind a chunk is due
 	asItIs  bool
 }
 
@@ -203,6 +215,13 @@ func (r *Reframer) marked(dst *[]byte) (all bool, err error) {
 		return true, nil
 	case markAsItIs:
 		r.asItIs = true
+		return true, nil
+	case markEnd:
+		if !r.begun || r.left > 0 {
+			return false, errMark
+		}
+		*dst = append(*dst, "\r\n"...)
+		r.begun = false
 		return true, nil
 	case markOdd:
 	default:

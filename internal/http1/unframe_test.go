@@ -58,7 +58,7 @@ func TestUnframe(t *testing.T) {
 				entity += len(e)
 			}
 			for step := 1; step <= len(c.body); step++ {
-				travels := unframe(c.size, []byte(c.body), func() int { return step })
+				travels := unframe(c.size, []byte(c.body), func() int { return step }, never)
 				assert.Len(t, travels, entity+c.marks)
 				for again := range []int{1, 2, 5, len(travels)} {
 					raw, err := reframe(c.size, travels, func() int { return again + 1 })
@@ -70,11 +70,15 @@ func TestUnframe(t *testing.T) {
 	}
 }
 
-func unframe(size string, raw []byte, step func() int) (out []byte) {
+func never() bool { return false }
+
+func unframe(size string, raw []byte, step func() int, pauses func() bool) (out []byte) {
 	u := http1.NewUnframer(size)
 	for len(raw) > 0 {
 		n := min(step(), len(raw))
-		out, raw = u.Append(out, raw[:n]), raw[n:]
+		if out, raw = u.Append(out, raw[:n]), raw[n:]; pauses() {
+			out = u.Flush(out)
+		}
 	}
 	return u.End(out)
 }
@@ -127,8 +131,11 @@ func TestReframeRefuses(t *testing.T) {
 		assert.ErrorIs(t, err, &http1.Error{Code: http1.Malformed}, size)
 	}
 	for name, travels := range map[string]string{
-		"unknown mark":       "abc\x01\x04",
+		"unknown mark":       "abc\x01\x05",
 		"in a chunk":         "a\x01\x02\x03\r\n3\x03",
+		"an end in a chunk":  "a\x01\x04",
+		"an end of nothing":  "\x01\x04",
+		"two ends":           "abc\x01\x04\x01\x04",
 		"an empty chunk":     "abc\x01\x02\x03\r\n3\x00",
 		"endless framing":    "abc\x01\x02\xff\xff\xff\xff\x01",
 		"no shortest number": "abc\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
@@ -139,12 +146,31 @@ func TestReframeRefuses(t *testing.T) {
 	}
 }
 
+// A line end behind a chunk of which nothing follows for a while is not held.
+func TestUnframeFlush(t *testing.T) {
+	u := http1.NewUnframer("3")
+	r, err := http1.NewReframer([]byte("3"))
+	require.NoError(t, err)
+	var got []byte
+	for _, part := range []string{"3\r\nabc\r\n", "3\r\nabc", "\r\n", "3\r\nabc\r", "\n4\r\nabcd\r\n", "0\r\n\r\n"} {
+		got, err = r.Append(got, u.Flush(u.Append(nil, []byte(part))))
+		require.NoError(t, err)
+		if before, ok := strings.CutSuffix(part, "\r"); ok {
+			part = before // half a line end
+		}
+		assert.True(t, bytes.HasSuffix(got, []byte(part)), "%q ends with %q", got, part)
+	}
+	got, err = r.Append(got, u.End(nil))
+	require.NoError(t, err)
+	assert.Equal(t, "3\r\nabc\r\n3\r\nabc\r\n3\r\nabc\r\n4\r\nabcd\r\n0\r\n\r\n", string(got))
+}
+
 // FuzzUnframe: whatever comes, in whatever pieces, comes again; and nothing that travels panics or
 // is held.
 func FuzzUnframe(f *testing.F) {
 	for _, c := range unframed {
 		f.Add(c.size, []byte(c.body), uint64(1))
-		f.Add(c.size, unframe(c.size, []byte(c.body), func() int { return 7 }), uint64(2))
+		f.Add(c.size, unframe(c.size, []byte(c.body), func() int { return 7 }, never), uint64(2))
 	}
 	f.Fuzz(func(t *testing.T, size string, body []byte, seed uint64) {
 		if _, err := http1.NewReframer([]byte(size)); err != nil {
@@ -152,7 +178,7 @@ func FuzzUnframe(f *testing.F) {
 		}
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		step := func() int { return 1 + rnd.IntN(20) }
-		raw, err := reframe(size, unframe(size, body, step), step)
+		raw, err := reframe(size, unframe(size, body, step, func() bool { return rnd.IntN(3) == 0 }), step)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(body, raw))
 		once, err := reframe(size, body, step)

@@ -96,7 +96,7 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, siz
 		return c.behind()
 	}
 	to, end := unframing(w, size)
-	err := stream(c.reading, c.in, bodyMeter{to, x, nil}, http1.NewBody(f), line != restLine && isXML(h, nil))
+	err := stream(c.reading, c.in, bodyMeter{to, x, nil}, c.p.arriving(h, f, line, size))
 	end()
 	switch {
 	case err == nil && upgrade:
@@ -152,7 +152,7 @@ func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 		_ = w.Close()
 		return c.behind()
 	case x.becomes:
-		err = stream(c.reading, c.in, bodyMeter{w, x, nil}, nil, false)
+		err = stream(c.reading, c.in, bodyMeter{w, x, nil}, arriving{})
 		endWriter(w, err)
 		return c.sent(err)
 	}
@@ -229,7 +229,7 @@ func (c *caller) tunnel() {
 	if w == nil {
 		return
 	}
-	err := stream(c.reading, c.in, bodyMeter{w, x, nil}, nil, false)
+	err := stream(c.reading, c.in, bodyMeter{w, x, nil}, arriving{})
 	endWriter(w, err)
 	c.sent(err)
 }

@@ -203,13 +203,44 @@ var (
 	errLongChunk = errors.New("a chunk is too long")
 )
 
-// stream sends incoming bytes as the body of a message, until b is complete; nil: until the
-// connection ends. What is no XML is sent at once, since somebody may wait for it. XML may wait a
-// moment for its rest, since it travels best in one part. The error is nil when b is complete,
-// errOdd, errUntaken, or that of the connection.
-func stream(ctx context.Context, in *sock.Source, w bodyWriter, b *http1.Body, xml bool) error {
+// arriving is a body that is sent as it comes.
+type arriving struct {
+	body *http1.Body // nil: everything until the connection ends
+	size string      // of its chunks, if they have one
+	// pause is how long it may pause until what came is sent; 0: at once, atLeisure: as long as the
+	// writer has it wait.
+	pause time.Duration
+}
+
+const atLeisure = -1
+
+// arriving is the body of a message with the head h that is sent as it comes, which is what line
+// says. What is no XML is sent at once, since somebody may wait for it. XML may wait a moment for
+// its rest, since it travels best in one part; not longer than Gather, where framing that somebody
+// may wait for is held back.
+func (p *Proxy) arriving(h *http1.Head, f http1.Framing, line, size string) arriving {
+	a := arriving{body: http1.NewBody(f), size: size}
+	switch {
+	case size != "":
+		a.pause = p.cfg.Gather
+	case line != restLine && isXML(h, nil):
+		a.pause = atLeisure
+	}
+	return a
+}
+
+// stream sends incoming bytes as the body of a message, until that is complete. The error is nil
+// then; otherwise it is errOdd, errUntaken, or that of the connection.
+func stream(ctx context.Context, in *sock.Source, w bodyWriter, a arriving) error {
+	b := a.body
 	for b == nil || !b.Done() {
-		data, err := in.Wait(ctx, 0, 0)
+		data, err := in.Wait(ctx, 0, max(a.pause, 0))
+		if errors.Is(err, sock.ErrPaused) {
+			if err := w.Flush(); err != nil {
+				return errors.Join(errUntaken, err)
+			}
+			data, err = in.Wait(ctx, 0, 0)
+		}
 		if len(data) == 0 {
 			return err
 		}
@@ -226,7 +257,7 @@ func stream(ctx context.Context, in *sock.Source, w bodyWriter, b *http1.Body, x
 		switch {
 		case bad != nil:
 			return errOdd
-		case !xml && in.Drained() && (b == nil || !b.Done()):
+		case a.pause == 0 && in.Drained() && (b == nil || !b.Done()):
 			if err := w.Flush(); err != nil {
 				return errors.Join(errUntaken, err)
 			}
@@ -345,7 +376,14 @@ func (w *unframedWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (w *unframedWriter) Flush() error { return w.to.Flush() }
+func (w *unframedWriter) Flush() error {
+	if w.out = w.unframer.Flush(w.out[:0]); len(w.out) > 0 {
+		if _, err := w.to.Write(w.out); err != nil {
+			return err
+		}
+	}
+	return w.to.Flush()
+}
 
 // copyRest writes a message whose body is everything after its head, which it passes to b, if that
 // is not nil. Errors are those of copyMessage, and http1's for a body that is not as it travels

@@ -211,14 +211,14 @@ func (up *serverConn) awaitCall() error {
 func (l *lane) reply(up *serverConn, s *served) error {
 	in, cfg := up.in, &l.f.p.cfg
 	if s.method == "" {
-		return l.stream(up, s, line(tunnel), "", nil, false)
+		return l.stream(up, s, line(tunnel), arriving{})
 	}
 	h, n, st, err := readHead(up.ctx, in, 0, cfg.Pause, true)
 	switch {
 	case st == stateEnded:
 		return err
 	case st != stateWhole:
-		return l.stream(up, s, line(tunnel), "", nil, false)
+		return l.stream(up, s, line(tunnel), arriving{})
 	}
 	s.arrived = s.seen.clock.Now()
 	if up.to != nil {
@@ -232,7 +232,7 @@ func (l *lane) reply(up *serverConn, s *served) error {
 	}
 	f, err := http1.ReplyFraming(&h, s.method)
 	if err != nil {
-		return l.stream(up, s, line(tunnel), "", nil, false)
+		return l.stream(up, s, line(tunnel), arriving{})
 	}
 	s.decide(f.Kind == http1.Tunnel)
 	up.last = isLast(&h)
@@ -249,18 +249,19 @@ func (l *lane) reply(up *serverConn, s *served) error {
 			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity(), g.octets)
 		}
 		if st == stateOdd {
-			return l.stream(up, s, line(tunnel), "", nil, false)
+			return l.stream(up, s, line(tunnel), arriving{})
 		}
 		in.Take(n)
 		s.seen.Reply(n)
-		return l.stream(up, s, withHead(h.Octets, restLineOf(g.size)), g.size, http1.NewBody(f), g.size != "")
+		line := restLineOf(g.size)
+		return l.stream(up, s, withHead(h.Octets, line), l.f.p.arriving(&h, f, line, g.size))
 	}
 	in.Take(n)
 	s.seen.Reply(n)
 	if f.Kind == http1.Tunnel {
-		return l.stream(up, s, withHead(h.Octets, restLine), "", nil, false)
+		return l.stream(up, s, withHead(h.Octets, restLine), arriving{})
 	}
-	return l.stream(up, s, withHead(h.Octets, "\n"), "", http1.NewBody(f), isXML(&h, nil))
+	return l.stream(up, s, withHead(h.Octets, "\n"), l.f.p.arriving(&h, f, "\n", ""))
 }
 
 // whole replies with a body that is complete.
@@ -279,24 +280,23 @@ func (l *lane) whole(up *serverConn, s *served, n int, head []byte, entity [][]b
 	return err
 }
 
-// stream replies with a body as it arrives, until b is complete; nil: until the connection ends.
-// size is that of its chunks, if they have one.
-func (l *lane) stream(up *serverConn, s *served, head []byte, size string, b *http1.Body, xml bool) error {
+// stream replies with a body as it arrives.
+func (l *lane) stream(up *serverConn, s *served, head []byte, a arriving) error {
 	w, err := s.x.Respond(s.ctx, head, -1)
 	if err != nil {
 		return err
 	}
-	if !xml && len(up.in.Peek()) == 0 {
+	if a.pause == 0 && len(up.in.Peek()) == 0 {
 		_ = w.Flush()
 	}
-	to, end := unframing(w, size)
+	to, end := unframing(w, a.size)
 	out := bodyMeter{to, nil, s}
-	err = stream(up.ctx, up.in, out, b, xml)
+	err = stream(up.ctx, up.in, out, a)
 	if errors.Is(err, errOdd) {
-		err = stream(up.ctx, up.in, out, nil, false)
+		err = stream(up.ctx, up.in, out, arriving{})
 	}
 	end()
-	s.whole = err == nil || b != nil && b.Done()
+	s.whole = err == nil || a.body != nil && a.body.Done()
 	if err != nil {
 		l.lose() // before the near end can know
 	}

@@ -78,3 +78,36 @@ func TestLongBodiesInChunksOfOneSize(t *testing.T) {
 		})
 	}
 }
+
+// TestLongBodiesThatPause: of a body in chunks of one size everything arrives while it pauses, the
+// line end behind a chunk as well, for which there are receivers that wait.
+func TestLongBodiesThatPause(t *testing.T) {
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1000, strings.Repeat("<b>0123456</b>", 100)[:1000])
+	last := strings.ReplaceAll(chunk, "0123456", "7654321")
+	before, end := strings.Repeat(chunk, 100)+last, "5\r\n<end>\r\n0\r\n\r\n"
+	near, _ := pair(t, startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		if _, err := r.head(); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n")
+		for _, part := range []string{before, chunk, end} {
+			for len(r.buf) < len(part) {
+				if r.more() != nil {
+					return
+				}
+			}
+			if r.buf = r.buf[len(part):]; len(r.buf) > 0 {
+				return
+			}
+			_, _ = io.WriteString(c, part)
+		}
+	}).url(), small)
+	c := connect(t, near.url())
+	c.say(chunked(before))
+	assert.True(t, strings.HasSuffix(c.hear(last), "\r\n\r\n"+before))
+	c.say(chunk)
+	assert.Equal(t, chunk, c.hear(chunk))
+	c.say(end)
+	assert.Equal(t, end, c.hear("0\r\n\r\n"))
+}
