@@ -85,7 +85,7 @@ func callGoals() []goal {
 		{15, "round trip, to gRPC's bidirectional stream", 1.0, false, callsTo(ends.HHFRStream, ends.GRPCBidi)},
 		{15, "Transport and Handler, to plain HTTP", 1.0, false, callsTo(ends.HHFRDropIn, ends.PlainHTTP)},
 		{15, "64 calls in flight, to a round trip of raw TCP", 1.2, false, callsTo(ends.HHFRPipeline, ends.RawTCP)},
-		{15, "one-way, to gRPC's client stream", 0.8, false, callsTo(ends.HHFRSend, ends.GRPCSend)},
+		{15, oneWayWhat, 0.8, false, callsTo(ends.HHFRSend, ends.GRPCSend)},
 		{15, "one-way, 16 producers to one", 1.05, false, callsTo(ends.HHFRSendCrowd, ends.HHFRSend)},
 	}
 }

@@ -152,7 +152,7 @@ func pairGoals() (list []goal) {
 	return append(list,
 		goal{15, "pair, 1 client, time of a call to two ReverseProxy", 1, false,
 			pairTo(1, func(c ends.PairRow) float64 { return c.P50 })},
-		goal{15, "pair, long bodies, speed to a stream alone, least", 0.8, true, slowestLong},
+		goal{15, longWhat, 0.8, true, slowestLong},
 		goal{15, "pair, long bodies, resident memory of a half, MB", 64, false, mostOfPair},
 	)
 }
