@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// pass tracks a body whose bytes are passed on unchanged and returns how many of data belong to it.
+func pass(b *http1.Body, data []byte) (n int, err error) {
+	for n < len(data) && !b.Done() {
+		_, k, err := b.Write(data[n:])
+		if n += k; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+var (
+	// errOdd is what [stream] returns for bytes that are no HTTP.
+	errOdd = errors.New("no HTTP any more")
+	// errUntaken is what it returns when the receiver accepts no more.
+	errUntaken = errors.New("not taken")
+	// errLongChunk is the error of a message whose last chunk is longer than one may be.
+	errLongChunk = errors.New("a chunk is too long")
+)
+
+// arriving is a body that is sent as it comes.
+type arriving struct {
+	body *http1.Body // nil: everything until the connection ends
+	size string      // of its chunks, if they have one
+	// pause is how long it may pause until what came is sent; 0: at once, atLeisure: as long as the
+	// writer has it wait.
+	pause time.Duration
+}
+
+const atLeisure = -1
+
+// arriving is the body of a message with the head h that is sent as it comes, which is what line
+// says. What is no XML is sent at once, since somebody may wait for it. XML may wait a moment for
+// its rest, since it travels best in one part; not longer than Gather, where framing that somebody
+// may wait for is held back.
+func (p *Proxy) arriving(h *http1.Head, f http1.Framing, line, size string) arriving {
+	a := arriving{body: http1.NewBody(f), size: size}
+	switch {
+	case size != "":
+		a.pause = p.cfg.Gather
+	case line != restLine && isXML(h, nil):
+		a.pause = atLeisure
+	}
+	return a
+}
+
+// stream sends incoming bytes as the body of a message, until that is complete. The error is nil
+// then; otherwise it is errOdd, errUntaken, or that of the connection.
+func stream(ctx context.Context, in *sock.Source, w bodyWriter, a arriving) error {
+	b := a.body
+	for b == nil || !b.Done() {
+		data, err := in.Wait(ctx, 0, max(a.pause, 0))
+		if errors.Is(err, sock.ErrPaused) {
+			if err := w.Flush(); err != nil {
+				return errors.Join(errUntaken, err)
+			}
+			data, err = in.Wait(ctx, 0, 0)
+		}
+		if len(data) == 0 {
+			return err
+		}
+		data = data[:min(len(data), sock.MaxSpace)]
+		n := len(data)
+		var bad error
+		if b != nil {
+			n, bad = pass(b, data)
+		}
+		if _, err := w.Write(data[:n]); err != nil {
+			return errors.Join(errUntaken, err)
+		}
+		in.Take(n)
+		switch {
+		case bad != nil:
+			return errOdd
+		case a.pause == 0 && in.Drained() && (b == nil || !b.Done()):
+			if err := w.Flush(); err != nil {
+				return errors.Join(errUntaken, err)
+			}
+		}
+	}
+	return nil
+}
+
+// endWriter ends a message according to the outcome of its body: only an orderly end makes it
+// whole.
+func endWriter(w *streamer.Writer, err error) {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, errOdd) {
+		_ = w.Close()
+		return
+	}
+	w.Abort(err)
+}
+
+// unframedWriter writes a body without the framing of its chunks of one size.
+type unframedWriter struct {
+	to       bodyWriter
+	unframer *http1.Unframer
+	out      []byte
+}
+
+// unframing returns where the bytes of a body are written as they come, and what is called when no
+// more come; size is that of the chunks, if they have one.
+func unframing(to bodyWriter, size string) (w bodyWriter, end func()) {
+	if size == "" {
+		return to, func() {}
+	}
+	u := &unframedWriter{to: to, unframer: http1.NewUnframer(size)}
+	return u, func() {
+		if out := u.unframer.End(nil); len(out) > 0 {
+			_, _ = u.to.Write(out) // its failure is that of the end
+		}
+	}
+}
+
+func (w *unframedWriter) Write(p []byte) (int, error) {
+	w.out = w.unframer.Append(w.out[:0], p)
+	_, err := w.to.Write(w.out)
+	return len(p), err
+}
+
+func (w *unframedWriter) Flush() error {
+	if w.out = w.unframer.Flush(w.out[:0]); len(w.out) > 0 {
+		if _, err := w.to.Write(w.out); err != nil {
+			return err
+		}
+	}
+	return w.to.Flush()
+}
