@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -110,4 +112,40 @@ func TestLongBodiesThatPause(t *testing.T) {
 	assert.Equal(t, chunk, c.hear(chunk))
 	c.say(end)
 	assert.Equal(t, end, c.hear("0\r\n\r\n"))
+}
+
+// TestMarksThatAreNone: a request whose marks are malformed, or cut, does not arrive as a whole
+// one, and costs its stream nothing.
+func TestMarksThatAreNone(t *testing.T) {
+	var whole atomic.Int32
+	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+		if string(h.Target()) == "/c" {
+			whole.Add(1)
+		}
+		return echoReply(h, entity)
+	}))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	c := connect(t, far.url())
+	c.say("OPTIONS /service HTTP/1.1\r\nHost: h\r\n" + asking + "\r\n")
+	s, _ := follow(t, c, false)
+	head := []byte("POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n=u:3\n")
+	call := func(lane int, body string) (string, error) {
+		reply, err := s.Lane(uint64(lane)).Call(t.Context(), streamer.NewMessage(head, []byte(body)))
+		if err != nil {
+			return "", err
+		}
+		all, err := io.ReadAll(reply.Body)
+		return string(all), err
+	}
+	for i, bad := range []string{
+		"abc\x01\x05", "abc\x01", "a\x01\x04", "abc\x01\x02\x05\r\n0\r\n\x00", "abc\x01\x02\xff\xff\xff\xff\x01",
+	} {
+		body, _ := call(i+1, bad)
+		assert.NotContains(t, body, "abc", "%q", bad)
+	}
+	assert.Zero(t, whole.Load())
+	body, err := call(100, "abc\x01\x03\r\n0\r\n\r\n")
+	require.NoError(t, err)
+	assert.Equal(t, "abc", body)
+	assert.EqualValues(t, 1, whole.Load())
 }
