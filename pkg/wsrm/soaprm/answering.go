@@ -37,7 +37,7 @@ func (e *SequenceDestination) refuse(w http.ResponseWriter, a *admittedRequest, 
 		}
 		r = &headers.RefusedMessage{Fault: r.Fault, Blocks: slices.Concat(p.Blocks(), parameters(to), r.Blocks)}
 	}
-	if a.faults == "" {
+	if hasConnection(a.faults) {
 		headers.WriteFault(w, v, r)
 		return
 	}
@@ -60,8 +60,7 @@ func parameters(r *addressing.Reference) []soap.Element {
 	return r.Parameters
 }
 
-// answer sends a message of the protocol as the answer to one: to a place, or, if that is empty, on
-// its connection.
+// answer sends a message of the protocol as the answer to one: to a place, or on its connection.
 func (e *SequenceDestination) answer(w http.ResponseWriter, a *admittedRequest, place string, status int,
 	action string, b *header.Blocks) error {
 	p, to := a.at.Answer(a.version().action(action)), a.at.ReplyTo
@@ -78,7 +77,7 @@ func (e *SequenceDestination) answer(w http.ResponseWriter, a *admittedRequest, 
 	if err != nil {
 		return err
 	}
-	if place == "" {
+	if hasConnection(place) {
 		headers.Write(w, status, contentType, octets)
 		return nil
 	}

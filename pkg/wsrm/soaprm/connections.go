@@ -67,9 +67,6 @@ func (e *SequenceDestination) waitingFor(address string) *letter {
 	if !isPolled(address) {
 		return nil
 	}
-	if l := e.outbox.take(address); l != nil {
-		return l
-	}
 	for _, s := range e.pairsAt(address) {
 		s.mu.Lock()
 		out, _ := s.nextLocked(address)
@@ -86,9 +83,6 @@ func (e *SequenceDestination) waitingFor(address string) *letter {
 
 // isWaiting reports whether there is more for an address now.
 func (e *SequenceDestination) isWaiting(address string) bool {
-	if e.outbox.waits(address) {
-		return true
-	}
 	for _, s := range e.pairsAt(address) {
 		s.mu.Lock()
 		due, _ := s.findLocked(address)

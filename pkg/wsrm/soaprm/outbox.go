@@ -22,7 +22,7 @@ type letter struct {
 	octets      []byte
 }
 
-// outbox sends messages of a destination to other addresses, and keeps those for who polls.
+// outbox sends messages of a destination to other addresses.
 type outbox struct {
 	client *http.Client
 	log    *slog.Logger
@@ -31,8 +31,7 @@ type outbox struct {
 	wait   sync.WaitGroup
 	slots  chan struct{} // one for each letter that is sent without a pair
 
-	mu     sync.Mutex
-	polled map[string][]letter
+	mu sync.Mutex // of stop
 }
 
 const (
@@ -40,10 +39,6 @@ const (
 	// maxPost how long one may take. Who gets none asks again.
 	maxPosts = 64
 	maxPost  = 30 * time.Second
-	// maxPolled is how many addresses messages wait for that are asked for, and maxWaiting how many
-	// for each.
-	maxPolled  = 1024
-	maxWaiting = 16
 )
 
 func newOutbox(client *http.Client, log *slog.Logger) *outbox {
@@ -52,7 +47,7 @@ func newOutbox(client *http.Client, log *slog.Logger) *outbox {
 	}
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o := &outbox{client: &own, log: log, slots: make(chan struct{}, maxPosts), polled: map[string][]letter{}}
+	o := &outbox{client: &own, log: log, slots: make(chan struct{}, maxPosts)}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	return o
 }
@@ -108,12 +103,8 @@ func (o *outbox) post(l letter) (answer []byte, err error) {
 	return answer, err
 }
 
-// send has a letter sent once, or asked for. It does not wait for that.
+// send has a letter sent once. It does not wait for that.
 func (o *outbox) send(l letter) {
-	if isPolled(l.to) {
-		o.keep(l)
-		return
-	}
 	select {
 	case o.slots <- struct{}{}:
 	default:
@@ -129,44 +120,3 @@ func (o *outbox) send(l letter) {
 }
 
 var errTooManyPosts = errors.New("too many are under way")
-
-// keep has a letter wait until it is asked for. Where too much waits, the oldest goes: who lacks an
-// answer asks again.
-func (o *outbox) keep(l letter) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	list := append(o.polled[l.to], l)
-	if len(list) > maxWaiting {
-		list = list[1:]
-	}
-	o.polled[l.to] = list
-	for address := range o.polled {
-		if len(o.polled) <= maxPolled {
-			return
-		}
-		if address != l.to {
-			delete(o.polled, address)
-		}
-	}
-}
-
-// take hands out what waits for an address; nil: nothing does.
-func (o *outbox) take(address string) *letter {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	list := o.polled[address]
-	if len(list) == 0 {
-		return nil
-	}
-	if o.polled[address] = list[1:]; len(list) == 1 {
-		delete(o.polled, address)
-	}
-	return &list[0]
-}
-
-// waits reports whether something waits for an address.
-func (o *outbox) waits(address string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.polled[address]) > 0
-}

@@ -19,6 +19,11 @@ func isPolled(address string) bool {
 	return strings.HasPrefix(address, pollPrefix) && len(address) > len(pollPrefix)
 }
 
+// hasConnection reports whether what goes to a place may go on the connection of the request that
+// it answers: nothing else is said, or it is the address of who polls, for whom any such connection
+// will do (WS-MakeConnection 1.1, section 3.1).
+func hasConnection(place string) bool { return place == "" || isPolled(place) }
+
 func connectionName(local string) soap.Name { return soap.Name{Space: xmlns.WSMC, Local: local} }
 
 const makeConnectionAction = xmlns.WSMC + "/MakeConnection"

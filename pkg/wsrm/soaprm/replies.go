@@ -111,13 +111,7 @@ func (s *servedPair) nextLocked(place string) (out *outgoing, wait time.Duration
 
 // replyLetterLocked is a reply with what is to be said beside it.
 func (s *servedPair) replyLetterLocked(due *dueNow) *outgoing {
-	p := s.decoupled.at[due.number]
-	if p == nil {
-		p = &posting{pause: resendReply}
-		s.decoupled.at[due.number] = p
-	}
-	p.next = s.now().Add(p.pause)
-	p.pause = min(2*p.pause, maxResendReply)
+	s.handedOutLocked(due.number)
 	_, _, contentType, envelope := decodeReply(due.stored)
 	contentType, to := cutPlace(contentType)
 	b := &header.Blocks{Version: string(s.record.Version)}
@@ -140,6 +134,17 @@ func (s *servedPair) replyLetterLocked(due *dueNow) *outgoing {
 		}
 	}
 	return &outgoing{l, due.number}
+}
+
+// handedOutLocked has a reply wait for its acknowledgement, until it is sent again.
+func (s *servedPair) handedOutLocked(number uint64) {
+	p := s.decoupled.at[number]
+	if p == nil {
+		p = &posting{pause: resendReply}
+		s.decoupled.at[number] = p
+	}
+	p.next = s.now().Add(p.pause)
+	p.pause = min(2*p.pause, maxResendReply)
 }
 
 // ackLetterLocked acknowledges in a message of its own; nil: there is no word for nothing.

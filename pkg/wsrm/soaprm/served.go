@@ -141,7 +141,7 @@ func (s *servedPair) acknowledgement(a *admittedRequest) ([]header.Acknowledgeme
 	if err := s.openLocked(context.WithoutCancel(a.ctx)); err != nil {
 		return nil, err
 	}
-	if s.record.AcksTo != "" {
+	if !hasConnection(s.record.AcksTo) {
 		s.dueLocked(nil, true)
 		return nil, nil
 	}
@@ -224,19 +224,22 @@ func (s *servedPair) deliver(a *admittedRequest) (*response, error) {
 		}
 		s.endpoint.serves(s, a.replies, a.faults)
 	}
+	var again *admittedRequest
+	if s.doneLocked(a.b.Number) {
+		again = a
+	}
 	if err := s.workLocked(ctx); err != nil {
 		return nil, err
 	}
-	if a.replies == "" {
+	if hasConnection(a.replies) {
 		if err := s.waitLocked(a); err != nil {
 			return nil, err
 		}
 	}
-	out := s.responseLocked(a)
 	if s.record.Decoupled {
-		s.dueLocked(a, len(a.b.AckRequested) > 0)
+		s.dueLocked(again, len(a.b.AckRequested) > 0)
 	}
-	return out, nil
+	return s.responseLocked(a), nil
 }
 
 // admitLocked takes a message in, if it is new. Errors: a refusal; others, if it may come again.

@@ -31,8 +31,9 @@ func (s *servedPair) waitLocked(a *admittedRequest) error {
 // responseLocked is what goes back for a message on its connection.
 func (s *servedPair) responseLocked(a *admittedRequest) *response {
 	b := &header.Blocks{Version: string(s.record.Version)}
-	if s.record.AcksTo == "" {
+	if hasConnection(s.record.AcksTo) {
 		b.Acknowledgements = s.ackLocked()
+		s.decoupled.ackDue = false
 	}
 	out := &response{b: b}
 	s.engine.Undone(func(number uint64, reply []byte, _ bool) bool {
@@ -41,7 +42,7 @@ func (s *servedPair) responseLocked(a *admittedRequest) *response {
 			return true
 		}
 		contentType, place := cutPlace(contentType)
-		if place != "" {
+		if place != "" && !s.handOutLocked(number, place) {
 			return false
 		}
 		out.status, out.contentType, out.envelope = status, contentType, envelope
@@ -56,13 +57,25 @@ func (s *servedPair) responseLocked(a *admittedRequest) *response {
 	return out
 }
 
+// handOutLocked reports whether a reply to an address that polls goes on the connection of its
+// request: if it was not asked for meanwhile, and if the client can acknowledge it. Until it does
+// the reply waits to be asked for, in case the connection is lost.
+func (s *servedPair) handOutLocked(number uint64, place string) bool {
+	p := s.decoupled.at[number]
+	if !isPolled(place) || s.record.Offered == "" || p != nil && p.next.After(s.now()) {
+		return false
+	}
+	s.handedOutLocked(number)
+	return true
+}
+
 // uncertain answers a message that was begun before a crash.
 func (s *servedPair) uncertain(a *admittedRequest, out *response) {
 	stored := handling{s: s, a: a}.failed("the service was handling the message when it crashed, or when its store " +
 		"failed: nobody knows whether it had an effect")
 	_, status, contentType, envelope := decodeReply(stored)
 	contentType, place := cutPlace(contentType)
-	if place == "" {
+	if hasConnection(place) {
 		out.status, out.contentType, out.envelope = status, contentType, envelope
 		return
 	}

@@ -155,13 +155,15 @@ func everyKind(t *testing.T, p pairing) map[string]bool {
 
 const polled = "http://docs.oasis-open.org/ws-rx/wsmc/200702/anonymous?id=33333333-3333-4333-8333-333333333333"
 
-// Who polls gets one message each time, is told whether more wait, and gets none when none waits;
-// what got lost is there again after a while, until it is acknowledged. A message that selects
-// nothing, or by anything else than an address, is a fault.
+// Who polls gets the answer to a request on its connection, as any such connection will do
+// (WS-MakeConnection 1.1, section 3.1), and not once more when it polls; what got lost, or came too
+// late for its connection, it gets one message each time, and is told whether more wait, until it
+// is acknowledged. A message that selects nothing, or by anything else than an address, is a fault.
 func TestMakeConnection(t *testing.T) {
 	k := &talk{ends: newEnds(t, 1, 0), pairing: pairings[3]}
 	now := newMovedClock()
 	k.clock = now
+	k.cfg.Patience = time.Millisecond
 	k.restart()
 	asks := shared.Read(t, filepath.Join(shared.Dir(t, "specs", "vectors", "wsrm"), "wsrm11-10-makeconnection.xml"))
 	poll := func() (*soap.Envelope, *header.Blocks, string) {
@@ -179,44 +181,74 @@ func TestMakeConnection(t *testing.T) {
 		}
 		return answer, b, more
 	}
-	answer, _, _ := poll()
-	require.Nil(t, answer)
-	status, answer, _ := k.post(k.to(polled, k.make(k.version.Namespace()+"/CreateSequence", "", header.Blocks{
-		Control: "CreateSequence", Terms: &header.Terms{AcksTo: polled,
-			Offer: &header.OfferedSequence{Sequence: offered, Endpoint: polled}}})))
-	require.Equal(t, 202, status)
-	require.Nil(t, answer)
-	_, b, more := poll()
-	require.Equal(t, "CreateSequenceResponse", b.Control)
-	assert.Equal(t, "false", more)
-	k.id = b.Sequence
-	for n := range uint64(2) {
-		status, answer, _ = k.post(k.messageFor(polled, n+1))
-		assert.Equal(t, 202, status)
+	// has asserts that an answer is the reply with a number, and acknowledges up to another.
+	has := func(number, acknowledged uint64, b *header.Blocks) {
+		t.Helper()
+		assert.Equal(t, []any{offered, number}, []any{b.Sequence, b.Number})
+		assert.Equal(t, [][2]uint64{{1, acknowledged}}, b.Acknowledgements[0].Ranges)
+	}
+	none := func() {
+		t.Helper()
+		answer, _, _ := poll()
 		assert.Nil(t, answer)
 	}
+	none()
+	status, _, b := k.post(k.to(polled, k.make(k.version.Namespace()+"/CreateSequence", "", header.Blocks{
+		Control: "CreateSequence", Terms: &header.Terms{AcksTo: polled,
+			Offer: &header.OfferedSequence{Sequence: offered, Endpoint: polled}}})))
+	require.Equal(t, 200, status)
+	require.Equal(t, "CreateSequenceResponse", b.Control)
+	k.id = b.Sequence
+	none()
+	first := k.messageFor(polled, 1)
+	status, answer, b := k.post(first)
+	assert.Equal(t, 200, status)
+	has(1, 1, b)
+	p, err := addressing.Read(answer)
+	require.NoError(t, err)
+	assert.Equal(t, polled, p.To)
+	none()
+	_, _, b = k.post(first) // its answer got lost
+	has(1, 1, b)
+	none()
+	now.to(5 * time.Second) // nothing acknowledged it
+	_, b, more := poll()
+	has(1, 1, b)
+	assert.Equal(t, "false", more)
+
+	for n := uint64(4); n > 2; n-- { // behind a gap: acknowledged is what is done
+		status, answer, b = k.post(k.messageFor(polled, n))
+		assert.Equal(t, 202, status)
+		assert.Empty(t, answer.Body)
+		assert.Equal(t, [][2]uint64{{1, 1}}, b.Acknowledgements[0].Ranges)
+	}
+	_, _, b = k.post(k.messageFor(polled, 2))
+	has(2, 4, b)
 	_, b, more = poll()
-	assert.Equal(t, []any{offered, uint64(1), "true"}, []any{b.Sequence, b.Number, more})
-	assert.Equal(t, [][2]uint64{{1, 2}}, b.Acknowledgements[0].Ranges)
+	has(3, 4, b)
+	assert.Equal(t, "true", more)
 	_, b, more = poll()
-	assert.Equal(t, []any{offered, uint64(2), "false"}, []any{b.Sequence, b.Number, more})
-	answer, _, _ = poll()
-	assert.Nil(t, answer)
-	now.to(3 * time.Second)
-	_, b, _ = poll() // nothing acknowledged it
-	assert.EqualValues(t, 1, b.Number)
+	has(4, 4, b)
+	assert.Equal(t, "false", more)
+	none()
 	k.restart() // it is all in the store
-	_, b, _ = poll()
-	assert.EqualValues(t, 1, b.Number)
-	_, b, _ = poll()
-	assert.EqualValues(t, 2, b.Number)
-	acks := []header.Acknowledgement{{Sequence: offered, Ranges: [][2]uint64{{1, 2}}}}
+	for n := range uint64(4) {
+		_, b, _ = poll()
+		has(n+1, 4, b)
+	}
+	acks := []header.Acknowledgement{{Sequence: offered, Ranges: [][2]uint64{{1, 4}}}}
 	k.post(k.make("urn:x", "", header.Blocks{Acknowledgements: acks}))
 	now.to(time.Minute)
-	for answer, b, _ = poll(); answer != nil; answer, b, _ = poll() {
+	for answer, b, _ := poll(); answer != nil; answer, b, _ = poll() {
 		assert.Zero(t, b.Number)
 	}
-	assert.Equal(t, []string{"1", "2"}, k.entries())
+	assert.Equal(t, []string{"1", "2", "3", "4"}, k.entries())
+
+	end := k.to(polled, k.about("TerminateSequence", 4))
+	status, _, b = k.post(end)
+	assert.Equal(t, []any{200, "TerminateSequenceResponse"}, []any{status, b.Control})
+	k.fault(k.messageFor(polled, 5), "SequenceTerminated")
+	none()
 
 	address := []byte("<wsmc:Address>" + polled + "</wsmc:Address>")
 	for subcode, body := range map[string]string{
