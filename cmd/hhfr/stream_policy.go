@@ -82,12 +82,17 @@ func (o *streamOptions) useReliable(ctx context.Context, r *reliableRun, policy 
 	}
 	before, ordered := o.soapRM, o.ordered
 	o.soapRM, o.ordered = string(policy.Version), false // a source of WS-ReliableMessaging numbers all messages
+	for name, space := range addressings {
+		if space == policy.Addressing {
+			o.addressing = name
+		}
+	}
 	assurance := o.assurance
 	o.assurance = wsrm.AtMostOnce.String()
 	err = o.checkReliable()
 	o.assurance = assurance
 	if err != nil {
-		o.soapRM, o.ordered = before, ordered
+		o.soapRM, o.ordered, o.addressing = before, ordered, ""
 		return err
 	}
 	r.g.note("no hhfr; the service's policy says WS-ReliableMessaging %s: messages go in a sequence of that", o.soapRM)

@@ -182,8 +182,8 @@ func (r *reliableRun) open(ctx context.Context, o *streamOptions, v soap.Version
 		return usage(err, "the same --callback, --poll and SOAP version as before go on with it; with another --store "+
 			"a new one begins")
 	}
-	if errors.Is(err, &soaprm.Error{Code: soaprm.Refused}) {
-		return &problem{exitNoPeer, err, "the service may not know WS-ReliableMessaging: leave --soap-rm out"}
+	if errors.Is(err, &soaprm.Error{Code: soaprm.Refused}) || errors.Is(err, &soaprm.Error{Code: soaprm.Misaddressed}) {
+		return &problem{exitNoPeer, err, o.unlessRefused(err)}
 	}
 	if errors.Is(err, &soaprm.Error{Code: soaprm.Unanswered}) {
 		return &problem{exitNoPeer, err, ""}
@@ -194,6 +194,20 @@ func (r *reliableRun) open(ctx context.Context, o *streamOptions, v soap.Version
 			status.Replies, count(status.Accepted, "message"), status.Done)
 	}
 	return err
+}
+
+// unlessRefused is what may help where a service refused a sequence.
+func (o *streamOptions) unlessRefused(err error) string {
+	switch misaddressed := errors.Is(err, &soaprm.Error{Code: soaprm.Misaddressed}); {
+	case o.kept():
+		return "the service does not do what its policy says: --soap-rm VERSION --addressing VERSION asks in another " +
+			"form, --assurance at-most-once sends plain SOAP"
+	case misaddressed && o.addressing != "":
+		return "the service wants another WS-Addressing: leave --addressing " + o.addressing + " out"
+	case misaddressed:
+		return "neither 2004/08 nor 2005/08 is the WS-Addressing that the service wants; --addressing asks for one alone"
+	}
+	return "the service may not know WS-ReliableMessaging: leave --soap-rm out"
 }
 
 // lateReply takes what came of a message that an earlier run sent.

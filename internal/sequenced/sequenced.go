@@ -191,11 +191,15 @@ func (f *Forwarder) open(s *openSource, key, path string, c *forwardedCall) {
 		<-s.before.ended
 		s.before = nil
 	}
+	space := ""
+	if c.addressed {
+		space = c.addressing
+	}
 	at, err := f.cfg.URL.Parse(path)
 	if err == nil {
 		sum := sha256.Sum256([]byte(c.principal))
 		s.source, err = soaprm.OpenSource(context.Background(), soaprm.SourceConfig{
-			URL: at.String(), Version: f.cfg.Version, Addressing: c.addressing, SOAP: c.version,
+			URL: at.String(), Version: f.cfg.Version, Addressing: space, SOAP: c.version,
 			Store:  principalStore{f.cfg.Store, ":" + hex.EncodeToString(sum[:16])},
 			Client: &http.Client{Transport: s.seen, CheckRedirect: asItIs}, GiveUp: giveUp, Clock: f.cfg.Clock,
 			Log: f.cfg.Log,

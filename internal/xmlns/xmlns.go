@@ -58,6 +58,10 @@ const (
 	// WSAMetadata has Addressing, AnonymousResponses, NonAnonymousResponses (WS-Addressing 1.0
 	// Metadata, 2007).
 	WSAMetadata = "http://www.w3.org/2007/05/addressing/metadata"
+	// WSAW has UsingAddressing (WS-Addressing 1.0 WSDL Binding, May 2006), WSA200408Policy that of
+	// the submission of 2004.
+	WSAW            = "http://www.w3.org/2006/05/addressing/wsdl"
+	WSA200408Policy = "http://schemas.xmlsoap.org/ws/2004/08/addressing/policy"
 )
 
 // WS-ReliableMessaging.

@@ -34,7 +34,7 @@ func (a *heardAnswer) why() error {
 	if a.isEnvelope {
 		if e, err := whole(a.Envelope); err == nil {
 			if f, ok := e.Fault(); ok {
-				return asFault(f)
+				return peerFault{f}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/soap/addressing"
 )
 
 // Policy returns the policy of a service that takes sequences of some versions, and messages in
@@ -38,6 +39,16 @@ type PublishedPolicy struct {
 	// are called: ExactlyOnce, AtLeastOnce, AtMostOnce, InOrder; empty: it does not say, as 1.0
 	// cannot.
 	Assurances []string
+	// Addressing is the namespace of the latest WS-Addressing that the service asks for; empty: it
+	// does not say.
+	Addressing string
+}
+
+// addressingAssertions are the elements that ask for a version of WS-Addressing.
+var addressingAssertions = map[xml.Name]string{
+	{Space: xmlns.WSAMetadata, Local: "Addressing"}:          addressing.V200508,
+	{Space: xmlns.WSAW, Local: "UsingAddressing"}:            addressing.V200508,
+	{Space: xmlns.WSA200408Policy, Local: "UsingAddressing"}: addressing.V200408,
 }
 
 // ReadPolicy reads the assertions in a description, wherever they stand: policies that are referred
@@ -55,6 +66,9 @@ func ReadPolicy(description []byte) (p PublishedPolicy, err error) {
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
+			if space := addressingAssertions[t.Name]; p.Addressing != addressing.V200508 && space != "" {
+				p.Addressing = space
+			}
 			switch {
 			case t.Name == xml.Name{Space: xmlns.WSRMPolicy, Local: "RMAssertion"}:
 				p.Version = V11

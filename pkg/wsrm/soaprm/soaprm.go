@@ -113,6 +113,8 @@ const (
 	BadConfig Code = iota + 1
 	// Refused: the peer does not speak WS-ReliableMessaging, or refused the sequence.
 	Refused
+	// Misaddressed: the peer wants another version of WS-Addressing.
+	Misaddressed
 	// Unstored: the state could not be read or stored.
 	Unstored
 	// Unanswered: the peer did not answer often enough; what is not acknowledged stays in the
@@ -132,7 +134,7 @@ const (
 )
 
 var codeNames = map[Code]string{
-	BadConfig: "bad configuration", Refused: "refused", Unstored: "state could not be stored",
+	BadConfig: "bad configuration", Refused: "refused", Misaddressed: "refused", Unstored: "state could not be stored",
 	Unanswered: "no answer", FateUnknown: "fate unknown", Unsent: "not sent", ReplyLost: "no reply",
 	TooLarge: "message is too large", Closed: "closed",
 }
@@ -159,11 +161,22 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 // Unwrap gives the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
-// asFault is the fault in an answer of a peer as an error.
-func asFault(f soap.Fault) error {
-	why := f.Reason
+// peerFault is the fault in an answer of a peer as an error.
+type peerFault struct{ soap.Fault }
+
+func (f peerFault) Error() string {
 	if f.Subcode != "" {
-		why = f.Subcode + ": " + why
+		return f.Subcode + ": " + f.Reason
 	}
-	return errors.New(why)
+	return f.Reason
+}
+
+// refusedBy is the error for who wanted a sequence and got another answer.
+func refusedBy(why error) error {
+	var f peerFault
+	if errors.As(why, &f) && (f.Subcode == "MessageAddressingHeaderRequired" || // 1.0 SOAP Binding, section 6.4
+		f.Subcode == "MessageInformationHeaderRequired") { // 2004, section 4.2
+		return &Error{Code: Misaddressed, Err: why}
+	}
+	return &Error{Code: Refused, Err: why}
 }

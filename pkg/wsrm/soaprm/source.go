@@ -63,11 +63,36 @@ type SourceStatus struct {
 
 // OpenSource goes on with the sequence that the store has for the service, or creates one (1.1,
 // section 3.4). What an earlier process did not get acknowledged is sent again. The caller calls
-// Close in the end. Errors: BadConfig, Unstored, Refused, Unanswered, the cause of ctx.
+// Close in the end. Errors: BadConfig, Unstored, Refused, Misaddressed, Unanswered, the cause of
+// ctx.
 func OpenSource(ctx context.Context, cfg SourceConfig) (*SequenceSource, error) {
+	either := cfg.Addressing == ""
 	if err := cfg.withDefaults(); err != nil {
 		return nil, err
 	}
+	if !either {
+		return openSource(ctx, cfg)
+	}
+	here, err := cfg.isStored(ctx)
+	other := cfg.otherAddressing()
+	there := false
+	if err == nil && !here {
+		there, err = other.isStored(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		return openSource(ctx, other)
+	}
+	s, err := openSource(ctx, cfg)
+	if errors.Is(err, &Error{Code: Misaddressed}) { // nothing has happened
+		return openSource(ctx, other)
+	}
+	return s, err
+}
+
+func openSource(ctx context.Context, cfg SourceConfig) (*SequenceSource, error) {
 	s := &SequenceSource{cfg: cfg, chain: chainOf(cfg.Handlers), uri: cfg.recordURI(), sent: map[uint64]*SentMessage{},
 		asked: map[string]chan *heardAnswer{}, eased: make(chan struct{}), heard: cfg.Clock.Now()}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -204,7 +229,7 @@ func (s *SequenceSource) create(ctx context.Context) error {
 		return err
 	}
 	if answer.b == nil || answer.b.Control != createSequenceResponse || answer.b.Sequence == "" {
-		return &Error{Code: Refused, Err: answer.why()}
+		return refusedBy(answer.why())
 	}
 	s.record = pairRecord{
 		Form: recordForm, Version: s.cfg.Version, Addressing: s.cfg.Addressing, SOAP: s.cfg.SOAP, URL: s.cfg.URL,

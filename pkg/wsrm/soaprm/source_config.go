@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,7 +22,8 @@ type SourceConfig struct {
 	URL string
 	// Version is that of the sequence; required.
 	Version Protocol
-	// Addressing is the namespace of WS-Addressing; empty: [Protocol.Addressing].
+	// Addressing is the namespace of WS-Addressing; empty: that of the sequence in the store. For a
+	// new one [Protocol.Addressing], and the other if the service refuses that.
 	Addressing string
 	// SOAP is the version of all messages; None: that of the sequence in the store, 1.1 for a new
 	// one.
@@ -115,17 +115,31 @@ func (c *SourceConfig) recordURI() string {
 	return sourcePrefix + hex.EncodeToString(sum[:16])
 }
 
-// Unfinished reports in which version a store has a sequence to the service at a URL, with the
-// WS-Addressing of that version; empty: it has none.
+// otherAddressing is the configuration with the other WS-Addressing.
+func (c SourceConfig) otherAddressing() SourceConfig {
+	if c.Addressing == addressing.V200508 {
+		c.Addressing = addressing.V200408
+	} else {
+		c.Addressing = addressing.V200508
+	}
+	return c
+}
+
+// isStored reports whether the store has a sequence to the service.
+func (c SourceConfig) isStored(ctx context.Context) (bool, error) {
+	is, err := ctxstore.Has(ctx, c.Store, c.recordURI())
+	return is, unstored(err)
+}
+
+// Unfinished reports in which version a store has a sequence to the service at a URL, with either
+// WS-Addressing; empty: it has none.
 func Unfinished(ctx context.Context, store ctxstore.Store, url string) (Protocol, error) {
 	for _, v := range []Protocol{V11, V10} {
-		c := SourceConfig{URL: url, Version: v, Addressing: v.Addressing()}
-		_, err := store.Get(ctx, c.recordURI())
-		if err == nil {
-			return v, nil
-		}
-		if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			return "", unstored(err)
+		c := SourceConfig{URL: url, Version: v, Addressing: v.Addressing(), Store: store}
+		for _, c := range []SourceConfig{c, c.otherAddressing()} {
+			if is, err := c.isStored(ctx); is || err != nil {
+				return v, err
+			}
 		}
 	}
 	return "", nil
