@@ -108,6 +108,7 @@ var plan = map[string]row{
 	},
 	"pkg/ctxstore/wscontext": {floor: 2, not: []string{"pkg/schema"}, third: []string{"github.com/google/uuid"}},
 	"internal/spare":         {floor: 3}, // an engine
+	"pkg/ctxstore/pieces":    {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
 	"pkg/ctxstore/storetest": {floor: 2, third: []string{"github.com/stretchr/testify"}},
 
 	"internal/wsdl": {floor: 1},

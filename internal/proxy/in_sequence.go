@@ -41,6 +41,10 @@ func (u *upstream) newForwarder() *sequenced.Forwarder {
 // sequences.
 const maxIdleInSequence = 16
 
+// shortInSequence is how many bytes of a message are held for a sequence in any case. Of longer ones
+// there are maxLong at once; others wait in their connections.
+const shortInSequence = 4 << 20
+
 // endSequences ends those to the upstream.
 func (u *upstream) endSequences() {
 	if u.forwarder != nil {
@@ -115,7 +119,16 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 			return true, false
 		}
 	}
-	g, st := gather(u.p.ctx, in, n, f, soaprm.MaxMessage, 0)
+	g, st := gather(u.p.ctx, in, n, f, shortInSequence, 0)
+	if st == stateFull {
+		select {
+		case u.p.long <- struct{}{}:
+			defer u.p.long.leave()
+		case <-u.p.ctx.Done():
+			return true, false
+		}
+		g, st = gather(u.p.ctx, in, n, f, soaprm.MaxMessage, 0)
+	}
 	switch st {
 	case stateWhole:
 	case stateFull:

@@ -1,6 +1,10 @@
 package sequence
 
-import "time"
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
+)
 
 const (
 	// window is how many messages of a direction may be accepted and not done, and hold how many
@@ -18,7 +22,7 @@ const (
 	// so few are under way that several share a stream.
 	// maxLong is how many of them are sent at once over a stream.
 	maxLong    = 4
-	pieceSize  = 512 << 10
+	pieceSize  = pieces.Size
 	longWeight = 2 * pieceSize
 	// maxAcks is how many acknowledgements wait to be looked at: each says all that those before it
 	// did.

@@ -9,13 +9,14 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // arrivals are the long messages of the peer that are not done, by their numbers.
 type arrivals struct {
-	in pieces
+	in pieces.Bodies
 	mu sync.Mutex
 	by map[uint64]*arrival
 }
@@ -34,8 +35,8 @@ func (q *Sequence) openPieces(ctx context.Context) error {
 	if of == "" {
 		of = q.cfg.URI
 	}
-	q.sent = piecesOf(q.cfg.Store, of, "sent", 0)
-	q.parts.in = piecesOf(q.cfg.Store, q.cfg.URI, "arrived", q.cfg.Life)
+	q.sent = pieces.Of(q.cfg.Store, of, "sent", 0)
+	q.parts.in = pieces.Of(q.cfg.Store, q.cfg.URI, "arrived", q.cfg.Life)
 	q.parts.by = map[uint64]*arrival{}
 	if q.cfg.Collect {
 		if err := q.collect(ctx); err != nil {
@@ -45,7 +46,7 @@ func (q *Sequence) openPieces(ctx context.Context) error {
 	if !q.takesLong() {
 		return nil
 	}
-	all, err := q.parts.in.list(ctx, "")
+	all, err := q.parts.in.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -55,12 +56,12 @@ func (q *Sequence) openPieces(ctx context.Context) error {
 			continue // none of ours
 		}
 		if q.engine.RemoteEnded() || q.engine.IsDone(number) {
-			if err := q.parts.in.drop(ctx, name); err != nil {
+			if err := q.parts.in.Drop(ctx, name); err != nil {
 				return err
 			}
 			continue
 		}
-		q.parts.by[number] = &arrival{size: length(list)}
+		q.parts.by[number] = &arrival{size: pieces.Length(list)}
 	}
 	return nil
 }
@@ -184,7 +185,7 @@ func (q *Sequence) store(a *arrival, m *streamer.Message, piece []byte) (size in
 	case a.on != m:
 		return a.size, errSuperseded
 	case len(piece) > 0 && a.size+int64(len(piece)) <= int64(m.Place.Length):
-		err := q.parts.in.put(context.WithoutCancel(q.ctx), nameOf(m.Place.Number), a.size, piece)
+		err := q.parts.in.Put(context.WithoutCancel(q.ctx), nameOf(m.Place.Number), a.size, piece)
 		if err != nil {
 			q.cfg.Log.Error("piece of a long message not stored", "uri", q.cfg.URI, "number", m.Place.Number,
 				"length", m.Place.Length, "err", err)
@@ -211,7 +212,7 @@ func noSpace(length uint64) string {
 // it, and the message comes again. a is locked.
 func (q *Sequence) yield(a *arrival, number uint64) {
 	a.size = 0
-	if err := q.parts.in.drop(context.WithoutCancel(q.ctx), nameOf(number)); err != nil {
+	if err := q.parts.in.Drop(context.WithoutCancel(q.ctx), nameOf(number)); err != nil {
 		q.cfg.Log.Warn("body of a long message not dropped", "uri", q.cfg.URI, "number", number, "err", err)
 	}
 }
@@ -231,7 +232,7 @@ func (q *Sequence) handOver(number uint64, m Stored) {
 		return
 	}
 	m.Long.read = sync.OnceFunc(func() {
-		if err := m.Long.in.drop(context.WithoutCancel(q.ctx), m.Long.name); err != nil {
+		if err := m.Long.in.Drop(context.WithoutCancel(q.ctx), m.Long.name); err != nil {
 			q.cfg.Log.Debug("body of a reply not dropped", "uri", q.cfg.URI, "number", number, "err", err)
 		}
 	})
@@ -273,9 +274,9 @@ func (q *Sequence) dropSent(s *Sending, accepted bool) {
 
 // drop removes a body, beside the driver. What is left if that fails, or the process dies, the next
 // one finds.
-func (q *Sequence) drop(from pieces, name string) {
+func (q *Sequence) drop(from pieces.Bodies, name string) {
 	q.wait.Go(func() {
-		if err := from.drop(context.WithoutCancel(q.ctx), name); err != nil {
+		if err := from.Drop(context.WithoutCancel(q.ctx), name); err != nil {
 			q.cfg.Log.Warn("body of a long message not dropped", "uri", q.cfg.URI, "err", err)
 		}
 	})
@@ -291,10 +292,10 @@ func (q *Sequence) Prepare(ctx context.Context, head []byte, body io.Reader) (St
 // Measure is Prepare without storing anything: what it gives tells messages apart, and cannot be
 // sent if it is long.
 func (q *Sequence) Measure(ctx context.Context, head []byte, body io.Reader) (Stored, error) {
-	return q.prepare(ctx, pieces{}, head, body)
+	return q.prepare(ctx, pieces.Bodies{}, head, body)
 }
 
-func (q *Sequence) prepare(ctx context.Context, in pieces, head []byte, body io.Reader) (Stored, error) {
+func (q *Sequence) prepare(ctx context.Context, in pieces.Bodies, head []byte, body io.Reader) (Stored, error) {
 	if body == nil {
 		return Stored{Head: head}, nil
 	}
@@ -364,10 +365,10 @@ func (q *Sequence) dropReplies(to uint64) {
 
 // Discard drops what was prepared and is not sent.
 func (q *Sequence) Discard(m Stored) {
-	if m.Long == nil || m.Long.in.store == nil {
+	if m.Long == nil || m.Long.in.IsZero() {
 		return
 	}
-	if err := m.Long.in.drop(context.Background(), m.Long.name); err != nil {
+	if err := m.Long.in.Drop(context.Background(), m.Long.name); err != nil {
 		q.cfg.Log.Warn("body of a message that was not sent not dropped", "uri", q.cfg.URI, "err", err)
 	}
 }
@@ -375,7 +376,7 @@ func (q *Sequence) Discard(m Stored) {
 // collect drops bodies that processes which died have prepared and not sent. If one of them lives
 // after all, it is told that its state is not stored.
 func (q *Sequence) collect(ctx context.Context) error {
-	all, err := q.sent.list(ctx, "")
+	all, err := q.sent.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -392,7 +393,7 @@ func (q *Sequence) collect(ctx context.Context) error {
 		return err
 	}
 	for name := range all {
-		if err := q.sent.drop(ctx, name); err != nil {
+		if err := q.sent.Drop(ctx, name); err != nil {
 			return err
 		}
 	}

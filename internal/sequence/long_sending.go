@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -109,7 +110,7 @@ func (l *streamLink) postLong(q *Sequence, m Stored, place streamer.Place) error
 		Length: m.Long.length - int64(place.From), Place: place,
 	}
 	_, err := l.stream.Lane(0).Post(q.ctx, out)
-	if errors.Is(err, errGap) && q.hasArrived(place.Number) {
+	if errors.Is(err, pieces.ErrGap) && q.hasArrived(place.Number) {
 		return nil // it was done meanwhile, and dropped
 	}
 	return err

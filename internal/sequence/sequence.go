@@ -18,6 +18,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -91,9 +92,9 @@ type Sequence struct {
 	cfg    Config
 	engine *wsrm.Engine // of the driver, as all fields of loop
 	loop   loop
-	slots  slots   // for messages accepted and not done
-	runs   tracker // the driver's
-	sent   pieces  // long bodies that are sent
+	slots  slots         // for messages accepted and not done
+	runs   tracker       // the driver's
+	sent   pieces.Bodies // long bodies that are sent
 	parts  arrivals
 
 	ctx    context.Context // of handlers

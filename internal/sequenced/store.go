@@ -2,6 +2,8 @@ package sequenced
 
 import (
 	"context"
+	"iter"
+	"strings"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
@@ -27,6 +29,20 @@ func (s principalStore) Commit(ctx context.Context, uri string, expect uint64, v
 
 func (s principalStore) Delete(ctx context.Context, uri string, ifRevision *uint64) error {
 	return s.Store.Delete(ctx, uri+s.suffix, ifRevision)
+}
+
+func (s principalStore) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info, error] {
+	return func(yield func(ctxstore.Info, error) bool) {
+		for info, err := range s.Store.List(ctx, prefix) {
+			own := err != nil
+			if !own {
+				info.URI, own = strings.CutSuffix(info.URI, s.suffix)
+			}
+			if own && !yield(info, err) {
+				return
+			}
+		}
+	}
 }
 
 // Hold implements [ctxstore.Holder].

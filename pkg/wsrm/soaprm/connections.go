@@ -21,7 +21,10 @@ func (e *SequenceDestination) connect(w http.ResponseWriter, a *admittedRequest)
 	if err != nil {
 		return err
 	}
-	l := e.waitingFor(address)
+	l, err := e.waitingFor(a, address)
+	if err != nil {
+		return err
+	}
 	if l == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return nil
@@ -63,22 +66,35 @@ func selected(body *soap.Element) (address string, err error) {
 }
 
 // waitingFor hands out one message for an address that polls; nil: none waits.
-func (e *SequenceDestination) waitingFor(address string) *letter {
+func (e *SequenceDestination) waitingFor(a *admittedRequest, address string) (*letter, error) {
 	if !isPolled(address) {
-		return nil
+		return nil, nil
 	}
 	for _, s := range e.pairsAt(address) {
 		s.mu.Lock()
 		out, _ := s.nextLocked(address)
-		if out != nil && out.number > 0 && s.record.Offered == "" { // nobody acknowledges it
-			s.repliedLocked([][2]uint64{{out.number, out.number}})
-		}
 		s.mu.Unlock()
-		if out != nil {
-			return &out.letter
+		if out == nil {
+			continue
 		}
+		if out.reply != nil && out.reply.long != nil {
+			if err := a.body.hold(); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.write(a.ctx, out); err != nil {
+			return nil, err
+		}
+		if out.number > 0 && s.record.Offered == "" { // nobody acknowledges it
+			s.mu.Lock()
+			if s.engine != nil {
+				s.repliedLocked([][2]uint64{{out.number, out.number}})
+			}
+			s.mu.Unlock()
+		}
+		return &out.letter, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // isWaiting reports whether there is more for an address now.

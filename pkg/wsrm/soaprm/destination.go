@@ -21,6 +21,7 @@ type SequenceDestination struct {
 	chain headers.Chain
 
 	outbox *outbox
+	slots  longSlots
 
 	mu      sync.Mutex
 	byID    map[string]*servedPair
@@ -37,7 +38,7 @@ func NewDestination(ctx context.Context, next http.Handler, cfg DestinationConfi
 		return nil, err
 	}
 	e := &SequenceDestination{cfg: cfg, next: next, chain: chainOf(cfg.Handlers),
-		outbox: newOutbox(cfg.Client, cfg.Log), byID: map[string]*servedPair{}, byOffer: map[string]*servedPair{}}
+		outbox: newOutbox(cfg.Client, cfg.Log), slots: make(longSlots, maxLong), byID: map[string]*servedPair{}, byOffer: map[string]*servedPair{}}
 	if err := e.load(ctx); err != nil {
 		e.outbox.close()
 		return nil, err
@@ -102,11 +103,12 @@ func (e *SequenceDestination) find(in map[string]*servedPair, id string, v Proto
 
 // admittedRequest is a request that the chain has let in.
 type admittedRequest struct {
-	r   *http.Request
-	ctx context.Context // with what the chain found
-	in  headers.AdmittedMessage
-	at  *addressing.Properties // never nil
-	b   *header.Blocks         // never nil
+	r    *http.Request
+	body *longBody       // of r, as it was read
+	ctx  context.Context // with what the chain found
+	in   headers.AdmittedMessage
+	at   *addressing.Properties // never nil
+	b    *header.Blocks         // never nil
 
 	replies, faults string        // where they go; empty: on the connection, or nowhere
 	connection      *soap.Element // the body, if it asks for what waits
@@ -116,12 +118,17 @@ func (a *admittedRequest) version() Protocol { return Protocol(a.b.Version) }
 
 // ServeHTTP serves one message.
 func (e *SequenceDestination) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	octets, ok := headers.ReadMessage(w, r)
+	body := &longBody{ReadCloser: r.Body, ctx: r.Context(), slots: e.slots}
+	defer body.done()
+	read := *r
+	read.Body = body
+	octets, ok := headers.ReadMessage(w, &read)
 	if !ok {
 		e.next.ServeHTTP(w, headers.WithBody(r, octets))
 		return
 	}
 	a, err := e.open(r, octets)
+	a.body = body
 	if err == nil {
 		err = e.serve(w, a)
 	}
@@ -335,18 +342,27 @@ func (e *SequenceDestination) deliver(w http.ResponseWriter, a *admittedRequest)
 			defer other.sendDue()
 		}
 	}
-	if out.envelope == nil {
+	if out.reply == nil {
 		if len(out.b.Acknowledgements) == 0 {
 			accepted(w)
 			return nil
 		}
 		return e.answer(w, a, "", http.StatusAccepted, acknowledgementOnly, out.b)
 	}
-	octets, err := with(out.envelope, s.record.Addressing, out.b)
+	if out.reply.long != nil {
+		if err := a.body.hold(); err != nil {
+			return err
+		}
+	}
+	envelope, err := out.reply.whole(a.ctx)
 	if err != nil {
 		return err
 	}
-	headers.Write(w, out.status, out.contentType, octets)
+	octets, err := with(envelope, s.record.Addressing, out.b)
+	if err != nil {
+		return err
+	}
+	headers.Write(w, out.reply.status, out.reply.contentType, octets)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (s *SequenceSource) isOver(ctx context.Context) (over bool, err error) {
 	}
 	over = true
 	e.Undone(func(number uint64, payload []byte, _ bool) bool {
-		over = newTransfer(number, payload).last
+		over = newTransfer(number, payload, s.bodies).last
 		return over
 	})
 	return over, nil

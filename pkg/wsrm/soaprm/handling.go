@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/soap/headers"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -70,15 +72,21 @@ func (h handling) run(ctx context.Context) (reply []byte, err error) {
 	if err != nil {
 		return h.failed("the reply of the service cannot be sent"), nil
 	}
-	if len(octets) > maxReply {
-		return h.failed(fmt.Sprintf("the reply has more than %d bytes", maxReply)), nil
+	if len(octets) > MaxMessage {
+		return h.failed(fmt.Sprintf("the reply has more than %d bytes", MaxMessage)), nil
 	}
-	place := h.a.replies
+	r := storedReply{to: h.a.b.Number, status: max(w.Status, http.StatusOK), place: h.a.replies,
+		contentType: w.Header().Get("Content-Type"), envelope: octets}
 	if string(soap.OperationName(octets)) == "Fault" {
-		place = h.a.faults
+		r.place = h.a.faults
 	}
-	contentType := addPlace(w.Header().Get("Content-Type"), place)
-	return encodeReply(h.a.b.Number, max(w.Status, http.StatusOK), contentType, octets), nil
+	if len(octets) > maxReply {
+		if r.long, err = putLong(ctx, h.s.bodies, octets); err != nil {
+			h.s.endpoint.cfg.Log.Error("a long reply is not stored", "bytes", len(octets), "err", err)
+			return h.failed("the store has no space for the reply"), nil
+		}
+	}
+	return r.encode(), nil
 }
 
 // failed is the reply of a service that has none.
@@ -92,20 +100,53 @@ func (h handling) failed(why string) []byte {
 		return nil
 	}
 	contentType, _ := soap.ContentType(h.a.in.Version, "") // no action, no error
-	return encodeReply(h.a.b.Number, http.StatusInternalServerError, addPlace(contentType, h.a.faults), octets)
+	r := storedReply{to: h.a.b.Number, status: http.StatusInternalServerError, place: h.a.faults,
+		contentType: contentType, envelope: octets}
+	return r.encode()
 }
 
-// encodeReply is a reply as the engine keeps it. The place it goes to stands behind its type.
-func encodeReply(to uint64, status int, contentType string, envelope []byte) []byte {
-	b := binary.AppendUvarint(nil, to)
-	b = binary.AppendUvarint(b, uint64(status))
-	b = bin.AppendBytes(b, []byte(contentType))
-	return append(b, envelope...)
+// storedReply is a reply as the engine keeps it.
+type storedReply struct {
+	to          uint64 // the number of its request
+	status      int
+	contentType string
+	place       string // where it goes; empty: on the connection
+	envelope    []byte
+	long        *storedBody // nil, or what is in place of the envelope
 }
 
-func decodeReply(b []byte) (to uint64, status int, contentType string, envelope []byte) {
+// encode writes the place behind the type, and that the reply is long behind that.
+func (r *storedReply) encode() []byte {
+	b := binary.AppendUvarint(nil, r.to)
+	b = binary.AppendUvarint(b, uint64(r.status))
+	kind, _, _ := strings.Cut(r.contentType, "\n")
+	switch {
+	case r.long != nil:
+		return r.long.append(bin.AppendBytes(b, []byte(kind+"\n"+r.place+"\n")))
+	case r.place != "":
+		kind += "\n" + r.place
+	}
+	return append(bin.AppendBytes(b, []byte(kind)), r.envelope...)
+}
+
+// whole returns the envelope. A long one is read from the store.
+func (r *storedReply) whole(ctx context.Context) ([]byte, error) {
+	if r.long != nil {
+		return r.long.read(ctx)
+	}
+	return r.envelope, nil
+}
+
+func decodeReply(b []byte, in pieces.Bodies) storedReply {
 	c := bin.NewCursor(b, 0)
-	to, status = c.Uvarint(), int(c.Uvarint())
-	contentType = string(c.Bytes(uint64(len(b))))
-	return to, status, contentType, c.Rest()
+	r := storedReply{to: c.Uvarint(), status: int(c.Uvarint())}
+	kind := strings.SplitN(string(c.Bytes(uint64(len(b)))), "\n", 3)
+	r.contentType, r.envelope = kind[0], c.Rest()
+	if len(kind) > 1 {
+		r.place = kind[1]
+	}
+	if len(kind) > 2 {
+		r.long, r.envelope = readStoredBody(r.envelope, in), nil
+	}
+	return r
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/soap/headers"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -131,8 +132,10 @@ const (
 	// bytes they may have together.
 	windowOf = 1024
 	hold     = 8 << 20
-	// MaxMessage is the longest message under a guarantee, in bytes.
-	MaxMessage = 4 << 20
+	// MaxMessage is the longest message under a guarantee, in bytes, with some space for the header
+	// blocks that are added. One of more than maxShort lies beside the state, in pieces.
+	MaxMessage = headers.MaxMessage - 64<<10
+	maxShort   = hold / 2
 )
 
 func engineConfig(ordered bool) wsrm.Config {

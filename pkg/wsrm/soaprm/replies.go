@@ -3,7 +3,6 @@ package soaprm
 import (
 	"context"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -38,10 +37,13 @@ const (
 	alone = 100 * time.Millisecond
 )
 
-// outgoing is a letter of a pair: the reply under a number, or an acknowledgement alone (0).
+// outgoing is a letter of a pair: the reply under a number, which is yet to be written with b, or an
+// acknowledgement alone (0).
 type outgoing struct {
 	letter
 	number uint64
+	reply  *storedReply
+	b      *header.Blocks
 }
 
 // matches reports whether something for an address is for a place: one that polls, or, if that is
@@ -75,8 +77,7 @@ func (s *servedPair) findLocked(place string) (due *dueNow, wait time.Duration) 
 		return d > 0
 	}
 	s.engine.Undone(func(number uint64, stored []byte, _ bool) bool {
-		_, _, contentType, _ := decodeReply(stored)
-		_, to := cutPlace(contentType)
+		to := decodeReply(stored, s.bodies).place
 		p := s.decoupled.at[number]
 		if s.decoupled.lost || !matches(place, to) || p != nil && later(p.next) {
 			return true
@@ -112,28 +113,53 @@ func (s *servedPair) nextLocked(place string) (out *outgoing, wait time.Duration
 // replyLetterLocked is a reply with what is to be said beside it.
 func (s *servedPair) replyLetterLocked(due *dueNow) *outgoing {
 	s.handedOutLocked(due.number)
-	_, _, contentType, envelope := decodeReply(due.stored)
-	contentType, to := cutPlace(contentType)
+	r := decodeReply(due.stored, s.bodies)
 	b := &header.Blocks{Version: string(s.record.Version)}
 	if s.record.Offered != "" {
 		b.Sequence, b.Number = s.record.Offered, due.number
 	}
-	if to == s.record.AcksTo {
+	if r.place == s.record.AcksTo {
 		b.Acknowledgements = s.ackLocked()
 		s.decoupled.ackDue = false
 	}
-	octets, err := with(envelope, s.record.Addressing, b)
-	if err != nil { // it was well-formed when it was stored
-		s.endpoint.cfg.Log.Error("a stored reply", "err", err)
+	l := letter{to: r.place, version: s.record.SOAP, contentType: r.contentType}
+	return &outgoing{l, due.number, &r, b}
+}
+
+// write makes the message of a reply. It reads a long one from the store.
+func (s *servedPair) write(ctx context.Context, out *outgoing) error {
+	if out.reply == nil {
 		return nil
 	}
-	l := letter{to: to, version: s.record.SOAP, contentType: contentType, octets: octets}
+	envelope, err := out.reply.whole(ctx)
+	if err != nil {
+		return err
+	}
+	if out.octets, err = with(envelope, s.record.Addressing, out.b); err != nil {
+		return err
+	}
 	if e, err := soap.Split(envelope, soap.Limits{}); err == nil {
 		if p, err := addressing.Read(&e.Envelope); err == nil && p != nil {
-			l.action = p.Action
+			out.action = p.Action
 		}
 	}
-	return &outgoing{l, due.number}
+	return nil
+}
+
+// post sends a message, of which a long one is in memory meanwhile, and returns the envelope that
+// comes back.
+func (s *servedPair) post(out *outgoing) (answer []byte, err error) {
+	o := s.endpoint.outbox
+	if out.reply != nil && out.reply.long != nil {
+		if err := s.endpoint.slots.take(o.ctx); err != nil {
+			return nil, err
+		}
+		defer s.endpoint.slots.free()
+	}
+	if err := s.write(o.ctx, out); err != nil {
+		return nil, err
+	}
+	return o.post(out.letter)
 }
 
 // handedOutLocked has a reply wait for its acknowledgement, until it is sent again.
@@ -161,7 +187,7 @@ func (s *servedPair) ackLetterLocked() *outgoing {
 		return nil
 	}
 	contentType, _ := soap.ContentType(s.record.SOAP, p.Action) // an action of ours
-	return &outgoing{letter{p.To, p.Action, s.record.SOAP, contentType, octets}, 0}
+	return &outgoing{letter{p.To, p.Action, s.record.SOAP, contentType, octets}, 0, nil, nil}
 }
 
 // dueLocked has acknowledgements sent, if they go to another address, and the reply to a message
@@ -175,7 +201,7 @@ func (s *servedPair) dueLocked(a *admittedRequest, now bool) {
 	}
 	if a != nil && a.replies != "" {
 		s.engine.Undone(func(number uint64, stored []byte, _ bool) bool {
-			if to, _, _, _ := decodeReply(stored); to == a.b.Number {
+			if decodeReply(stored, s.bodies).to == a.b.Number {
 				s.decoupled.at[number] = &posting{pause: resendReply}
 			}
 			return true
@@ -230,7 +256,7 @@ func (s *servedPair) send() {
 			}
 			continue
 		}
-		answer, err := s.endpoint.outbox.post(out.letter)
+		answer, err := s.post(out)
 		if s.endpoint.outbox.ctx.Err() != nil {
 			return
 		}
@@ -337,18 +363,4 @@ func (s *servedPair) decoupleLocked(ctx context.Context) error {
 	}
 	s.record.Decoupled = true
 	return nil
-}
-
-// addPlace is the type of a reply and, behind it, where that goes, if not on a connection.
-func addPlace(contentType, place string) string {
-	contentType, _ = cutPlace(contentType)
-	if place == "" {
-		return contentType
-	}
-	return contentType + "\n" + place
-}
-
-func cutPlace(stored string) (contentType, place string) {
-	contentType, place, _ = strings.Cut(stored, "\n")
-	return contentType, place
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/soap/addressing"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -43,7 +44,8 @@ type SentMessage struct {
 	oneWay     bool
 	last       bool // the end of a sequence of 1.0
 	envelope   []byte
-	late       bool // of an earlier process
+	long       *storedBody // nil, or what is in place of the envelope
+	late       bool        // of an earlier process
 	wake       chan struct{}
 	ctx        context.Context // of its requests; ends when it is settled
 	settle     context.CancelFunc
@@ -55,16 +57,18 @@ type SentMessage struct {
 const (
 	flagOneWay = 1 << iota
 	flagLast
+	flagLong
 )
 
-// encodeTransfer is a message as the engine keeps it.
+// encodeTransfer is a message as the engine keeps it. With flagLong a reference is in the place of
+// the envelope.
 func encodeTransfer(flags byte, id, action string, envelope []byte) []byte {
 	b := bin.AppendBytes([]byte{flags}, []byte(id))
 	b = bin.AppendBytes(b, []byte(action))
 	return append(b, envelope...)
 }
 
-func newTransfer(number uint64, payload []byte) *SentMessage {
+func newTransfer(number uint64, payload []byte, in pieces.Bodies) *SentMessage {
 	c := bin.NewCursor(payload, 0)
 	flags := c.U8()
 	ctx, settle := context.WithCancel(context.Background())
@@ -74,6 +78,9 @@ func newTransfer(number uint64, payload []byte) *SentMessage {
 		wake: make(chan struct{}, 1), ctx: ctx, settle: settle, settled: ctx.Done(),
 	}
 	t.envelope = c.Rest()
+	if flags&flagLong != 0 {
+		t.long, t.envelope = readStoredBody(t.envelope, in), nil
+	}
 	return t
 }
 
@@ -139,11 +146,22 @@ func (s *SequenceSource) Send(ctx context.Context, m OutgoingEnvelope) (*SentMes
 	if m.OneWay {
 		flags = flagOneWay
 	}
-	payload := encodeTransfer(flags, p.MessageID, p.Action, envelope)
-	if len(payload) > MaxMessage {
-		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d bytes, %d are possible", len(payload), MaxMessage)}
+	if len(envelope) > MaxMessage {
+		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d bytes, %d are possible", len(envelope), MaxMessage)}
 	}
-	return s.accept(ctx, payload)
+	payload := encodeTransfer(flags, p.MessageID, p.Action, envelope)
+	if len(payload) <= maxShort {
+		return s.accept(ctx, payload)
+	}
+	body, err := putLong(ctx, s.bodies, envelope)
+	if err != nil {
+		return nil, &Error{Code: Unsent, Err: err}
+	}
+	t, err := s.accept(ctx, encodeTransfer(flags|flagLong, p.MessageID, p.Action, body.append(nil)))
+	if err != nil && !errors.Is(err, &Error{Code: Unstored}) {
+		err = errors.Join(err, s.bodies.Drop(context.WithoutCancel(ctx), body.name))
+	}
+	return t, err
 }
 
 // actionOf makes an action of the name of the Body's child.
@@ -202,8 +220,8 @@ func (s *SequenceSource) accept(ctx context.Context, payload []byte) (*SentMessa
 			return nil, err
 		}
 	}
-	t := newTransfer(s.engine.Last(), payload)
-	s.sent[t.Number] = t
+	t := newTransfer(s.engine.Last(), payload, s.bodies)
+	s.addLocked(t)
 	if err := s.stepLocked(wsrm.Event{Kind: wsrm.Wake}); err != nil {
 		delete(s.sent, t.Number)
 		return nil, unstored(err)
@@ -315,15 +333,14 @@ func (s *SequenceSource) attempt(t *SentMessage, again bool, patience time.Durat
 		b.Acknowledgements = s.ackLocked()
 	}
 	s.mu.Unlock()
-	octets, err := with(t.envelope, s.cfg.Addressing, b)
-	if err != nil {
-		return err
+	if t.long != nil {
+		patience += time.Duration(t.long.length/slowest) * time.Second
 	}
 	slow, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()
 	came := make(chan error, 1)
 	s.mu.Lock()
-	s.goLocked(func() { came <- s.exchange(t, octets, 2*patience, len(b.Acknowledgements) > 0) })
+	s.goLocked(func() { came <- s.exchange(t, b, 2*patience) })
 	s.mu.Unlock()
 	select {
 	case err := <-came:
@@ -335,16 +352,77 @@ func (s *SequenceSource) attempt(t *SentMessage, again bool, patience time.Durat
 	}
 }
 
-// exchange makes the request of an attempt. acknowledged: it says which replies came.
-func (s *SequenceSource) exchange(t *SentMessage, octets []byte, d time.Duration, acknowledged bool) error {
+// slowest is how many bytes of a long message a link that is waited for carries in a second.
+const slowest = 32 << 10
+
+// exchange makes the request of an attempt, which says b of sequences.
+func (s *SequenceSource) exchange(t *SentMessage, b *header.Blocks, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.ctx, d)
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
-	a, err := s.post(ctx, t.action, octets)
+	a, err := s.request(ctx, t, b)
 	if err != nil {
 		return err
 	}
-	return s.take(a, t, acknowledged)
+	return s.take(a, t, len(b.Acknowledgements) > 0)
+}
+
+// request sends a message, and returns the answer. A long one is in memory meanwhile.
+func (s *SequenceSource) request(ctx context.Context, t *SentMessage, b *header.Blocks) (*heardAnswer, error) {
+	envelope := t.envelope
+	if t.long != nil {
+		err := s.slots.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer s.slots.free()
+		if envelope, err = t.long.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	octets, err := with(envelope, s.cfg.Addressing, b)
+	if err != nil {
+		return nil, err
+	}
+	return s.post(ctx, t.action, octets)
+}
+
+// addLocked notes a message that is under way.
+func (s *SequenceSource) addLocked(t *SentMessage) {
+	s.sent[t.Number] = t
+	if t.long != nil {
+		s.longs[t.Number] = t.long.name
+	}
+}
+
+// dropLocked drops the bodies of messages that are done, once that is stored.
+func (s *SequenceSource) dropLocked() {
+	_, done, _ := s.engine.Positions()
+	for number, name := range s.longs {
+		if number <= done {
+			delete(s.longs, number)
+			s.goLocked(func() {
+				if err := s.bodies.Drop(context.WithoutCancel(s.ctx), name); err != nil {
+					s.cfg.Log.Warn("body of a long message not dropped", "number", number, "err", err)
+				}
+			})
+		}
+	}
+}
+
+// collect drops the bodies that no message refers to: of a process that died, or, with all, of a
+// sequence that is over.
+func (s *SequenceSource) collect(ctx context.Context, all bool) error {
+	list, err := s.bodies.List(ctx, "")
+	for _, name := range s.longs {
+		if !all {
+			delete(list, name)
+		}
+	}
+	for name := range list {
+		err = errors.Join(err, s.bodies.Drop(ctx, name))
+	}
+	return unstored(err)
 }
 
 // ackLocked acknowledges the replies that came.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/soap/headers"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
@@ -31,24 +31,24 @@ type servedPair struct {
 	changed chan struct{}               // closed when something was handled
 
 	decoupled decoupledReplies
-	places    map[string]bool // that may poll; guarded by the endpoint
+	bodies    pieces.Bodies    // of long replies
+	longs     map[string]int64 // their names and lengths, of those that are not acknowledged
+	places    map[string]bool  // that may poll; guarded by the endpoint
 }
 
 const (
 	// keptReplies is how many replies are kept for a client that cannot acknowledge them.
 	keptReplies = 32
-	// maxReply is the longest reply, in bytes: one always has room, as requests are only taken
+	// maxReply is the longest reply in the state, in bytes: one always has room, as requests are only taken
 	// while no more than as much is unacknowledged.
-	maxReply = hold / 2
+	maxReply = maxShort
 )
 
 // response is what goes back for a message: the stored reply, nil for none, and what is to be said
 // of sequences.
 type response struct {
-	status      int
-	contentType string
-	envelope    []byte
-	b           *header.Blocks
+	reply *storedReply
+	b     *header.Blocks
 }
 
 func (s *servedPair) now() time.Time { return s.endpoint.cfg.Clock.Now() }
@@ -66,15 +66,14 @@ func (s *servedPair) openLocked(ctx context.Context) error {
 	s.inbox, s.waiting, s.held, s.unknown = nil, map[uint64]*admittedRequest{}, 0, map[uint64]bool{}
 	s.changed = make(chan struct{})
 	s.engine = e
+	s.bodies = pieces.Of(s.endpoint.cfg.Store, s.record.State, "replies", store.life)
 	s.decoupled.at = map[uint64]*posting{}
 	if s.decoupled.wake == nil {
 		s.decoupled.wake = make(chan struct{}, 1)
 	}
 	if s.record.Decoupled {
 		e.Undone(func(_ uint64, stored []byte, _ bool) bool {
-			_, _, contentType, _ := decodeReply(stored)
-			_, to := cutPlace(contentType)
-			s.endpoint.serves(s, to)
+			s.endpoint.serves(s, decodeReply(stored, s.bodies).place)
 			return true
 		})
 	}
@@ -88,6 +87,9 @@ func (s *servedPair) stepLocked(ctx context.Context, ev wsrm.Event) error {
 	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) {
 		s.engine = nil // what the store has goes on
 		return unstored(err)
+	}
+	if err == nil && ev.Kind == wsrm.Wake {
+		s.dropLongLocked()
 	}
 	return err
 }
@@ -204,6 +206,7 @@ func (s *servedPair) end(a *admittedRequest) ([]header.Acknowledgement, error) {
 	}
 	s.record.Closed, s.record.Last, s.record.Terminated = after.Closed, after.Last, after.Terminated
 	if terminates {
+		s.dropLongLocked()
 		s.forget.Store(s.now().Add(tombstone).UnixNano())
 		s.ended.Store(true)
 	}
@@ -262,9 +265,8 @@ func (s *servedPair) admitLocked(ctx context.Context, a *admittedRequest) error 
 		return s.closedLocked(a)
 	case s.record.Last > 0 && n > s.record.Last:
 		return refusal(a.in.Version, v, lastExceeded, fmt.Sprintf("number %d was the last one", s.record.Last), about)
-	case len(a.in.Message) > MaxMessage:
-		return &headers.RefusedMessage{Fault: soap.Fault{Code: soap.Client,
-			Reason: fmt.Sprintf("a message of more than %d bytes", MaxMessage)}}
+	case len(a.in.Message) > maxShort && !s.isNextLocked(n): // it comes again when it has its turn
+		return errors.New("a long message is not held behind a gap")
 	case s.held+len(a.in.Message) > hold && s.held > 0, s.fullLocked():
 		return errors.New("too much is held of the sequence")
 	}
@@ -275,7 +277,7 @@ func (s *servedPair) admitLocked(ctx context.Context, a *admittedRequest) error 
 	}
 	s.waiting[n] = a
 	s.held += len(a.in.Message)
-	err := s.stepLocked(ctx, wsrm.Event{Kind: wsrm.Arrived, Number: n, Message: a.in.Message})
+	err := s.stepLocked(ctx, wsrm.Event{Kind: wsrm.Arrived, Number: n})
 	if err != nil {
 		s.dropLocked(n)
 	}
@@ -317,18 +319,6 @@ func (s *servedPair) dropLocked(n uint64) {
 	}
 }
 
-// fullLocked reports whether the client acknowledges no replies: there may be no room for another
-// one. Who cannot acknowledge them loses the oldest.
-func (s *servedPair) fullLocked() bool {
-	count, octets := 0, 0
-	s.engine.Undone(func(_ uint64, message []byte, _ bool) bool {
-		count++
-		octets += len(message)
-		return true
-	})
-	return (s.record.Offered != "" || s.record.Decoupled) && (count >= windowOf-1 || octets > hold-maxReply-1024)
-}
-
 // workLocked handles what has its turn.
 func (s *servedPair) workLocked(ctx context.Context) error {
 	worked := false
@@ -361,19 +351,12 @@ func (s *servedPair) workLocked(ctx context.Context) error {
 // thinLocked keeps the last replies of a client that acknowledges none.
 func (s *servedPair) thinLocked(ctx context.Context) {
 	for {
-		count, octets := 0, 0
-		oldest := uint64(0)
-		s.engine.Undone(func(number uint64, message []byte, _ bool) bool {
-			if count == 0 {
-				oldest = number
-			}
-			count++
-			octets += len(message)
-			return true
-		})
-		if count <= keptReplies && octets <= hold-maxReply-1024 || count <= 1 {
+		count, octets, beside := s.keepsLocked()
+		if count <= keptReplies && octets <= hold-maxReply-1024 && beside <= MaxMessage || count <= 1 {
 			return
 		}
+		_, done, _ := s.engine.Positions()
+		oldest := done + 1
 		if s.saveLocked(ctx) != nil || // what was never handed out cannot be acknowledged
 			s.stepLocked(ctx, wsrm.Acknowledgement([][2]uint64{{1, oldest}}, nil, false)) != nil {
 			return

@@ -37,21 +37,20 @@ func (s *servedPair) responseLocked(a *admittedRequest) *response {
 	}
 	out := &response{b: b}
 	s.engine.Undone(func(number uint64, reply []byte, _ bool) bool {
-		to, status, contentType, envelope := decodeReply(reply)
-		if to != a.b.Number {
+		r := decodeReply(reply, s.bodies)
+		if r.to != a.b.Number {
 			return true
 		}
-		contentType, place := cutPlace(contentType)
-		if place != "" && !s.handOutLocked(number, place) {
+		if r.place != "" && !s.handOutLocked(number, r.place) {
 			return false
 		}
-		out.status, out.contentType, out.envelope = status, contentType, envelope
+		out.reply = &r
 		if s.record.Offered != "" {
 			b.Sequence, b.Number = s.record.Offered, number
 		}
 		return false
 	})
-	if out.envelope == nil && s.unknown[a.b.Number] {
+	if out.reply == nil && s.unknown[a.b.Number] {
 		s.uncertain(a, out)
 	}
 	return out
@@ -73,12 +72,11 @@ func (s *servedPair) handOutLocked(number uint64, place string) bool {
 func (s *servedPair) uncertain(a *admittedRequest, out *response) {
 	stored := handling{s: s, a: a}.failed("the service was handling the message when it crashed, or when its store " +
 		"failed: nobody knows whether it had an effect")
-	_, status, contentType, envelope := decodeReply(stored)
-	contentType, place := cutPlace(contentType)
-	if hasConnection(place) {
-		out.status, out.contentType, out.envelope = status, contentType, envelope
+	r := decodeReply(stored, s.bodies)
+	if hasConnection(r.place) {
+		out.reply = &r
 		return
 	}
 	action := s.record.Version.faultAction(a.at.Space)
-	s.endpoint.outbox.send(letter{place, action, a.in.Version, contentType, envelope})
+	s.endpoint.outbox.send(letter{r.place, action, a.in.Version, r.contentType, r.envelope})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/soap/addressing"
 	"github.com/hhfr/hhfr/pkg/soap/headers"
@@ -33,6 +34,9 @@ type SequenceSource struct {
 	asked   map[string]chan *heardAnswer // by the MessageID of what the protocol asks
 	engine  *wsrm.Engine
 	sent    map[uint64]*SentMessage // not settled
+	bodies  pieces.Bodies           // of long messages
+	longs   map[uint64]string       // their names, of those that are not done
+	slots   longSlots
 	inbox   []delivered
 	eased   chan struct{} // closed when something was settled or acknowledged
 	ackDue  bool          // replies came that were not acknowledged in a request yet
@@ -94,6 +98,7 @@ func OpenSource(ctx context.Context, cfg SourceConfig) (*SequenceSource, error) 
 
 func openSource(ctx context.Context, cfg SourceConfig) (*SequenceSource, error) {
 	s := &SequenceSource{cfg: cfg, chain: chainOf(cfg.Handlers), uri: cfg.recordURI(), sent: map[uint64]*SentMessage{},
+		longs: map[uint64]string{}, slots: make(longSlots, maxLong),
 		asked: map[string]chan *heardAnswer{}, eased: make(chan struct{}), heard: cfg.Clock.Now()}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	var err error
@@ -141,12 +146,16 @@ func (s *SequenceSource) open(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine = engine // now what comes by itself is taken
+	s.bodies = s.bodiesOf()
 	s.engine.Undone(func(number uint64, payload []byte, _ bool) bool {
-		t := newTransfer(number, payload)
+		t := newTransfer(number, payload, s.bodies)
 		t.late = true
-		s.sent[number] = t
+		s.addLocked(t)
 		return true
 	})
+	if err := s.collect(ctx, false); err != nil {
+		return err
+	}
 	if err := s.stepLocked(wsrm.Event{Kind: wsrm.Connected}); err != nil {
 		return err
 	}
@@ -201,7 +210,13 @@ func (s *SequenceSource) forget(ctx context.Context) error {
 			return unstored(err)
 		}
 	}
-	return nil
+	s.bodies = s.bodiesOf()
+	return s.collect(ctx, true)
+}
+
+// bodiesOf is where the bodies of long messages of the sequence lie.
+func (s *SequenceSource) bodiesOf() pieces.Bodies {
+	return pieces.Of(s.cfg.Store, s.record.State, "sent", 0)
 }
 
 // create asks the service for a sequence, and offers one for the replies. It asks again with the
@@ -306,6 +321,9 @@ func (s *SequenceSource) stepLocked(ev wsrm.Event) error {
 	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) && s.broken == nil {
 		s.broken = unstored(err)
 		s.cancel(s.broken)
+	}
+	if err == nil && ev.Kind == wsrm.Wake {
+		s.dropLocked()
 	}
 	return err
 }
