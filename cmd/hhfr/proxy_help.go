@@ -41,7 +41,7 @@ know it: SOAP messages go to --upstream in sequences, one for each address and p
 (Authorization, Cookie), as hhfr stream --soap-rm sends them; replies come back without. A message
 that has WS-ReliableMessaging of its own, wants its reply at another address, is compressed or has
 attachments goes as it is, and is in no sequence of this proxy. What the store (--store) has of a
-sequence is sent before its next message. A message is at most 4 MiB.
+sequence is sent before its next message. A message is at most 64 MiB less 64 KiB.
 
 --schema names the description of the server: a WSDL or XML Schema, a file or URL, or an HHFR Schema.
 A pair whose halves have the same one sends shapes as what the description does not say. The near

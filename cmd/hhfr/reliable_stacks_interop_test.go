@@ -172,7 +172,7 @@ func interopMetro(t *testing.T) {
 		send = append(send, describe("sent"+version, version, ledgers[version]), "metro-"+version)
 	}
 	p.start(t, args...)
-	p.tell(t, send...) // it takes some 10 s to end a sequence, whoever has the other end
+	p.tell(t, send...) // it takes some 10 s to end a sequence, whoever the peer is
 	for version := range policies {
 		streamTo(t, host+"/"+version, "asked-"+version, "--soap-rm", version)
 		streamTo(t, host+"/"+version, "assured-"+version, "--assurance", "exactly-once")

@@ -15,17 +15,20 @@ import (
 // What Sandesha2 1.6.2 sends as a client of 1.1 that polls, which is its default: the same address
 // of WS-MakeConnection in ReplyTo, AcksTo and Offer.
 const (
-	sandeshaPlace    = "http://docs.oasis-open.org/ws-rx/wsmc/200702/anonymous?id=urn:uuid:E13369E06D8F1D15661795494400394"
+	sandeshaPlace = "http://docs.oasis-open.org/ws-rx/wsmc/200702/anonymous?id=" +
+		"urn:uuid:E13369E06D8F1D15661795494400394"
 	sandeshaEnvelope = `<?xml version='1.0' encoding='UTF-8'?>` +
 		`<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Header>` +
 		`<wsa:To xmlns:wsa="http://www.w3.org/2005/08/addressing">http://127.0.0.1:41101/ledger</wsa:To>%s` +
-		`<wsa:MessageID xmlns:wsa="http://www.w3.org/2005/08/addressing">urn:uuid:E13369E06D8F1D156617954944003%d</wsa:MessageID>` +
+		`<wsa:MessageID xmlns:wsa="http://www.w3.org/2005/08/addressing">` +
+		`urn:uuid:E13369E06D8F1D156617954944003%d</wsa:MessageID>` +
 		`<wsa:Action xmlns:wsa="http://www.w3.org/2005/08/addressing">%s</wsa:Action>%s</soapenv:Header>` +
 		`<soapenv:Body>%s</soapenv:Body></soapenv:Envelope>`
 	sandeshaReplyTo = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>` + sandeshaPlace +
 		`</wsa:Address></wsa:ReplyTo>`
 	sandeshaCreate = `<wsrm:CreateSequence xmlns:wsrm="http://docs.oasis-open.org/ws-rx/wsrm/200702"><wsrm:AcksTo>` +
-		`<wsa:Address xmlns:wsa="http://www.w3.org/2005/08/addressing">` + sandeshaPlace + `</wsa:Address></wsrm:AcksTo>` +
+		`<wsa:Address xmlns:wsa="http://www.w3.org/2005/08/addressing">` + sandeshaPlace + `</wsa:Address>` +
+		`</wsrm:AcksTo>` +
 		`<wsrm:Offer><wsrm:Identifier>urn:uuid:E13369E06D8F1D15661795494400397</wsrm:Identifier><wsrm:Endpoint>` +
 		`<wsa:Address xmlns:wsa="http://www.w3.org/2005/08/addressing">` + sandeshaPlace + `</wsa:Address>` +
 		`</wsrm:Endpoint></wsrm:Offer></wsrm:CreateSequence>`

@@ -147,7 +147,8 @@ func (o *streamOptions) deliveryFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.soapRM, "soap-rm", "",
 		"send in a sequence of WS-ReliableMessaging over plain SOAP: 1.0, 1.1 or 1.2")
 	f.StringVar(&o.addressing, "addressing", "",
-		"WS-Addressing of --soap-rm: 2004/08 or 2005/08; empty: 2004/08 with 1.0, else 2005/08")
+		"WS-Addressing of --soap-rm: 2004/08 or 2005/08; empty: 2004/08 with 1.0, else 2005/08, or, if the service "+
+			"refuses that, the other")
 	o.replies.flags(f)
 }
 

@@ -97,7 +97,8 @@ const (
 // for, once. What a run left in the store goes on as it began.
 func TestStreamFindsTheAddressing(t *testing.T) {
 	body := filepath.Join(t.TempDir(), "add.xml")
-	require.NoError(t, os.WriteFile(body, []byte(`<add xmlns="urn:hhfr:peer:1"><id>a</id><amount>1</amount></add>`), 0o600))
+	text := `<add xmlns="urn:hhfr:peer:1"><id>a</id><amount>1</amount></add>`
+	require.NoError(t, os.WriteFile(body, []byte(text), 0o600))
 	for _, c := range []struct {
 		name, takes, policy string
 		flags               []string
@@ -117,8 +118,8 @@ func TestStreamFindsTheAddressing(t *testing.T) {
 			p := newParticular(t, c.takes, c.policy)
 			store := "bolt:" + filepath.Join(t.TempDir(), "client.db")
 			run := func(more ...string) (int, string, string) {
-				return do(t, append(append([]string{"stream", p.url, "--action", "urn:add", "--wrap", "1.1", "--store", store,
-					"-o", "xml", "-v", "--reconnect", "1s"}, c.flags...), more...)...)
+				return do(t, append(append([]string{"stream", p.url, "--action", "urn:add", "--wrap", "1.1",
+					"--store", store, "-o", "xml", "-v", "--reconnect", "1s"}, c.flags...), more...)...)
 			}
 			code, stdout, stderr := run(body)
 			require.Zero(t, code, stderr)

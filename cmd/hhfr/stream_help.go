@@ -54,13 +54,14 @@ send under an assurance from the same store to the same service.
 
 --soap-rm sends the messages in a sequence of WS-ReliableMessaging over plain SOAP, to a service that
 knows that and not hhfr: 1.0, or 1.1, which is 1.2 on the wire as well. --addressing says which
-WS-Addressing goes with it. Messages are in --store from the moment at which they are accepted until
-they are acknowledged; a run sends what an earlier one left first, and without a FILE nothing else.
--v shows the sequence.
+WS-Addressing goes with it; without it a service that refuses the usual one is asked once more with
+the other. Messages are in --store from the moment at which they are accepted until they are
+acknowledged; a run sends what an earlier one left first, and without a FILE nothing else. -v shows
+the sequence.
 Replies and acknowledgements come on the connections of the messages, or, with --callback, to an
-address here: the service opens connections for them. With --poll the service keeps them until it is
-asked for them. Which of the three it is stays the same as long as --store has the sequence, and so
-does the address.
+address here: the service opens connections for them. With --poll the service keeps what it does not
+answer at once until it is asked for it. Which of the three it is stays the same as long as --store
+has the sequence, and so does the address. A message is at most 64 MiB less 64 KiB.
 
 After an interruption, repeat the command with --resume. The store has the number of messages that
 the interrupted run had accepted, and a digest of them: if this run begins with the same messages,

@@ -205,7 +205,7 @@ func (o *streamOptions) unlessRefused(err error) string {
 	case misaddressed && o.addressing != "":
 		return "the service wants another WS-Addressing: leave --addressing " + o.addressing + " out"
 	case misaddressed:
-		return "neither 2004/08 nor 2005/08 is the WS-Addressing that the service wants; --addressing asks for one alone"
+		return "the service wants neither WS-Addressing 2004/08 nor 2005/08; --addressing asks with one alone"
 	}
 	return "the service may not know WS-ReliableMessaging: leave --soap-rm out"
 }

@@ -58,7 +58,8 @@ func (b Bodies) Put(ctx context.Context, name string, at int64, piece []byte) er
 	return err
 }
 
-// PutAll stores a body. What is stored of it when that fails is dropped. Errors: those of the store.
+// PutAll stores a body. What is stored of it when that fails is dropped. Errors: those of the
+// store.
 func (b Bodies) PutAll(ctx context.Context, name string, body []byte) error {
 	for at := 0; at < len(body); at += Size {
 		if err := b.Put(ctx, name, int64(at), body[at:min(at+Size, len(body))]); err != nil {

@@ -123,7 +123,7 @@ func (e *ends) book(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	parsed, err := soap.Parse(body, soap.Limits{})
+	parsed, err := soap.Parse(body, soap.Limits{MaxBytes: 64 << 20})
 	if err != nil || len(parsed.Header) > 0 {
 		http.Error(w, fmt.Sprint(err, parsed), http.StatusTeapot)
 		return
