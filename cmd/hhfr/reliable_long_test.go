@@ -57,8 +57,9 @@ func TestLongMessagesInSequences(t *testing.T) {
 			service, away := newAwayService(t, services["echo"].URL)
 			client := filepath.Join(dir, "client.db")
 			run := func(files ...string) (int, string, string) {
-				return do(t, append(append([]string{"stream", service, "--action", "urn:echo", "--store", "bolt:" + client,
-					"-v", "--reconnect", "1s", "--save-dir", filepath.Join(dir, "out")}, flags...), files...)...)
+				return do(t, append(append([]string{"stream", service, "--action", "urn:echo",
+					"--store", "bolt:" + client, "-v",
+					"--reconnect", "1s", "--save-dir", filepath.Join(dir, "out")}, flags...), files...)...)
 			}
 			code, _, stderr := run(file)
 			require.Zero(t, code, stderr)

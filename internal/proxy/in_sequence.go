@@ -41,8 +41,8 @@ func (u *upstream) newForwarder() *sequenced.Forwarder {
 // sequences.
 const maxIdleInSequence = 16
 
-// shortInSequence is how many bytes of a message are held for a sequence in any case. Of longer ones
-// there are maxLong at once; others wait in their connections.
+// shortInSequence is how many bytes of a message are held for a sequence in any case. Of longer
+// ones there are maxLong at once; others wait in their connections.
 const shortInSequence = 4 << 20
 
 // endSequences ends those to the upstream.

@@ -38,7 +38,8 @@ func NewDestination(ctx context.Context, next http.Handler, cfg DestinationConfi
 		return nil, err
 	}
 	e := &SequenceDestination{cfg: cfg, next: next, chain: chainOf(cfg.Handlers),
-		outbox: newOutbox(cfg.Client, cfg.Log), slots: make(longSlots, maxLong), byID: map[string]*servedPair{}, byOffer: map[string]*servedPair{}}
+		outbox: newOutbox(cfg.Client, cfg.Log), slots: make(longSlots, maxLong),
+		byID: map[string]*servedPair{}, byOffer: map[string]*servedPair{}}
 	if err := e.load(ctx); err != nil {
 		e.outbox.close()
 		return nil, err

@@ -55,16 +55,16 @@ func TestLongMessagesOverCrashes(t *testing.T) {
 			e.restart()
 			s = w.open(e, p)
 			var last *soaprm.SentMessage
-			for n := 1; n < 3; n++ {
+			for n := 1; n < 2; n++ {
 				last, err = s.Send(t.Context(), soaprm.OutgoingEnvelope{Envelope: long(n), Action: "urn:add"})
 				require.NoError(t, err)
 			}
 			reply, err := last.Reply(t.Context())
 			require.NoError(t, err)
-			assert.True(t, bytes.Contains(reply.Envelope, []byte("x-2</of>")))
+			assert.True(t, bytes.Contains(reply.Envelope, []byte("x-1</of>")))
 			require.NoError(t, s.Finish(t.Context()))
 			require.NoError(t, s.Close())
-			require.Len(t, e.calls, 3)
+			require.Len(t, e.calls, 2)
 			for n, call := range e.calls {
 				assert.True(t, strings.HasSuffix(call, fmt.Sprintf("x-%d", n)))
 			}
@@ -81,7 +81,8 @@ func TestLongMessageBehindAGap(t *testing.T) {
 	k.within = false
 	k.create()
 	send := func(n uint64) int {
-		message := k.make("urn:add", "<add>"+strings.Repeat("x", 4<<20)+"</add>", header.Blocks{Sequence: k.id, Number: n})
+		message := k.make("urn:add", "<add>"+strings.Repeat("x", 4<<20)+"</add>",
+			header.Blocks{Sequence: k.id, Number: n})
 		r := httptest.NewRequest(http.MethodPost, where, bytes.NewReader(message))
 		r.Header.Set("Content-Type", "text/xml")
 		w := httptest.NewRecorder()
@@ -109,10 +110,12 @@ func (b *countedBody) Read(p []byte) (int, error) {
 func TestLongMessagesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
-		served, err := soaprm.NewDestination(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			<-over
 			w.WriteHeader(http.StatusNoContent)
-		}), soaprm.DestinationConfig{Store: memory.New(memory.Config{})})
+		})
+		served, err := soaprm.NewDestination(t.Context(), service,
+			soaprm.DestinationConfig{Store: memory.New(memory.Config{})})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, served.Close()) }()
 		post := func(body io.Reader) {

@@ -37,8 +37,8 @@ const (
 	alone = 100 * time.Millisecond
 )
 
-// outgoing is a letter of a pair: the reply under a number, which is yet to be written with b, or an
-// acknowledgement alone (0).
+// outgoing is a letter of a pair: the reply under a number, which is yet to be written with b, or
+// an acknowledgement alone (0).
 type outgoing struct {
 	letter
 	number uint64

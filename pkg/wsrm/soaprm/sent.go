@@ -412,15 +412,15 @@ func (s *SequenceSource) dropLocked() {
 
 // collect drops the bodies that no message refers to: of a process that died, or, with all, of a
 // sequence that is over.
-func (s *SequenceSource) collect(ctx context.Context, all bool) error {
-	list, err := s.bodies.List(ctx, "")
+func (s *SequenceSource) collect(ctx context.Context, in pieces.Bodies, all bool) error {
+	list, err := in.List(ctx, "")
 	for _, name := range s.longs {
 		if !all {
 			delete(list, name)
 		}
 	}
 	for name := range list {
-		err = errors.Join(err, s.bodies.Drop(ctx, name))
+		err = errors.Join(err, in.Drop(ctx, name))
 	}
 	return unstored(err)
 }

@@ -39,8 +39,8 @@ type servedPair struct {
 const (
 	// keptReplies is how many replies are kept for a client that cannot acknowledge them.
 	keptReplies = 32
-	// maxReply is the longest reply in the state, in bytes: one always has room, as requests are only taken
-	// while no more than as much is unacknowledged.
+	// maxReply is the longest reply in the state, in bytes: one always has room, as requests are
+	// only taken while no more than as much is unacknowledged.
 	maxReply = maxShort
 )
 

@@ -153,7 +153,7 @@ func (s *SequenceSource) open(ctx context.Context) error {
 		s.addLocked(t)
 		return true
 	})
-	if err := s.collect(ctx, false); err != nil {
+	if err := s.collect(ctx, s.bodies, false); err != nil {
 		return err
 	}
 	if err := s.stepLocked(wsrm.Event{Kind: wsrm.Connected}); err != nil {
@@ -210,8 +210,7 @@ func (s *SequenceSource) forget(ctx context.Context) error {
 			return unstored(err)
 		}
 	}
-	s.bodies = s.bodiesOf()
-	return s.collect(ctx, true)
+	return s.collect(ctx, s.bodiesOf(), true)
 }
 
 // bodiesOf is where the bodies of long messages of the sequence lie.
