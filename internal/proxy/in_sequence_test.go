@@ -345,9 +345,9 @@ func TestWhatGoesInNoSequence(t *testing.T) {
 	status, _, _ = posts(t, client, &closed, soap.V11, called(soap.V11, "ask", "c"), "Authorization: Basic c")
 	assert.Equal(t, http.StatusOK, status)
 
-	status, _, body = posts(t, client, far.url(), soap.V11, called(soap.V11, "ask", strings.Repeat("l", 5<<20)))
+	status, _, body = posts(t, client, far.url(), soap.V11, called(soap.V11, "ask", strings.Repeat("l", 64<<20)))
 	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
-	assert.Contains(t, body, "more than 4194304 bytes goes in no sequence")
+	assert.Contains(t, body, "more than 67043328 bytes goes in no sequence")
 	assert.Equal(t, []string{"s", "t", "c"}, w.handled())
 
 	plain := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
