@@ -345,7 +345,7 @@ func TestWhatGoesInNoSequence(t *testing.T) {
 	status, _, _ = posts(t, client, &closed, soap.V11, called(soap.V11, "ask", "c"), "Authorization: Basic c")
 	assert.Equal(t, http.StatusOK, status)
 
-	status, _, body = posts(t, client, far.url(), soap.V11, called(soap.V11, "ask", strings.Repeat("l", 64<<20)))
+	status, _, body = posts(t, client, far.url(), soap.V11, called(soap.V11, "ask", strings.Repeat("l", 65<<20)))
 	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
 	assert.Contains(t, body, "more than 67043328 bytes goes in no sequence")
 	assert.Equal(t, []string{"s", "t", "c"}, w.handled())
