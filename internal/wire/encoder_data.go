@@ -95,7 +95,7 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 		!m.begun, Head: head.There,
 		Lane: m.Lane, Exchange: m.Exchange}
 	if d.First {
-		d.Place, m.epoch, m.lane = m.Place, e.lanes.epoch, e.lanes.of(m.Lane)
+		d.Place, m.epoch, m.lane = m.Place, e.lanes.epoch, e.lanes.of(m.Lane).id
 	}
 	parts := frame.Parts{HasHead: head.There, HasBody: body.There}
 	room := max(0, min(packRoom, (int(e.cfg.Limits.MaxFragment)-SegmentRoom-len(head.Content)-len(body.Content))/2-2))
@@ -114,7 +114,7 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 		b = e.pack(b, m, 1, body, room, now)
 		d.Text = parts.Body.Text
 	}
-	if (head.There && m.parts[0].inLane || body.There && m.parts[1].inLane) && m.lane != e.lanes.of(m.Lane) {
+	if (head.There && m.parts[0].inLane || body.There && m.parts[1].inLane) && m.lane != e.lanes.of(m.Lane).id {
 		e.lanes.forget(m.Lane) // restarted since the message began: the rest of that is not for those that follow
 	}
 	e.payload, d.Payload = b, b

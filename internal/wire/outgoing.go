@@ -17,7 +17,7 @@ type Outgoing struct {
 	begun bool
 	over  bool
 	epoch uint64     // syncs before it began
-	lane  *sentLane  // as it was then
+	lane  uint64     // sentLane.id then
 	texts bool       // a part found no number for its shape
 	parts [2]partOut // head and body
 }
