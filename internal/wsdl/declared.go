@@ -106,8 +106,8 @@ func readDeclared(n *xsd.DocumentNode) (*DeclaredStreams, error) {
 func (c *compiler) ports(service *xsd.DocumentNode) {
 	for _, p := range service.All(name("port")) {
 		at, _ := extension(p, "address")
-		b, err := c.find(p, "binding", p.Attr("binding"))
-		if at == nil || err != nil { // of another protocol, or of no use without its binding
+		b, wrong := c.find(p, "binding", p.Attr("binding"))
+		if at == nil || wrong != nil { // of another protocol, or of no use without its binding
 			continue
 		}
 		c.out.Ports = append(c.out.Ports, ServicePort{

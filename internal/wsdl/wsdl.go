@@ -222,15 +222,15 @@ func (c *compiler) known(ctx context.Context, space string) (some bool) {
 }
 
 // find resolves a reference to a component.
-func (c *compiler) find(n *xsd.DocumentNode, kind, text string) (*qualified, error) {
-	ref, ok := n.QName(text)
-	if !ok {
-		return nil, fmt.Errorf("the prefix of %q is not declared", text)
+func (c *compiler) find(n *xsd.DocumentNode, kind, text string) (*qualified, *xsd.Problem) {
+	ref, wrong := n.Reference(text)
+	if wrong != nil {
+		return nil, wrong
 	}
 	if g := c.globals[definition{kind, ref}]; g != nil {
 		return g, nil
 	}
-	return nil, fmt.Errorf("%s %s is not declared", kind, ref)
+	return nil, xsd.Undeclared(n, kind, ref)
 }
 
 // soapBindings are the namespaces of SOAP bindings, with the version that each is of.
@@ -252,7 +252,7 @@ func (c *compiler) binding(b *qualified) {
 	if soap == nil {
 		return
 	}
-	port, err := c.find(b.node, "portType", b.node.Attr("type"))
+	port, wrong := c.find(b.node, "portType", b.node.Attr("type"))
 	for _, n := range b.node.All(name("operation")) {
 		o := &Operation{
 			Name: n.Attr("name"), Binding: xsd.QName{Space: b.target, Local: b.node.Attr("name")}, Place: n.Place,
@@ -263,8 +263,8 @@ func (c *compiler) binding(b *qualified) {
 			o.Style = cmp.Or(own.Attr("style"), o.Style)
 		}
 		w := operationCompiler{c: c, o: o, target: b.target}
-		if err != nil {
-			w.fail(b.node, "%v", err)
+		if wrong != nil {
+			o.Problems = append(o.Problems, wrong)
 		} else {
 			w.compile(n, port)
 		}

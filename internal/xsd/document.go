@@ -103,6 +103,18 @@ func (n *DocumentNode) QName(text string) (QName, bool) {
 	return QName{space, local}, ok
 }
 
+// Reference is [DocumentNode.QName], with the problem that the prefix is not declared.
+func (n *DocumentNode) Reference(text string) (QName, *Problem) {
+	name, ok := n.QName(text)
+	if ok {
+		return name, nil
+	}
+	p := problemAt(n.Place, "the prefix of %q is not declared", text)
+	prefix, _, _ := strings.Cut(strings.TrimSpace(text), ":")
+	p.Kind, p.Name.Local = NoPrefix, prefix
+	return name, p
+}
+
 // All returns the children of a name.
 func (n *DocumentNode) All(name QName) (list []*DocumentNode) {
 	for _, c := range n.Children {
@@ -144,7 +156,7 @@ func parse(location string, text []byte, message bool) (*DocumentNode, error) {
 	}
 	if at := longTag(text); at >= 0 {
 		line, column := xmltext.Position(text, at)
-		return nil, &Problem{Position{location, line, column}, fmt.Sprintf("a tag of more than %d bytes", maxTag)}
+		return nil, problemAt(Position{location, line, column}, "a tag of more than %d bytes", maxTag)
 	}
 	r := treeReader{location: location, message: message, dec: xml.NewDecoder(bytes.NewReader(text))}
 	r.dec.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {

@@ -152,8 +152,7 @@ func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
 	}
 	if err != nil {
 		if l.Set.missing[space] == nil {
-			l.Set.missing[space] = &Problem{n.Place, fmt.Sprintf("import of %s: %v", n.Attr("schemaLocation"),
-				reason(err))}
+			l.Set.missing[space] = problemAt(n.Place, "import of %s: %v", n.Attr("schemaLocation"), reason(err))
 		}
 		return
 	}
