@@ -168,8 +168,11 @@ func (s *Set) element(name QName) *ElementDecl {
 		return e
 	}
 	g := s.globals[globalName{"element", name}]
+	if g == nil && name == xsName("schema") { // a schema in a message, as that of a DataSet of .NET
+		s.declared[name] = &ElementDecl{Name: name, Type: s.anything(), global: true}
+	}
 	if g == nil {
-		return nil
+		return s.declared[name]
 	}
 	e := &ElementDecl{Name: name, Place: g.node.Place, global: true}
 	s.declared[name] = e

@@ -1,12 +1,15 @@
 package xsd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -30,9 +33,14 @@ type Loader struct {
 	failed    map[string]error
 	taken     map[takenSchema]bool
 	redefined map[redefinition]*DocumentNode
-	total     int
-	elements  int
+	// strays are imports whose file has another namespace than they name, by the file's.
+	strays   map[string][]stray
+	total    int
+	elements int
 }
+
+// stray is a file that an import names for another namespace.
+type stray struct{ root, by *DocumentNode }
 
 // takenSchema is a schema in a namespace: one without a namespace can be included by several.
 type takenSchema struct {
@@ -64,7 +72,7 @@ func (l *Loader) Document(ctx context.Context, location string) (*DocumentNode, 
 func (l *Loader) begin() {
 	if l.documents == nil {
 		l.documents, l.failed, l.taken = map[string]*DocumentNode{}, map[string]error{}, map[takenSchema]bool{}
-		l.redefined = map[redefinition]*DocumentNode{}
+		l.redefined, l.strays = map[redefinition]*DocumentNode{}, map[string][]stray{}
 	}
 }
 
@@ -111,7 +119,7 @@ func (l *Loader) Schema(ctx context.Context, root *DocumentNode, as string) {
 		case "redefine":
 			l.redefine(ctx, c, d)
 		case "import":
-			l.imported(ctx, c)
+			l.Import(ctx, c)
 		}
 	}
 	l.Set.add(root, d)
@@ -135,7 +143,8 @@ func (l *Loader) include(ctx context.Context, n *DocumentNode, target string) *D
 	return included
 }
 
-func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
+// Import takes the schema that an import names.
+func (l *Loader) Import(ctx context.Context, n *DocumentNode) {
 	space := n.Attr("namespace")
 	if space == xmlns.XSD || space == xmlns.XML && n.Attr("schemaLocation") == "" {
 		return
@@ -145,7 +154,9 @@ func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
 	}
 	root, err := l.schemaAt(ctx, n)
 	if err == nil && root.Attr("targetNamespace") != space {
-		err = fmt.Errorf("it has the namespace %q", root.Attr("targetNamespace"))
+		own := root.Attr("targetNamespace")
+		err = fmt.Errorf("it has the namespace %q", own)
+		l.strays[own] = append(l.strays[own], stray{root, n})
 	}
 	if err != nil && !l.Inline[space] && l.known(ctx, space) {
 		return
@@ -181,6 +192,61 @@ func (l *Loader) known(ctx context.Context, space string) (some bool) {
 		}
 	}
 	return some
+}
+
+// Complete takes what imports leave out. A file that was imported for another namespace than its own
+// is an error of the import (XML Schema 1.0, section 4.2.3), and said; it is taken for its own
+// unless other schemas are there for that. Of namespaces without a schema that schemas, and these
+// elements of WSDL, refer to all the same, those are taken that are known.
+func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
+	tried := map[string]bool{"": true, xmlns.XSD: true, xmlns.SOAP11Encoding: true, xmlns.SOAP12Encoding: true}
+	seen, wanted := map[takenSchema]bool{}, map[string]bool{}
+	for _, n := range also {
+		n.references(wanted)
+	}
+	for before := -1; before < len(l.taken); {
+		before = len(l.taken)
+		for s := range l.taken {
+			if !seen[s] {
+				seen[s], tried[cmp.Or(s.root.Attr("targetNamespace"), s.as)] = true, true
+				s.root.references(wanted)
+			}
+		}
+		for _, space := range slices.Sorted(maps.Keys(l.strays)) {
+			if tried[space] {
+				continue
+			}
+			tried[space] = true
+			for _, s := range l.strays[space] {
+				l.Set.note(problemAt(s.by.Place, "import of %s for the namespace %q: it has the namespace %q, and is "+
+					"taken for that", s.by.Attr("schemaLocation"), s.by.Attr("namespace"), space))
+				l.Schema(ctx, s.root, "")
+			}
+		}
+		for _, space := range slices.Sorted(maps.Keys(wanted)) {
+			if !tried[space] {
+				tried[space] = true
+				l.known(ctx, space)
+			}
+		}
+	}
+}
+
+// references notes the namespaces that an element of a schema or WSDL, and all inside, refer to.
+func (n *DocumentNode) references(spaces map[string]bool) {
+	for _, a := range n.Attrs {
+		switch a.Name.Local {
+		case "type", "ref", "base", "element", "itemType", "memberTypes", "substitutionGroup", "arrayType":
+			for text := range strings.FieldsSeq(a.Value) {
+				if name, ok := n.QName(text); ok {
+					spaces[name.Space] = true
+				}
+			}
+		}
+	}
+	for _, c := range n.Children {
+		c.references(spaces)
+	}
 }
 
 // Standard begins the location of a schema of a standard, which yields to what a description brings
