@@ -12,14 +12,14 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
-// verdict counts what became of the files of other people, and of what is in them.
-type verdict struct {
+// tally counts what became of the files of other people, and of what is in them.
+type tally struct {
 	files, whole, lacking, otherwise int // each file is whole, lacks something, or is refused otherwise
 	parts, lost, lostOtherwise       int // operations, or elements of an XML Schema
 }
 
 // count adds a file by the problems of its parts, of which each must be true.
-func (v *verdict) count(t *testing.T, found *findings, path string, parts [][]*xsd.Problem) {
+func (v *tally) count(t *testing.T, found *findings, path string, parts [][]*xsd.Problem) {
 	v.files++
 	v.parts += len(parts)
 	lost, otherwise := 0, 0
@@ -50,7 +50,7 @@ func (v *verdict) count(t *testing.T, found *findings, path string, parts [][]*x
 }
 
 // failed adds a file of which nothing was read.
-func (v *verdict) failed(t *testing.T, found *findings, path string, err error) {
+func (v *tally) failed(t *testing.T, found *findings, path string, err error) {
 	v.files++
 	problem := (*xsd.Problem)(nil)
 	require.ErrorAs(t, err, &problem)
@@ -65,7 +65,7 @@ func (v *verdict) failed(t *testing.T, found *findings, path string, err error) 
 
 // check holds that 97 of 100 files are whole, or lack what no file of the corpus has, and how many of
 // their parts are refused otherwise, for what a file of another service declares, too.
-func (v *verdict) check(t *testing.T, what string, otherwise float64) {
+func (v *tally) check(t *testing.T, what string, otherwise float64) {
 	t.Logf("%d files: %d whole, %d lack something, %d refused otherwise; %d %s: %d refused, %d of them otherwise",
 		v.files, v.whole, v.lacking, v.otherwise, v.parts, what, v.lost, v.lostOtherwise)
 	assert.Greater(t, v.files, 100)
@@ -78,7 +78,7 @@ func (v *verdict) check(t *testing.T, what string, otherwise float64) {
 func TestCorpus(t *testing.T) {
 	dir := shared.Dir(t, "corpus")
 	found := scan(t, dir)
-	var v verdict
+	var v tally
 	encoded := 0
 	for _, path := range shared.Files(t, dir, func(p string) bool { return filepath.Ext(p) == ".wsdl" }) {
 		out, err := wsdl.Load(t.Context(), path, wsdl.SourceOptions{})
@@ -107,7 +107,7 @@ func TestCorpus(t *testing.T) {
 func TestCorpusSchemas(t *testing.T) {
 	dir := shared.Dir(t, "corpus")
 	found := scan(t, dir)
-	var v verdict
+	var v tally
 	for _, path := range shared.Files(t, dir, func(p string) bool { return filepath.Ext(p) == ".xsd" }) {
 		out, err := wsdl.Load(t.Context(), path, wsdl.SourceOptions{})
 		if err != nil {

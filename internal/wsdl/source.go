@@ -53,9 +53,9 @@ type documentSource struct {
 	beside map[string][]string
 }
 
-// standardFiles are their files by namespace: SOAP envelopes; MIME types of binary data (W3C note
-// of 4 May 2005); XOP (W3C, 25 January 2005); what Axis 1 takes for declared; WS-Addressing 1.0 (W3C, 9 May 2006); WS-Resource and
-// WS-BaseFaults 1.2, WS-BaseNotification and WS-Topics 1.3 (OASIS, 2006).
+// standardFiles are their files by namespace: SOAP envelopes; types of Axis 1; MIME types of binary
+// data (W3C note of 4 May 2005); XOP (W3C, 25 January 2005); WS-Addressing 1.0 (W3C, 9 May 2006);
+// WS-Resource and WS-BaseFaults 1.2, WS-BaseNotification and WS-Topics 1.3 (OASIS, 2006).
 var standardFiles = map[string]string{
 	xmlns.SOAP11: "soap11.xsd", xmlns.SOAP12: "soap12.xsd", xmlns.WSA: "wsa.xsd",
 	"http://xml.apache.org/xml-soap":        "xml-soap.xsd",
