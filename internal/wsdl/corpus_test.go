@@ -63,8 +63,8 @@ func (v *tally) failed(t *testing.T, found *findings, path string, err error) {
 	t.Logf("%s: refused, and it is well-formed: %v", path, err)
 }
 
-// check holds that 97 of 100 files are whole, or lack what no file of the corpus has, and how many of
-// their parts are refused otherwise, for what a file of another service declares, too.
+// check holds that 97 of 100 files are whole, or lack what no file of the corpus has, and how many
+// of their parts may be refused otherwise, for what a file of another service declares, too.
 func (v *tally) check(t *testing.T, what string, otherwise float64) {
 	t.Logf("%d files: %d whole, %d lack something, %d refused otherwise; %d %s: %d refused, %d of them otherwise",
 		v.files, v.whole, v.lacking, v.otherwise, v.parts, what, v.lost, v.lostOtherwise)

@@ -129,7 +129,7 @@ func (l *Loader) Schema(ctx context.Context, root *DocumentNode, as string) {
 func (l *Loader) include(ctx context.Context, n *DocumentNode, target string) *DocumentNode {
 	included, err := l.schemaAt(ctx, n)
 	switch {
-	case err != nil && target != "" && l.known(ctx, target):
+	case err != nil && target != "" && l.known(ctx, target, nil):
 	case err != nil:
 		p := problemAt(n.Place, "%s of %s: %v", n.Name.Local, n.Attr("schemaLocation"), reason(err))
 		l.Set.missing[target] = p
@@ -158,7 +158,7 @@ func (l *Loader) Import(ctx context.Context, n *DocumentNode) {
 		err = fmt.Errorf("it has the namespace %q", own)
 		l.strays[own] = append(l.strays[own], stray{root, n})
 	}
-	if err != nil && !l.Inline[space] && l.known(ctx, space) {
+	if err != nil && !l.Inline[space] && l.known(ctx, space, nil) {
 		return
 	}
 	if err != nil {
@@ -179,28 +179,35 @@ func (l *Loader) Import(ctx context.Context, n *DocumentNode) {
 }
 
 // known takes the schemas of a namespace that are known without their location; false: there are
-// none.
-func (l *Loader) known(ctx context.Context, space string) (some bool) {
+// none. Where no import asks for them but a reference alone, it is said which files were taken.
+func (l *Loader) known(ctx context.Context, space string, alone *globalName) (some bool) {
 	if l.Known == nil {
 		return false
 	}
 	for _, location := range l.Known(space) {
 		root, err := l.Document(ctx, location)
 		if err == nil && root.Name == xsName("schema") && root.Attr("targetNamespace") == space {
+			before := len(l.taken)
 			l.Schema(ctx, root, "")
+			if alone != nil && len(l.taken) > before && !strings.HasPrefix(location, Standard) {
+				l.Set.note(problemAt(Position{Location: location}, "taken for %s %s, as nothing says where that is",
+					alone.kind, alone.name))
+			}
 			some = true
 		}
 	}
 	return some
 }
 
-// Complete takes what imports leave out. A file that was imported for another namespace than its own
-// is an error of the import (XML Schema 1.0, section 4.2.3), and said; it is taken for its own
-// unless other schemas are there for that. Of namespaces without a schema that schemas, and these
-// elements of WSDL, refer to all the same, those are taken that are known.
+// Complete takes what imports leave out. A file that was imported for another namespace than its
+// own is an error of the import (XML Schema 1.0, section 4.2.3), and said; it is taken for its own
+// unless other schemas are there for that. Where schemas, and these elements of WSDL, refer to what
+// nothing declares, the schemas of its namespace are taken that are known, which is said, too.
 func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
-	tried := map[string]bool{"": true, xmlns.XSD: true, xmlns.SOAP11Encoding: true, xmlns.SOAP12Encoding: true}
-	seen, wanted := map[takenSchema]bool{}, map[string]bool{}
+	had, seen, wanted := map[string]bool{}, map[takenSchema]bool{}, map[globalName]bool{}
+	tried := map[string]bool{
+		"": true, xmlns.XSD: true, xmlns.XML: true, xmlns.SOAP11Encoding: true, xmlns.SOAP12Encoding: true,
+	}
 	for _, n := range also {
 		n.references(wanted)
 	}
@@ -208,44 +215,53 @@ func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
 		before = len(l.taken)
 		for s := range l.taken {
 			if !seen[s] {
-				seen[s], tried[cmp.Or(s.root.Attr("targetNamespace"), s.as)] = true, true
+				seen[s], had[cmp.Or(s.root.Attr("targetNamespace"), s.as)] = true, true
 				s.root.references(wanted)
 			}
 		}
 		for _, space := range slices.Sorted(maps.Keys(l.strays)) {
-			if tried[space] {
-				continue
-			}
-			tried[space] = true
 			for _, s := range l.strays[space] {
-				l.Set.note(problemAt(s.by.Place, "import of %s for the namespace %q: it has the namespace %q, and is "+
-					"taken for that", s.by.Attr("schemaLocation"), s.by.Attr("namespace"), space))
-				l.Schema(ctx, s.root, "")
+				if !had[space] {
+					l.Set.note(problemAt(s.by.Place, "import of %s for the namespace %q: it has the namespace %q, and "+
+						"is taken for that", s.by.Attr("schemaLocation"), s.by.Attr("namespace"), space))
+					l.Schema(ctx, s.root, "")
+				}
 			}
 		}
-		for _, space := range slices.Sorted(maps.Keys(wanted)) {
-			if !tried[space] {
+		for _, g := range slices.SortedFunc(maps.Keys(wanted), func(a, b globalName) int {
+			return compareNames(a.name, b.name)
+		}) {
+			if space := g.name.Space; l.Set.globals[g] == nil && !tried[space] {
 				tried[space] = true
-				l.known(ctx, space)
+				l.known(ctx, space, &g)
 			}
 		}
+		clear(wanted)
 	}
 }
 
-// references notes the namespaces that an element of a schema or WSDL, and all inside, refer to.
-func (n *DocumentNode) references(spaces map[string]bool) {
+// references notes what an element of a schema or WSDL, and all inside, refer to.
+func (n *DocumentNode) references(list map[globalName]bool) {
 	for _, a := range n.Attrs {
+		kind := "type"
 		switch a.Name.Local {
-		case "type", "ref", "base", "element", "itemType", "memberTypes", "substitutionGroup", "arrayType":
-			for text := range strings.FieldsSeq(a.Value) {
-				if name, ok := n.QName(text); ok {
-					spaces[name.Space] = true
-				}
+		case "type", "base", "itemType", "memberTypes", "arrayType":
+		case "element", "substitutionGroup":
+			kind = "element"
+		case "ref":
+			kind = n.Name.Local
+		default:
+			continue
+		}
+		for text := range strings.FieldsSeq(a.Value) {
+			text, _, _ = strings.Cut(text, "[") // of an arrayType
+			if name, ok := n.QName(text); ok {
+				list[globalName{kind, name}] = true
 			}
 		}
 	}
 	for _, c := range n.Children {
-		c.references(spaces)
+		c.references(list)
 	}
 }
 
