@@ -129,7 +129,7 @@ func (l *Loader) Schema(ctx context.Context, root *DocumentNode, as string) {
 func (l *Loader) include(ctx context.Context, n *DocumentNode, target string) *DocumentNode {
 	included, err := l.schemaAt(ctx, n)
 	switch {
-	case err != nil && target != "" && l.known(ctx, target, nil):
+	case err != nil && target != "" && l.known(ctx, target):
 	case err != nil:
 		p := problemAt(n.Place, "%s of %s: %v", n.Name.Local, n.Attr("schemaLocation"), reason(err))
 		l.Set.missing[target] = p
@@ -158,7 +158,7 @@ func (l *Loader) Import(ctx context.Context, n *DocumentNode) {
 		err = fmt.Errorf("it has the namespace %q", own)
 		l.strays[own] = append(l.strays[own], stray{root, n})
 	}
-	if err != nil && !l.Inline[space] && l.known(ctx, space, nil) {
+	if err != nil && !l.Inline[space] && l.known(ctx, space) {
 		return
 	}
 	if err != nil {
@@ -179,34 +179,36 @@ func (l *Loader) Import(ctx context.Context, n *DocumentNode) {
 }
 
 // known takes the schemas of a namespace that are known without their location; false: there are
-// none. Where no import asks for them but a reference alone, it is said which files were taken.
-func (l *Loader) known(ctx context.Context, space string, alone *globalName) (some bool) {
+// none.
+func (l *Loader) known(ctx context.Context, space string) (some bool) {
+	roots := l.knownRoots(ctx, space)
+	for _, root := range roots {
+		l.Schema(ctx, root, "")
+	}
+	return len(roots) > 0
+}
+
+func (l *Loader) knownRoots(ctx context.Context, space string) (roots []*DocumentNode) {
 	if l.Known == nil {
-		return false
+		return nil
 	}
 	for _, location := range l.Known(space) {
 		root, err := l.Document(ctx, location)
 		if err == nil && root.Name == xsName("schema") && root.Attr("targetNamespace") == space {
-			before := len(l.taken)
-			l.Schema(ctx, root, "")
-			if alone != nil && len(l.taken) > before && !strings.HasPrefix(location, Standard) {
-				l.Set.note(problemAt(Position{Location: location}, "taken for %s %s, as nothing says where that is",
-					alone.kind, alone.name))
-			}
-			some = true
+			roots = append(roots, root)
 		}
 	}
-	return some
+	return roots
 }
 
 // Complete takes what imports leave out. A file that was imported for another namespace than its
 // own is an error of the import (XML Schema 1.0, section 4.2.3), and said; it is taken for its own
 // unless other schemas are there for that. Where schemas, and these elements of WSDL, refer to what
-// nothing declares, the schemas of its namespace are taken that are known, which is said, too.
+// nothing declares, a schema that is known and does is taken, which is said but for standards.
 func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
-	had, seen, wanted := map[string]bool{}, map[takenSchema]bool{}, map[globalName]bool{}
-	tried := map[string]bool{
-		"": true, xmlns.XSD: true, xmlns.XML: true, xmlns.SOAP11Encoding: true, xmlns.SOAP12Encoding: true,
+	had, seen := map[string]bool{}, map[takenSchema]bool{}
+	wanted, offered := map[globalName]bool{}, offers{
+		"": nil, xmlns.XSD: nil, xmlns.XML: nil, xmlns.SOAP11Encoding: nil, xmlns.SOAP12Encoding: nil,
 	}
 	for _, n := range also {
 		n.references(wanted)
@@ -229,15 +231,42 @@ func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
 			}
 		}
 		for _, g := range slices.SortedFunc(maps.Keys(wanted), func(a, b globalName) int {
-			return compareNames(a.name, b.name)
+			return cmp.Or(compareNames(a.name, b.name), cmp.Compare(a.kind, b.kind))
 		}) {
-			if space := g.name.Space; l.Set.globals[g] == nil && !tried[space] {
-				tried[space] = true
-				l.known(ctx, space, &g)
+			if l.Set.globals[g] != nil {
+				continue
+			}
+			if root := offered.of(ctx, l, g); root != nil {
+				l.Schema(ctx, root, "")
+				if at := root.Place.Location; !strings.HasPrefix(at, Standard) {
+					l.Set.note(problemAt(Position{Location: at}, "taken for %s %s, as nothing says where that is",
+						g.kind, g.name))
+				}
 			}
 		}
 		clear(wanted)
 	}
+}
+
+// offers are what known schemas declare, by namespaces that were looked at.
+type offers map[string]map[globalName]*DocumentNode
+
+// of is the first known schema that declares something; nil: there is none.
+func (o offers) of(ctx context.Context, l *Loader, g globalName) *DocumentNode {
+	space := g.name.Space
+	list, known := o[space]
+	if !known {
+		list = map[globalName]*DocumentNode{}
+		o[space] = list
+		for _, root := range slices.Backward(l.knownRoots(ctx, space)) {
+			for _, c := range root.Children {
+				if c.Name.Space == xmlns.XSD {
+					list[globalName{kinds[c.Name.Local], QName{space, c.Attr("name")}}] = root
+				}
+			}
+		}
+	}
+	return list[g]
 }
 
 // references notes what an element of a schema or WSDL, and all inside, refer to.
