@@ -30,8 +30,8 @@ type SourceOptions struct {
 	// Catalog is a file that says where documents are that are named otherwise (OASIS XML
 	// Catalogs); empty: none.
 	Catalog string
-	// Annotations are namespaces of whose elements binding one in a binding declares streams, as
-	// those of hhfr do (docs/negotiation.md, section 6.4).
+	// Annotations are namespaces of whose elements declaration and binding one in a binding
+	// declares streams, as those of hhfr do (docs/negotiation.md, section 6.4).
 	Annotations []string
 	// Client fetches documents; nil: one with the defaults of net/http.
 	Client *http.Client
