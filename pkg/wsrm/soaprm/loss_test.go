@@ -102,6 +102,7 @@ func TestRefusedSequence(t *testing.T) {
 		k.cfg.MaxSequences = 1
 		k.restart()
 		first := k.source(k.version, k.pairing.space, k.soap)
+		k.sendsOne(first, k.pairing) // what nobody used would make place
 		k.mine = memory.New(memory.Config{})
 		_, err := soaprm.OpenSource(t.Context(), k.sourceConfig(k.version, k.pairing.space, k.soap))
 		require.ErrorIs(t, err, &soaprm.Error{Code: soaprm.Refused})
@@ -112,7 +113,10 @@ func TestRefusedSequence(t *testing.T) {
 		}
 		require.NoError(t, first.Finish(t.Context()))
 		require.NoError(t, first.Close())
-		k.deliversInOrder(k.source(k.version, k.pairing.space, k.soap), k.soap)
+		s := k.source(k.version, k.pairing.space, k.soap)
+		k.sendsOne(s, k.pairing)
+		require.NoError(t, s.Finish(t.Context()))
+		require.NoError(t, s.Close())
 	})
 }
 

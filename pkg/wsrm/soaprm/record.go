@@ -42,8 +42,10 @@ type pairRecord struct {
 	Decoupled bool   `json:"decoupled,omitempty"`
 	// State is where the state of the engine lies.
 	State string `json:"state"`
-	// CreatedBy is the MessageID of the CreateSequence.
+	// CreatedBy is the MessageID of the CreateSequence, and Peer who sent it, at a destination; see
+	// [accept.Peer].
 	CreatedBy string `json:"createdBy,omitempty"`
+	Peer      string `json:"peer,omitempty"`
 	// Expires is when the sequence ends; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
 	// Last is the number of the last message; 0: not known yet.

@@ -170,13 +170,7 @@ func (s *SequenceSource) renew(ctx context.Context) error {
 // forget takes the sequence out of the store: its record first, without which the state means
 // nothing.
 func (s *SequenceSource) forget(ctx context.Context) error {
-	for _, uri := range []string{s.uri, s.record.State} {
-		err := s.cfg.Store.Delete(ctx, uri, nil)
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			return unstored(err)
-		}
-	}
-	return nil
+	return remove(ctx, s.cfg.Store, s.uri, s.record.State)
 }
 
 // create asks the service for a sequence, and offers one for the replies. It asks again with the
