@@ -182,8 +182,13 @@ func (r *reliableRun) open(ctx context.Context, o *streamOptions, v soap.Version
 		return usage(err, "the same --callback, --poll and SOAP version as before go on with it; with another --store "+
 			"a new one begins")
 	}
-	if errors.Is(err, &soaprm.Error{Code: soaprm.Refused}) {
-		return &problem{exitNoPeer, err, "the service may not know WS-ReliableMessaging: leave --soap-rm out"}
+	if e := (*soaprm.Error)(nil); errors.As(err, &e) && e.Code == soaprm.Refused {
+		hint := "the service may not know WS-ReliableMessaging: leave --soap-rm out"
+		if e.Fault != "" {
+			hint = "the service knows WS-ReliableMessaging, and says why it takes no such sequence; where it has too " +
+				"many, try again later"
+		}
+		return &problem{exitNoPeer, err, hint}
 	}
 	if errors.Is(err, &soaprm.Error{Code: soaprm.Unanswered}) {
 		return &problem{exitNoPeer, err, ""}

@@ -107,6 +107,9 @@ func TestRefusedSequence(t *testing.T) {
 		_, err := soaprm.OpenSource(t.Context(), k.sourceConfig(k.version, k.pairing.space, k.soap))
 		require.ErrorIs(t, err, &soaprm.Error{Code: soaprm.Refused})
 		assert.ErrorContains(t, err, "CreateSequenceRefused: there are too many sequences")
+		var refused *soaprm.Error
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, "CreateSequenceRefused", refused.Fault)
 		for info, err := range k.mine.List(t.Context(), "") {
 			require.NoError(t, err)
 			assert.Fail(t, "left", info.URI)

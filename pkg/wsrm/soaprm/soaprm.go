@@ -142,7 +142,10 @@ func (c Code) String() string { return codeNames[c] }
 // Error is what this package returns.
 type Error struct {
 	Code Code
-	Err  error
+	// Fault is the name of the fault of WS-ReliableMessaging by which a peer that speaks it refused
+	// a sequence (1.1, section 4); else empty.
+	Fault string
+	Err   error
 }
 
 func (e *Error) Error() string {

@@ -198,7 +198,11 @@ func (s *SequenceSource) create(ctx context.Context) error {
 		return err
 	}
 	if answer.b == nil || answer.b.Control != createSequenceResponse || answer.b.Sequence == "" {
-		return &Error{Code: Refused, Err: answer.why()}
+		refused := &Error{Code: Refused, Err: answer.why()}
+		if answer.b != nil {
+			refused.Fault = answer.b.Fault
+		}
+		return refused
 	}
 	s.record = pairRecord{
 		Form: recordForm, Version: s.cfg.Version, Addressing: s.cfg.Addressing, SOAP: s.cfg.SOAP, URL: s.cfg.URL,
