@@ -61,14 +61,16 @@ const (
 	wsaSpace = "http://www.w3.org/2005/08/addressing"
 )
 
-// post sends the octets of an envelope with WS-Addressing from an address, and gives those that
-// come back.
-func (s *reliableServer) post(from, path, action, id, header, body string) string {
-	octets := `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:a="` + wsaSpace + `" xmlns:r="` +
+func addressed(action, id, header, body string) string {
+	return `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:a="` + wsaSpace + `" xmlns:r="` +
 		rmSpace + `"><s:Header><a:Action>` + action + `</a:Action><a:MessageID>` + id + `</a:MessageID>` +
 		`<a:ReplyTo><a:Address>` + wsaSpace + `/anonymous</a:Address></a:ReplyTo>` + header +
 		`</s:Header><s:Body>` + body + `</s:Body></s:Envelope>`
-	response, err := s.clients[from].Post(s.url+path, "application/soap+xml; charset=utf-8", strings.NewReader(octets))
+}
+
+// post sends an envelope from an address, and gives what comes back.
+func (s *reliableServer) post(from, path, envelope string) string {
+	response, err := s.clients[from].Post(s.url+path, "application/soap+xml; charset=utf-8", strings.NewReader(envelope))
 	if !assert.NoError(s.t, err) {
 		return ""
 	}
@@ -80,14 +82,18 @@ func (s *reliableServer) post(from, path, action, id, header, body string) strin
 
 var identifierIn = regexp.MustCompile(`CreateSequenceResponse.*?Identifier[^>]*>([^<]+)<`)
 
-// create asks for a sequence; empty: it is refused. offer may be empty.
-func (s *reliableServer) create(from, id, offer string) (sequence, answer string) {
+func creating(id, offer string) string {
 	if offer != "" {
 		offer = `<r:Offer><r:Identifier>` + offer + `</r:Identifier><r:Endpoint><a:Address>` + wsaSpace +
 			`/anonymous</a:Address></r:Endpoint></r:Offer>`
 	}
-	answer = s.post(from, "ledger", rmSpace+"/CreateSequence", id, "", `<r:CreateSequence><r:AcksTo><a:Address>`+
+	return addressed(rmSpace+"/CreateSequence", id, "", `<r:CreateSequence><r:AcksTo><a:Address>`+
 		wsaSpace+`/anonymous</a:Address></r:AcksTo>`+offer+`</r:CreateSequence>`)
+}
+
+// create asks for a sequence; empty: it is refused. offer may be empty.
+func (s *reliableServer) create(from, id, offer string) (sequence, answer string) {
+	answer = s.post(from, "ledger", creating(id, offer))
 	if m := identifierIn.FindStringSubmatch(answer); m != nil {
 		return m[1], answer
 	}
@@ -98,20 +104,20 @@ func (s *reliableServer) create(from, id, offer string) (sequence, answer string
 func (s *reliableServer) send(from, path, sequence string, number int, text string) string {
 	header := fmt.Sprintf(`<r:Sequence s:mustUnderstand="true"><r:Identifier>%s</r:Identifier>`+
 		`<r:MessageNumber>%d</r:MessageNumber></r:Sequence>`, sequence, number)
-	return s.post(from, path, "urn:add", fmt.Sprintf("urn:m:%s:%d:%s", sequence, number, text), header,
-		fmt.Sprintf(`<add xmlns="%s"><id>%s</id><amount>1</amount></add>`, peer.Namespace, text))
+	return s.post(from, path, addressed("urn:add", fmt.Sprintf("urn:m:%s:%d:%s", sequence, number, text), header,
+		fmt.Sprintf(`<add xmlns="%s"><id>%s</id><amount>1</amount></add>`, peer.Namespace, text)))
 }
 
 func (s *reliableServer) terminate(from, sequence string) string {
-	return s.post(from, "ledger", rmSpace+"/TerminateSequence", "urn:end:"+sequence, "",
-		`<r:TerminateSequence><r:Identifier>`+sequence+`</r:Identifier></r:TerminateSequence>`)
+	return s.post(from, "ledger", addressed(rmSpace+"/TerminateSequence", "urn:end:"+sequence, "",
+		`<r:TerminateSequence><r:Identifier>`+sequence+`</r:Identifier></r:TerminateSequence>`))
 }
 
 var entryIn = regexp.MustCompile(`<id>([^<]+)</id>`)
 
 // ledger is what messages had an effect.
 func (s *reliableServer) ledger() (ids []string) {
-	answer := s.post("127.0.0.1", "ledger", "urn:read", "urn:read", "", `<read xmlns="`+peer.Namespace+`"/>`)
+	answer := s.post("127.0.0.1", "ledger", addressed("urn:read", "urn:read", "", `<read xmlns="`+peer.Namespace+`"/>`))
 	for _, m := range entryIn.FindAllStringSubmatch(answer, -1) {
 		ids = append(ids, m[1])
 	}
@@ -155,7 +161,7 @@ func TestSequencesAreNotTakenOver(t *testing.T) {
 	}
 }
 
-// Devices that were cloned send the same octets, from one address: what each sends is handled, none
+// Devices that were cloned send the same bytes, from one address: what each sends is handled, none
 // sees a reply to another, in whatever order they come, and one has the Offer.
 func TestClonedDevices(t *testing.T) {
 	for name, late := range map[string]bool{"before the other is used": false, "behind that": true} {
@@ -229,6 +235,34 @@ func TestCreateSequencesAtOnce(t *testing.T) {
 		assert.Equal(t, 1, accepted)
 		before++
 	}
+}
+
+// Connections that are cut before, while or after the answer to CreateSequence is written: the same
+// bytes once more get a sequence that works, with the Offer, and next to nothing is left behind.
+func TestCreateSequencesThatAreCut(t *testing.T) {
+	s := startReliable(t)
+	before := s.files()
+	offer := "urn:uuid:offer"
+	envelope := creating("urn:uuid:cut", offer)
+	at := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/")
+	for i := range 40 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", at)
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(conn, "POST /echo HTTP/1.1\r\nHost: %s\r\nContent-Type: application/soap+xml\r\n"+
+			"Content-Length: %d\r\n\r\n%s", at, len(envelope), envelope)
+		require.NoError(t, err)
+		if i%2 == 0 {
+			_, err = conn.Read(make([]byte, 1))
+			require.NoError(t, err)
+		}
+		require.NoError(t, conn.(*net.TCPConn).SetLinger(0)) // a reset
+		require.NoError(t, conn.Close())
+	}
+	sequence, _ := s.create("127.0.0.1", "urn:uuid:cut", offer)
+	answer := s.send("127.0.0.1", "echo", sequence, 1, "text")
+	assert.Contains(t, answer, ">text<")
+	assert.Contains(t, answer, "Identifier>"+offer+"<")
+	assert.LessOrEqual(t, s.files(), before+3, "the sequence and its state, and one that may come late")
 }
 
 // One address cannot keep the others out by sequences that it creates, whether it uses them or

@@ -51,8 +51,8 @@ func ledgerWSDL(location string) []byte {
 	const (
 		documentation = "Keeps entries. add appends one; read gives entries from a number on, of all books one " +
 			"after the other; from 0, as from 1, that is from the start. checksum begins with 32 octets 0 for each " +
-			"book; each entry makes it SHA-256 of the checksum before, the length of the id as four octets, the id and the amount as eight, big-endian; " +
-			"that of a read is those of all books, combined by exclusive or."
+			"book; each entry makes it SHA-256 of the checksum before, the length of the id as four octets, the id " +
+			"and the amount as eight, big-endian; that of a read is those of all books, combined by exclusive or."
 		entry = `<xs:element name="id" type="xs:string"/><xs:element name="amount" type="xs:long"/>`
 		sum   = `<xs:element name="count" type="xs:long"/><xs:element name="checksum" type="xs:hexBinary"/>`
 	)

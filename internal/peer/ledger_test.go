@@ -130,8 +130,8 @@ func TestLedgerRefuses(t *testing.T) {
 		for request, says := range map[string]string{
 			envelope(soap.V11, "add", "<id>a</id>"):                     "amount is missing",
 			envelope(soap.V12, "add", "<id>a</id><amount>1.5</amount>"): `"1.5" is no amount: a whole number`,
-			addition(" ", 1):                             "an id has 1 to 256 octets, not 0",
-			addition(strings.Repeat("x", 257), 1):        "an id has 1 to 256 octets, not 257",
+			addition(" ", 1):                              "an id has 1 to 256 octets, not 0",
+			addition(strings.Repeat("x", 257), 1):         "an id has 1 to 256 octets, not 257",
 			envelope(soap.V11, "read", "<from>-1</from>"): `from: "-1" is no number from 0 on`,
 			envelope(soap.V11, "remove", ""): "there is no operation {urn:hhfr:peer:1}remove here, " +
 				"only add and read of urn:hhfr:peer:1",

@@ -81,7 +81,7 @@ func (e *SequenceDestination) created(a *admittedRequest, acksTo string, life ti
 		err = s.record.put(context.WithoutCancel(a.ctx), e.cfg.Store, s.uri, life+tombstone)
 	}
 	s.mu.Unlock()
-	e.discard(a.ctx, gone)
+	e.discard(a.ctx, gone...)
 	switch {
 	case why != "":
 		return nil, refusal(a.in.Version, a.version(), createRefused, why)

@@ -2,7 +2,6 @@ package soaprm
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,14 +88,9 @@ func unstored(err error) error {
 }
 
 // stateOf is where the state of the sequence with an identifier of ours lies: among the sequences
-// of the store, as those of streams.
+// of the store, under a name that none of a stream has.
 func stateOf(id string) string {
-	digits := strings.ReplaceAll(strings.TrimPrefix(id, "urn:uuid:"), "-", "")
-	var raw [16]byte
-	if n, err := hex.Decode(raw[:], []byte(digits)); err != nil || n != len(raw) {
-		return ctxstore.SequencePrefix + digits
-	}
-	return ctxstore.SequenceURI(raw)
+	return ctxstore.SequencePrefix + "rm:" + strings.ReplaceAll(strings.TrimPrefix(id, "urn:uuid:"), "-", "")
 }
 
 // states is the store of the states of engines. What has an effect stays for good; else a state

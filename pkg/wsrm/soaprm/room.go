@@ -9,20 +9,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// reserve takes a place for a pair that is not stored yet, so that of those that come at once no
-// more are taken than there is room for. gone have to be discarded. why: there is no place.
+// reserve takes a place for a pair before it is stored, so that what comes at once finds it. gone
+// are to be discarded. why: there is no place.
 //
-// A CreateSequence that comes again may be of another client, as devices that were cloned send the
-// same octets. So it gets a pair of its own. The one before, if nobody has used it, is replaced: it
-// leaves the store, its Offer, and the line of those that are kept. It is still known until its
-// place is needed, as its answer may be under way.
+// The same CreateSequence may be of another client: devices that were cloned send the same bytes.
+// So each has a pair of its own. The one before is replaced, if it was not used: it leaves the
+// store and its Offer, and is still known, as its answer may be under way.
 func (e *SequenceDestination) reserve(s *servedPair) (gone []*servedPair, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	gone = e.sweepLocked(s.record.Peer)
-	by := s.record.CreatedBy
+	by, peer := s.record.CreatedBy, s.record.Peer
+	gone = e.sweepLocked(peer)
 	for _, o := range e.byID {
-		if by != "" && o.record.CreatedBy == by && o.record.Peer == s.record.Peer && !o.used && !o.replaced {
+		if by != "" && o.record.CreatedBy == by && o.record.Peer == peer && !o.used && !o.replaced {
 			o.replaced = true
 			e.freeOfferLocked(o)
 			gone = append(gone, o)
@@ -34,13 +33,11 @@ func (e *SequenceDestination) reserve(s *servedPair) (gone []*servedPair, why st
 		}
 		s.record.Offered = "" // its replies are in no sequence
 	}
-	places, full := accept.MakeRoom(s.record.Peer, e.cfg.MaxSequences, e.cfg.MaxPerPeer, e.thingsLocked(false))
+	places, full := accept.MakeRoom(peer, e.cfg.MaxSequences, e.cfg.MaxPerPeer, e.thingsLocked(false))
 	if full {
 		return gone, "there are too many sequences"
 	}
-	for _, o := range places {
-		e.removeLocked(o)
-	}
+	e.removeLocked(places...)
 	e.byID[s.record.Identifier] = s
 	if s.record.Offered != "" {
 		e.byOffer[s.record.Offered] = s
@@ -48,25 +45,23 @@ func (e *SequenceDestination) reserve(s *servedPair) (gone []*servedPair, why st
 	return append(gone, places...), ""
 }
 
-// sweepLocked takes out what ended long ago, and of the others that ended what is too much before a
-// peer has another one.
+// sweepLocked takes out what ended long ago, and the oldest that ended if they are too many before
+// a peer has another pair.
 func (e *SequenceDestination) sweepLocked(peer string) (gone []*servedPair) {
 	now := e.cfg.Clock.Now().UnixNano()
 	for _, s := range e.byID {
 		if s.forget.Load() < now {
 			gone = append(gone, s)
-			e.removeLocked(s)
 		}
 	}
+	e.removeLocked(gone...)
 	ended, _ := accept.MakeRoom(peer, e.cfg.MaxSequences+1, e.cfg.MaxPerPeer+1, e.thingsLocked(true))
-	for _, s := range ended {
-		e.removeLocked(s)
-	}
+	e.removeLocked(ended...)
 	return append(gone, ended...)
 }
 
-// thingsLocked are the pairs that ended, or those that did not, of which nobody needs those that
-// were never used.
+// thingsLocked are the pairs that ended, or the others, of which those are spare that were not
+// used.
 func (e *SequenceDestination) thingsLocked(ended bool) (list []accept.Thing[*servedPair]) {
 	for _, s := range e.byID {
 		if (s.ended.Load() || s.isExpired()) != ended {
@@ -81,10 +76,12 @@ func (e *SequenceDestination) thingsLocked(ended bool) (list []accept.Thing[*ser
 	return list
 }
 
-func (e *SequenceDestination) removeLocked(s *servedPair) {
-	delete(e.byID, s.record.Identifier)
-	e.freeOfferLocked(s)
-	s.forget.Store(0) // nothing more is sent
+func (e *SequenceDestination) removeLocked(list ...*servedPair) {
+	for _, s := range list {
+		delete(e.byID, s.record.Identifier)
+		e.freeOfferLocked(s)
+		s.forget.Store(0) // nothing more is sent
+	}
 }
 
 func (e *SequenceDestination) freeOfferLocked(s *servedPair) {
@@ -98,11 +95,11 @@ func (e *SequenceDestination) drop(ctx context.Context, s *servedPair) {
 	e.mu.Lock()
 	e.removeLocked(s)
 	e.mu.Unlock()
-	e.discard(ctx, []*servedPair{s})
+	e.discard(ctx, s)
 }
 
-// discard takes pairs out of the store, but for those that a client has used meanwhile.
-func (e *SequenceDestination) discard(ctx context.Context, list []*servedPair) {
+// discard takes pairs out of the store, but for those that a client has begun to use.
+func (e *SequenceDestination) discard(ctx context.Context, list ...*servedPair) {
 	for _, s := range list {
 		if err := s.discard(context.WithoutCancel(ctx)); err != nil {
 			e.cfg.Log.Warn("sequence not taken out of the store", "sequence", s.record.Identifier, "err", err)
@@ -111,7 +108,7 @@ func (e *SequenceDestination) discard(ctx context.Context, list []*servedPair) {
 }
 
 func (s *servedPair) discard(ctx context.Context) error {
-	s.mu.Lock() // else it may be stored behind that
+	s.mu.Lock() // it may not be stored yet
 	defer s.mu.Unlock()
 	e := s.endpoint
 	e.mu.Lock()
@@ -122,7 +119,7 @@ func (s *servedPair) discard(ctx context.Context) error {
 	}
 	uris := []string{s.uri}
 	if entry, err := e.cfg.Store.Get(ctx, s.record.State); err == nil {
-		if effect, err := wsrm.EffectOf(entry.Value); err == nil && len(effect) == 0 { // effects are the service's
+		if effect, err := wsrm.EffectOf(entry.Value); err == nil && len(effect) == 0 { // else it is the service's
 			uris = append(uris, s.record.State)
 		}
 	}
@@ -140,8 +137,8 @@ func remove(ctx context.Context, store ctxstore.Store, uris ...string) error {
 	return nil
 }
 
-// begin is called before a client uses a pair. Of those that have the same Offer, the one that is
-// used first has it; one that was replaced is stored again. Errors: Unstored.
+// begin is called before a client uses a pair. Of those with one Offer, the first that is used has
+// it; one that was replaced is stored again. Errors: Unstored.
 func (s *servedPair) begin(ctx context.Context) error {
 	if s.begun.Load() {
 		return nil
@@ -150,12 +147,12 @@ func (s *servedPair) begin(ctx context.Context) error {
 	defer s.mu.Unlock()
 	e, after := s.endpoint, s.record
 	e.mu.Lock()
-	switch holder := e.byOffer[after.Offered]; {
-	case after.Offered == "" || holder == s:
-	case holder == nil || !holder.used:
-		e.byOffer[after.Offered] = s
-	default:
-		after.Offered = ""
+	if holder := e.byOffer[after.Offered]; after.Offered != "" && holder != s {
+		if holder == nil || !holder.used {
+			e.byOffer[after.Offered] = s
+		} else {
+			after.Offered = ""
+		}
 	}
 	changed := s.replaced || after.Offered != s.record.Offered
 	e.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,7 +27,9 @@ func (e *ends) postFrom(from string, octets []byte) *header.Blocks {
 	w := httptest.NewRecorder()
 	e.link.handler.ServeHTTP(w, r)
 	answer, err := soap.Parse(w.Body.Bytes(), soap.Limits{})
-	require.NoError(e.t, err, "%s", w.Body)
+	if !assert.NoError(e.t, err, "%s", w.Body) {
+		return &header.Blocks{}
+	}
 	return header.Parse(answer)
 }
 
@@ -116,8 +119,8 @@ type unwritten struct{ *httptest.ResponseRecorder }
 
 func (unwritten) FlushError() error { return errors.New("broken pipe") }
 
-// A sequence whose identifier could not be written to its client is nobody's: it leaves nothing, and
-// the same CreateSequence has its Offer.
+// A sequence whose identifier could not be written to its client is nobody's: it leaves nothing,
+// and the same CreateSequence has its Offer.
 func TestTheAnswerToCreateSequenceIsLost(t *testing.T) {
 	eachPairing(t, func(t *testing.T, k *talk) {
 		octets := k.creates(func(t *header.Terms) {
@@ -159,16 +162,16 @@ func TestASlowStoreHoldsUpNobodyElse(t *testing.T) {
 	e.restart()
 	k := &talk{ends: e, pairing: pairing{soaprm.V11, addressing.V200508, soap.V12}}
 	octets := k.creates(func(*header.Terms) {})
-	done := make(chan *header.Blocks)
-	again := make(chan *header.Blocks)
-	go func() { done <- k.postFrom("192.0.2.1", octets) }()
+	var wait sync.WaitGroup
+	var one, two string
+	wait.Go(func() { one = k.postFrom("192.0.2.1", octets).Sequence })
 	<-slow.begun
 	other := k.uses("192.0.2.2")
-	go func() { again <- k.postFrom("192.0.2.1", octets) }()
+	wait.Go(func() { two = k.postFrom("192.0.2.1", octets).Sequence })
 	close(slow.goOn)
-	one, two := <-done, <-again
+	wait.Wait()
 	assert.Equal(t, 2, k.records())
-	ids := map[string]bool{one.Sequence: true, two.Sequence: true, other: true}
+	ids := map[string]bool{one: true, two: true, other: true}
 	assert.Len(t, ids, 3)
 	for id := range ids {
 		k.id = id
