@@ -25,7 +25,6 @@ func MakeRoom[K any](peer string, most, perPeer int, all []Thing[K]) (gone []K, 
 			spare[t.Peer]++
 		}
 	}
-	slices.SortFunc(all, func(a, b Thing[K]) int { return cmp.Compare(a.Rank, b.Rank) })
 	for {
 		share := peer != "" && has[peer] >= perPeer // it has all of its own
 		if !share && len(all) < most {
@@ -33,9 +32,16 @@ func MakeRoom[K any](peer string, most, perPeer int, all []Thing[K]) (gone []K, 
 		}
 		at := -1
 		for i, t := range all {
-			if t.Spare && (!share || t.Peer == peer) && (at < 0 || spare[t.Peer] > spare[all[at].Peer]) {
-				at = i
+			if !t.Spare || share && t.Peer != peer {
+				continue
 			}
+			if at >= 0 { // compared with the best so far
+				best := all[at]
+				if cmp.Or(cmp.Compare(spare[best.Peer], spare[t.Peer]), cmp.Compare(t.Rank, best.Rank)) >= 0 {
+					continue
+				}
+			}
+			at = i
 		}
 		if at < 0 {
 			return nil, true
