@@ -168,7 +168,7 @@ def join(part, store, *text):           # part: the fingerprint of the shape, No
     if not part or not part[0]: return b''.join(part[1] if part else [])
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
 def message(key, begun, crc, R=0):      # key: lane, R, exchange; begun: None if before the decoder joined, R then as in sync
-    return types.SimpleNamespace(key=key, begun=begun, crc=crc, dim=False, more=R >> 1 & 1, head=None if begun else (None, []), body=(b'?', []) if R & 4 else None, keep=0 if R & 8 else None, text=[], status='incomplete', done=None, lane=None)
+    return types.SimpleNamespace(key=key, begun=begun, crc=crc, dim=False, more=R >> 1 & 1, head=None if begun else (None, []), body=(b'?', []) if R & 4 else None, keep=0 if R & 8 else None, text=[], status='incomplete', done=None, memories=None, error=None)
 def identity(f, at): return f['sync word'], f['session'], f['representation'], f['role'], f['stages'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
 def origin(i): return crc(bytes([i[3] == 'responder']) + i[1] + uvarint(i[2]) + uvarint(i[4]))    # §5.2: what each check begins with
 HEAD, CHUNK = re.compile(rb'(\S+) \S+ [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n'), re.compile(rb'([0-9A-Fa-f]+)[^\n]*\n')
@@ -183,7 +183,7 @@ def upgraded(runs, clock):              # §3.1: where HTTP/1.1 ends in the firs
     return [(start + at, buf[at:]), *runs[1:]], asked
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
-        self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun = store, clock, None, None, True, None, set(), []
+        self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun, self.parts = store, clock, None, None, True, None, set(), [], []
         self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.chain, self.unseen, found = name, {}, {}, {}, {}, [], b'', b'', []
         runs, self.asked = upgraded(runs, clock)
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
@@ -223,16 +223,16 @@ class Direction:                        # runs: (position, octets), gaps between
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
             need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open, 'begin')
-            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R)), self.used.add(lane), need(len(self.used) <= 1024, 'sync is overdue')
+            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].memories = self.memories; self.begun.append(self.open[key]), self.good.add((lane, R)), self.used.add(lane), need(len(self.used) <= 1024, 'sync is overdue')
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
-        m, r, self.last, self.names = self.open[key], Reader(f['payload']), key, b''
+        m, r, self.last, self.names, lane_of = self.open[key], Reader(f['payload']), key, b'', lambda whole: self.memories.setdefault(lane, unpack.Memory()) if whole and m.memories is self.memories else None    # §11.6
         need(f['F'] or H == m.more, 'head out of place')
-        if H: m.head = m.head or self.part(r, m); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1))
+        if H: first = not m.head; m.head = m.head or self.part(r, m); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1)); first and self.parts.append((m, m.head, lane_of(not m.more)))
         need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
         if not m.more and (r.pos < r.end or f['L'] or not H):
             need(m.body and (m.body[0] or not m.begun) if text else m.keep is None, 'text out of place')
-            m.body = m.body or self.part(r, m); m.keep = 0 if text else None    # its number comes later
-            (m.text if text else m.body[1]).append(r.rest())
+            first = not m.body; m.body = m.body or self.part(r, m); first and self.parts.append((m, m.body, lane_of(f['L'])))
+            m.keep = 0 if text else None; (m.text if text else m.body[1]).append(r.rest())    # keep: its number comes later
         named = bytes([0x83 | f['F'] << 6 | f['L'] << 5 | (key[1] or f['place'] > b'') << 4 | H << 3 | f['T'] << 2]) + uvarint(key[0]) + uvarint(key[2]) + f['place'] + uvarint(len(f['payload']))    # §5.2
         m.crc = crc(named + self.names + f['payload'], m.crc)
         if f['L']: m.status, m.done, self.dim, self.chain = 'unverified', now, self.dim or m.dim, self.chain + m.crc.to_bytes(4, 'little'); self.since.append(self.open.pop(key))
@@ -253,18 +253,18 @@ class Direction:                        # runs: (position, octets), gaps between
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
         self.since, self.chain, self.last, self.fresh, self.blind, self.dim, self.good = [], b'', None, False, False, False, set(self.lanes)
 def unpacked(d, store):                 # §11, in the order of the frames
+    for m in d.begun: m.error, m.stages, m.keeper = None, d.stages, types.SimpleNamespace()
+    for m, part, lane in d.parts:       # §11.6: one that its lane remembers, or without
+        packed, memory, keeper, whole = part[0] and d.stages & 1, lane if lane and d.stages & 2 else unpack.Memory(), lane or types.SimpleNamespace(), bool(lane or m.done)
+        try:
+            m.keeper = need(not m.error, m.error) or keeper    # the body's in the end, as its text is behind it
+            if d.stages & 4: part[1][:] = [expand(s, packed, keeper) for s in part[1]]
+            if not packed: continue
+            u = unpack.Unpacker(parse_shape(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'))[0], part[0], Reader)
+            part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
+        except (ValueError, LookupError) as e: memory.lost, keeper.gap, m.error = True, True, e
     for m in d.begun:
-        m.error, m.stages, whole = None, d.stages, bool(m.done)
-        for part in (m.head, m.body):
-            packed, memory, keeper = part and part[0] and d.stages & 1, m.lane if m.lane and d.stages & 2 else unpack.Memory(), m.lane or types.SimpleNamespace()
-            try:
-                if part and d.stages & 4: part[1][:] = [expand(s, packed, keeper) for s in part[1]]
-                if not packed: continue
-                octets = store.get(part[0]) or need(False, f'no shape {part[0].hex()}')
-                u = unpack.Unpacker(parse_shape(octets)[0], part[0], Reader)
-                part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
-            except (ValueError, LookupError) as e: memory.lost, keeper.gap, m.error = True, True, e; break
-        try: r = Reader(b''.join(expand(s, False, keeper) if d.stages & 4 else s for s in m.text)); m.keep, m.text = r.uvarint() if m.text else m.keep, r.rest()
+        try: r = Reader(b''.join(expand(s, False, m.keeper) if d.stages & 4 else s for s in m.text)); m.keep, m.text = r.uvarint() if m.text else m.keep, r.rest()
         except (ValueError, LookupError) as e: m.error = e
 def report(streams, store, save):       # streams: the directions that belong together, one or two
     for d in sum(streams, []): unpacked(d, store)

@@ -38,8 +38,8 @@ func (s *schemaSource) flags(f *pflag.FlagSet, of string) {
 // annotationFlag declares --binding-namespace, for commands that open sessions.
 func (s *schemaSource) annotationFlag(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.annotations, "binding-namespace", nil,
-		"a namespace whose element binding declares streams in the WSDL of --schema, as hhfr's own does; may be "+
-			"given again")
+		"a namespace whose element declaration or binding declares streams in the WSDL of --schema, as hhfr's own "+
+			"does; may be given again")
 }
 
 // readDescription reads what --schema names; nothing for no name. Problems of operations are noted:

@@ -45,8 +45,8 @@ const descriptions = `FILE is a WSDL 1.1, an XML Schema or an HHFR Schema: a pat
 former two, or a folder that has one WSDL, or no WSDL and one XML Schema. What it imports is read
 from where it says, relative to the file that says so, and from files beside FILE that have the
 namespace. Documents on other machines are fetched with --fetch only; --catalog names files for
-them, by location or namespace. Schemas of SOAP, WS-Addressing, WS-Notification, XOP and of MIME
-types are built in.`
+them, by location or namespace. Schemas of SOAP, WS-Addressing, WS-Notification, XOP, MIME types and
+the types of Axis 1 are built in.`
 
 func (o *schemaOptions) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.fetch, "fetch", false, "fetch documents that FILE imports from other machines")

@@ -149,3 +149,30 @@ func inUTF16(order binary.AppendByteOrder, text string) (out []byte) {
 	}
 	return out
 }
+
+// A description may be in any charset of Windows that has one byte for a character. The characters
+// here are from the tables of Unicode for these.
+func TestSchemaInCharsetsOfWindows(t *testing.T) {
+	for charset, tc := range map[string]struct {
+		bytes string
+		text  string
+	}{
+		"windows-1250": {"\xe8\xf8", "čř"}, "windows-1251": {"\xcf\xb8", "Пё"}, "Windows-1252": {"\x80\xe9", "€é"},
+		"windows-1253": {"\xc1\xfe", "Αώ"}, "windows-1254": {"\xf0\xfe", "ğş"}, "windows-1255": {"\xe0\xfa", "את"},
+		"windows-1256": {"\xc7\x8e", "اژ"}, "windows-1257": {"\xe0\xfe", "ąž"}, "windows-1258": {"\xf0\xfe", "đ₫"},
+		"ISO-8859-1": {"\xa4\xe9", "¤é"},
+	} {
+		file := filepath.Join(t.TempDir(), "a.xsd")
+		text := `<?xml version="1.0" encoding="` + charset + `"?>
+			<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="` + tc.bytes + `"/></xs:schema>`
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		code, out, errs := do(t, "schema", "show", file)
+		assert.Equal(t, exitDone, code, "%s: %s", charset, errs)
+		assert.Contains(t, out, tc.text+"  anything\n", charset)
+	}
+	file := filepath.Join(t.TempDir(), "a.xsd")
+	require.NoError(t, os.WriteFile(file, []byte(`<?xml version="1.0" encoding="windows-1259"?><a/>`), 0o600))
+	code, _, errs := do(t, "schema", "compile", file)
+	assert.Equal(t, exitMalformed, code)
+	assert.Contains(t, errs, `not supported (UTF-8, UTF-16, ISO-8859-1, windows-125x): "windows-1259"`)
+}

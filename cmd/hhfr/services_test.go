@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -77,6 +80,48 @@ func TestCurlLines(t *testing.T) {
 	}
 	for url, wsdl := range descriptions {
 		assert.Contains(t, string(curl(t, "curl", "-s", wsdl)), `location="`+url+`"`)
+	}
+}
+
+// TestExtensionsOfDescriptions: no element that a description of serve has beside those of WSDL and
+// of its SOAP binding bears a local name of theirs. Some clients go by local names alone, and find
+// no operation in a binding with a further element binding (WSDL 1.1, sections 1.2 and 3).
+func TestExtensionsOfDescriptions(t *testing.T) {
+	theirs := strings.Fields("definitions import documentation types message part portType operation input output " +
+		"fault binding service port header headerfault body address")
+	for args, declared := range map[string]int{"": 1, "--soap-rm all": 3} {
+		services, stop := servicesHere(t, append(strings.Fields(args), "--context", "loopback", "--store", "mem:")...)
+		defer stop()
+		descriptions := 0
+		for name, service := range services {
+			if service.WSDL == "" {
+				continue
+			}
+			descriptions++
+			text := curl(t, "curl", "-s", service.WSDL)
+			extensions := 0
+			for r := xml.NewDecoder(bytes.NewReader(text)); ; {
+				token, err := r.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				require.NoError(t, err, name)
+				start, ok := token.(xml.StartElement)
+				if !ok {
+					continue
+				}
+				switch start.Name.Space {
+				case xmlns.WSDL, xmlns.WSDLSOAP11, xmlns.WSDLSOAP12:
+				case xmlns.XSD:
+					require.NoError(t, r.Skip(), "a schema has its own names")
+				default:
+					extensions++
+					assert.NotContains(t, theirs, start.Name.Local, "%s: %s", name, start.Name.Space)
+				}
+			}
+			assert.GreaterOrEqual(t, extensions, 2*declared, "%s %s: annotations in two bindings", name, args)
+		}
+		assert.Equal(t, len(operations), descriptions, "all but echo, and the context service")
 	}
 }
 

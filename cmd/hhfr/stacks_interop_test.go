@@ -15,11 +15,12 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,13 +41,16 @@ type stacks struct {
 	wsdl, key, cert    string
 	payload, uploaded  string // a file, and what servers say of it
 	python, gsoap, jar string
-	java               *exec.Cmd
-	javaIn             io.Writer
+	mono, classes      string
+	services           map[string]serviceLine // of hhfr serve
+	javaMu             sync.Mutex
+	javaIn             io.WriteCloser
 	javaOut            *bufio.Reader
 }
 
-// buildStacks gets the packages, and builds the programs, two at a time.
-func buildStacks(t *testing.T) *stacks {
+// buildStacks gets the packages, and builds the programs, two at a time. Some are made of the
+// descriptions of the services of hhfr serve.
+func buildStacks(t *testing.T, services map[string]serviceLine) *stacks {
 	t.Helper()
 	dir, sources := t.TempDir(), shared.Testdata(t, "interop", "stacks")
 	s := &stacks{
@@ -54,17 +58,34 @@ func buildStacks(t *testing.T) *stacks {
 		key: filepath.Join(dir, "key.pem"), cert: filepath.Join(dir, "cert.pem"),
 		payload: filepath.Join(dir, "payload"),
 		python:  filepath.Join(dir, "venv", "bin", "python"), gsoap: filepath.Join(dir, "gsoap"),
-		jar: filepath.Join(dir, "lib", "*"),
+		jar: filepath.Join(dir, "lib", "*"), classes: filepath.Join(dir, "classes"),
+		mono: filepath.Join(dir, "client.exe"), services: services,
 	}
+	var described []string
+	for _, service := range services {
+		if service.WSDL != "" {
+			described = append(described, service.WSDL)
+		}
+	}
+	slices.Sort(described) // programs number the namespaces
+	require.Len(t, described, 8, "each client calls all")
 	s.inputs(t)
-	steps := make(chan [][]string, 4)
+	steps := make(chan [][]string, 5)
 	steps <- [][]string{{"mvn", "-q", "-B", "-f", filepath.Join(sources, "pom.xml"), "dependency:copy-dependencies",
-		"-DoutputDirectory=" + filepath.Dir(s.jar)}}
+		"-DoutputDirectory=" + filepath.Dir(s.jar)},
+		{"javac", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", s.jar, "-d", s.classes,
+			filepath.Join(sources, "Stacks.java"), filepath.Join(sources, "Services.java")}}
 	steps <- [][]string{{"python3", "-m", "venv", "venv"},
-		{s.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", zeepRelease, "xmlsec==1.3.17"}}
+		{s.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", zeepRelease, sudsRelease,
+			"xmlsec==1.3.17"}}
 	steps <- [][]string{{"cp", filepath.Join(sources, "package.json"), "."},
 		{"npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--silent"}}
-	steps <- [][]string{{"sh", "-c", gsoapBuild, "sh", s.wsdl, filepath.Join(sources, "gsoap.c")}}
+	steps <- [][]string{
+		{"sh", "-c", gsoapBuild, "sh", s.wsdl, filepath.Join(sources, "gsoap.c")},
+		slices.Concat([]string{"sh", "-c", gsoapServicesBuild, "sh", filepath.Join(sources, "gsoap_services.c")},
+			described),
+	}
+	steps <- [][]string{append([]string{"sh", "-c", monoBuild, "sh", sources}, described...)}
 	close(steps)
 	var workers sync.WaitGroup
 	for range 2 {
@@ -94,6 +115,24 @@ soapcpp2 -c -1 -x -I$g/import:$g stacks.h
 gcc -w -O0 -I. -I$g -I$g/plugin $(pkg-config --cflags gsoapssl) -o gsoap "$2" soapC.c soapClient.c soapServer.c \
 	$g/plugin/wsaapi.c $g/plugin/wsseapi.c $g/plugin/smdevp.c $g/plugin/mecevp.c $g/plugin/threads.c \
 	$g/custom/struct_timeval.c $(pkg-config --static --libs gsoapssl) -lpthread`
+
+// gsoapServicesBuild makes gsoap_services of a source and descriptions.
+const gsoapServicesBuild = `set -e
+mkdir services && cd services
+source=$1 && shift
+wsdl2h -c -o services.h "$@"
+g=/usr/share/gsoap
+soapcpp2 -c -1 -x -C -I$g/import:$g services.h
+gcc -w -O0 -I. -I$g -o ../gsoap_services "$source" soapC.c soapClient.c $g/custom/duration.c -lgsoap`
+
+// monoBuild makes client.exe of a folder with sources and descriptions.
+const monoBuild = `set -e
+from=$1 && shift
+for wsdl; do described="$described Services=$wsdl"; done
+mcs -out:wsdl.exe -r:System.Web.Services.dll "$from/mono_wsdl.cs"
+mono wsdl.exe classes.cs "Stacks=file://$from/stacks.wsdl" $described
+sed 's/11/12/g; s/1\.1/1.2/g' "$from/mono_services.cs" > services12.cs
+mcs -out:client.exe -r:System.Web.Services.dll "$from/mono_client.cs" "$from/mono_services.cs" services12.cs classes.cs`
 
 // inputs writes a key with a certificate, and a payload.
 func (s *stacks) inputs(t *testing.T) {
@@ -125,19 +164,19 @@ func (s *stacks) inputs(t *testing.T) {
 // startJava starts the process of CXF and Axis, and returns the host of its server.
 func (s *stacks) startJava(t *testing.T) string {
 	t.Helper()
-	s.java = exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-		"-Djava.util.logging.config.file="+filepath.Join(s.sources, "quiet.properties"), "-cp", s.jar,
-		filepath.Join(s.sources, "Stacks.java"), s.key, s.cert, s.payload)
-	in, err := s.java.StdinPipe()
+	java := exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+		"-Dfile.encoding=UTF-8", "-Djava.util.logging.config.file="+filepath.Join(s.sources, "quiet.properties"),
+		"-cp", s.classes+string(filepath.ListSeparator)+s.jar, "Stacks", s.key, s.cert, s.payload)
+	in, err := java.StdinPipe()
 	require.NoError(t, err)
-	out, err := s.java.StdoutPipe()
+	out, err := java.StdoutPipe()
 	require.NoError(t, err)
 	var errs bytes.Buffer
-	s.java.Stderr = &errs
-	require.NoError(t, s.java.Start())
+	java.Stderr = &errs
+	require.NoError(t, java.Start())
 	t.Cleanup(func() {
 		_ = in.Close() // it ends
-		_ = s.java.Wait()
+		_ = java.Wait()
 		if t.Failed() {
 			t.Logf("%s", &errs)
 		}
@@ -163,6 +202,8 @@ func (s *stacks) call(t *testing.T, client string, calls []string) string {
 	}
 	switch client {
 	case "CXF", "Axis":
+		s.javaMu.Lock()
+		defer s.javaMu.Unlock()
 		_, err := fmt.Fprintln(s.javaIn, strings.ToLower(client), strings.Join(calls, " "))
 		require.NoError(t, err)
 		said := ""
@@ -180,97 +221,23 @@ func (s *stacks) call(t *testing.T, client string, calls []string) string {
 		return run("node", "--no-deprecation", filepath.Join(s.sources, "node_client.js"), s.wsdl, s.key, s.cert,
 			s.payload)
 	case "gSOAP":
+		if strings.HasPrefix(calls[0], "services=") {
+			return run(filepath.Join(s.dir, "gsoap_services"))
+		}
 		return run(s.gsoap, "client", s.key, s.cert, s.payload)
+	case "strong-soap":
+		return run("node", "--no-deprecation", filepath.Join(s.sources, "strong_client.js"), s.wsdl)
+	case "suds":
+		return run(s.python, filepath.Join(s.sources, "suds_client.py"), s.wsdl)
+	case "PHP":
+		return run("php", filepath.Join(s.sources, "php_client.php"), s.wsdl)
+	case "SOAP::Lite":
+		return run("perl", filepath.Join(s.sources, "soaplite_client.pl"), s.wsdl)
+	case "Mono":
+		return run("mono", s.mono)
 	default:
 		return run("sh", filepath.Join(s.sources, "curl_client.sh"), s.payload)
 	}
-}
-
-// tap forwards connections, and notes what went each way.
-type tap struct {
-	listen net.Listener
-	wait   sync.WaitGroup
-
-	mu     sync.Mutex
-	passed []string // a line for each connection that carried anything
-	octets int64
-}
-
-// direction is what went one way of a connection.
-type direction struct {
-	octets int64
-	sum    []byte
-	begins string
-}
-
-func (d *direction) String() string {
-	line, _, _ := strings.Cut(d.begins, "\r\n")
-	return fmt.Sprintf("%d bytes from %q, SHA-256 %x", d.octets, line, d.sum)
-}
-
-func startTap(t *testing.T, to string) *tap {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &tap{listen: l}
-	p.wait.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.wait.Go(func() { p.forward(t, in, to) })
-		}
-	})
-	t.Cleanup(func() { _ = l.Close() })
-	return p
-}
-
-func (p *tap) forward(t *testing.T, in net.Conn, to string) {
-	out, err := new(net.Dialer).DialContext(t.Context(), "tcp", to)
-	if !assert.NoError(t, err) {
-		_ = in.Close()
-		return
-	}
-	var up, down direction
-	var both sync.WaitGroup
-	both.Go(func() { up.copy(out, in) })
-	both.Go(func() { down.copy(in, out) })
-	both.Wait()
-	_ = in.Close()
-	_ = out.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if up.octets+down.octets > 0 {
-		p.passed = append(p.passed, fmt.Sprintf("%s; %s", &up, &down))
-		p.octets += up.octets + down.octets
-	}
-}
-
-func (d *direction) copy(to, from net.Conn) {
-	hash, some := sha256.New(), make([]byte, 64<<10)
-	for {
-		n, err := from.Read(some)
-		_, _ = hash.Write(some[:n])
-		if d.octets == 0 {
-			d.begins = string(some[:min(n, 100)])
-		}
-		d.octets += int64(n)
-		if _, failed := to.Write(some[:n]); err != nil || failed != nil {
-			break
-		}
-	}
-	d.sum = hash.Sum(nil)
-	_ = to.(*net.TCPConn).CloseWrite()
-}
-
-func (p *tap) host() string { return p.listen.Addr().String() }
-
-// all returns what was passed, once every connection has ended.
-func (p *tap) all() []string {
-	_ = p.listen.Close()
-	p.wait.Wait()
-	return p.passed
 }
 
 // stackCalls are what each client calls of each server: what both can do, called directly.
@@ -294,11 +261,28 @@ var stackCalls = []struct{ client, server, calls string }{
 	{"curl", "CXF", "records fault note upload addressed"},
 	{"curl", "gSOAP", "records fault note upload addressed"},
 	{"curl", "serve", "records"},
+	{"strong-soap", "CXF", "records fault"},
+	{"strong-soap", "gSOAP", "records fault"},
+	{"suds", "CXF", "records fault note"},
+	{"suds", "gSOAP", "records fault note"},
+	{"PHP", "CXF", "records fault note"},
+	{"PHP", "gSOAP", "records fault note"},
+	{"SOAP::Lite", "CXF", "records fault note"},
+	{"SOAP::Lite", "gSOAP", "records fault note"},
+	{"Mono", "CXF", "records fault note"},
+	{"Mono", "gSOAP", "records fault note"},
 }
 
+// describedClients are those that call the services of hhfr serve by the description of each. Axis
+// and suds have SOAP 1.1 only.
+var describedClients = []string{"CXF", "Axis", "gSOAP", "zeep", "node-soap", "strong-soap", "suds", "PHP", "SOAP::Lite",
+	"Mono"}
+
 // said is what a client says of a call that went well.
-func (s *stacks) said(call string) string {
+func (s *stacks) said(t *testing.T, client, call string) string {
 	switch call {
+	case "services":
+		return s.saidOfServices(t, client)
 	case "fault":
 		return "fault: no such record\n"
 	case "note":
@@ -309,24 +293,50 @@ func (s *stacks) said(call string) string {
 	return call + ": 200 rows\n"
 }
 
-// TestInteropStacksThroughOnePair: clients of six SOAP stacks call servers of three through one
+// saidOfServices is what a client says of the services of hhfr serve, in each version of SOAP.
+func (s *stacks) saidOfServices(t *testing.T, client string) string {
+	reply := curl(t, "curl", "-s", "-H", "Content-Type: text/xml", "--data-binary",
+		`<E:Envelope xmlns:E="http://schemas.xmlsoap.org/soap/envelope/"><E:Body><blob xmlns="urn:hhfr:peer:1">`+
+			`<size>30</size><seed>7</seed></blob></E:Body></E:Envelope>`, s.services["blob"].URL)
+	blob := regexp.MustCompile("<payload>(.+)</payload>").FindSubmatch(reply)
+	require.NotNil(t, blob, "%s", reply)
+	said := `concat VERSION: thin  linksé<&>
+sum VERSION: 1.25
+records VERSION: <one> -1 true, zwei é 2147483647 false
+geoip VERSION: true
+refused VERSION: "nowhere" is no IPv4 address
+blob VERSION: ` + string(blob[1]) + `
+ticker VERSION: ticks
+ledger VERSION: a-1 -5
+context VERSION: http://docs.oasis-open.org/ws-caf/2005/10/wsctx/status/active
+`
+	all := strings.ReplaceAll(said, "VERSION", "1.1")
+	if client != "Axis" && client != "suds" {
+		all += strings.ReplaceAll(said, "VERSION", "1.2")
+	}
+	return all
+}
+
+// TestInteropStacksThroughOnePair: clients of eleven SOAP stacks call servers of three through one
 // pair with a route to each: WS-Security signatures, WS-Addressing, WS-ReliableMessaging, uploads
-// of 25 MB by MTOM, faults and one-way messages. Each call has the outcome of a direct one, and
-// every connection carries, at the server, the bytes that it carries at the client.
+// of 25 MB by MTOM, faults and one-way messages, and the services of hhfr serve by the description
+// of each. Each call has the outcome of a direct one, and every connection carries, at the server,
+// the bytes that it carries at the client.
 func TestInteropStacksThroughOnePair(t *testing.T) {
-	for _, program := range []string{"java", "mvn", "npm", "node", "python3", "curl", "gcc", "soapcpp2", "wsdl2h"} {
+	for _, program := range []string{"java", "javac", "mvn", "npm", "node", "python3", "curl", "gcc", "soapcpp2",
+		"wsdl2h", "php", "SOAPsh", "mcs", "mono"} {
 		shared.Program(t, program)
 	}
-	s := buildStacks(t)
-	services, stop := servicesHere(t)
+	services, stop := servicesHere(t, "--context", "loopback", "--store", "mem:", "--soap-rm", "all")
 	defer stop()
+	s := buildStacks(t, services)
 	serve, err := url.Parse(services["records"].URL)
 	require.NoError(t, err)
 	servers := []struct{ name, host, path, route string }{
 		{"CXF", s.startJava(t), "/cxf", "path = /cxf"},
 		{"gSOAP", startPrinting(t, s.gsoap, "server", s.key, s.cert), "/gsoap", "path = /gsoap"},
 		{"signed gSOAP", startPrinting(t, s.gsoap, "signed", s.key, s.cert), "/gsoap", ""}, // by its host
-		{"serve", serve.Host, serve.Path, "path = " + serve.Path},
+		{"serve", serve.Host, serve.Path, ""},
 	}
 	urls := map[string]func(call string) string{}
 	entries, exits := map[string]*tap{}, map[string]*tap{}
@@ -344,6 +354,8 @@ func TestInteropStacksThroughOnePair(t *testing.T) {
 		urls[v.name] = func(call string) string {
 			path := v.path
 			switch {
+			case call == "services":
+				path = ""
 			case v.name == "serve":
 			case v.name == "CXF" && (call == "addressed" || call == "signed" || call == "upload"):
 				path += "/" + call
@@ -370,21 +382,29 @@ func TestInteropStacksThroughOnePair(t *testing.T) {
 	for _, v := range servers {
 		hosts[v.name] = v.host
 	}
-	for _, one := range stackCalls {
-		t.Run(one.client+" to "+one.server, func(t *testing.T) {
+	run := func(client, server, calls string) {
+		t.Run(client+" to "+server+": "+calls, func(t *testing.T) {
 			want, direct, through := "", []string(nil), []string(nil)
-			for _, call := range strings.Fields(one.calls) {
-				path := urls[one.server](call)
-				direct = append(direct, call+"=http://"+hosts[one.server]+path)
-				through = append(through, call+"=http://"+entries[one.server].host()+path)
-				want += s.said(call)
+			for _, call := range strings.Fields(calls) {
+				path := urls[server](call)
+				direct = append(direct, call+"=http://"+hosts[server]+path)
+				through = append(through, call+"=http://"+entries[server].host()+path)
+				want += s.said(t, client, call)
 			}
-			assert.Equal(t, want, s.call(t, one.client, direct), "called directly")
-			assert.Equal(t, want, s.call(t, one.client, through))
+			assert.Equal(t, want+want, s.call(t, client, append(direct, through...)), "directly, and through the pair")
 		})
 	}
+	var described sync.WaitGroup
+	for _, client := range describedClients { // at once, as all wait for the next second of the ticker
+		described.Go(func() { run(client, "serve", "services") })
+	}
+	for _, one := range stackCalls {
+		run(one.client, one.server, one.calls)
+	}
+	described.Wait()
 	nearHalf.end()
 	farHalf.end()
+	_ = s.javaIn.Close() // its connections end with it
 	total := int64(0)
 	for _, v := range servers {
 		passed := entries[v.name].all()

@@ -182,8 +182,8 @@ func (r *reliableRun) open(ctx context.Context, o *streamOptions, v soap.Version
 		return usage(err, "the same --callback, --poll and SOAP version as before go on with it; with another --store "+
 			"a new one begins")
 	}
-	if errors.Is(err, &soaprm.Error{Code: soaprm.Refused}) || errors.Is(err, &soaprm.Error{Code: soaprm.Misaddressed}) {
-		return &problem{exitNoPeer, err, o.unlessRefused(err)}
+	if e := (*soaprm.Error)(nil); errors.As(err, &e) && (e.Code == soaprm.Refused || e.Code == soaprm.Misaddressed) {
+		return &problem{exitNoPeer, err, o.unlessRefused(e)}
 	}
 	if errors.Is(err, &soaprm.Error{Code: soaprm.Unanswered}) {
 		return &problem{exitNoPeer, err, ""}
@@ -197,8 +197,11 @@ func (r *reliableRun) open(ctx context.Context, o *streamOptions, v soap.Version
 }
 
 // unlessRefused is what may help where a service refused a sequence.
-func (o *streamOptions) unlessRefused(err error) string {
-	switch misaddressed := errors.Is(err, &soaprm.Error{Code: soaprm.Misaddressed}); {
+func (o *streamOptions) unlessRefused(err *soaprm.Error) string {
+	switch misaddressed := err.Code == soaprm.Misaddressed; {
+	case err.Fault != "":
+		return "the service knows WS-ReliableMessaging, and says why it takes no such sequence; where it has too " +
+			"many, try again later"
 	case o.kept():
 		return "the service does not do what its policy says: --soap-rm VERSION --addressing VERSION asks in another " +
 			"form, --assurance at-most-once sends plain SOAP"

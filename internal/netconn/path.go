@@ -13,6 +13,16 @@ type PathInfo struct {
 	Resent int64
 }
 
+// Acknowledge has the kernel acknowledge at once what has come on a connection: a peer that writes
+// what belongs together in several pieces may hold the next one back until then (RFC 896), and this
+// kernel the acknowledgement for 40 ms (RFC 1122, section 4.2.3.2). It is no failure where that is
+// not to be had.
+func Acknowledge(c net.Conn) {
+	if t, ok := As[*net.TCPConn](c); ok {
+		acknowledge(t)
+	}
+}
+
 type pathTeller interface{ Path() PathInfo }
 
 // PathOf returns what a connection, or what it wraps, knows of its path. Over TCP that is what the

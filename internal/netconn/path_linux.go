@@ -23,3 +23,11 @@ func ofKernel(c *net.TCPConn) (PathInfo, bool) {
 	}
 	return PathInfo{RoundTrip: time.Duration(info.Rtt) * time.Microsecond, Resent: int64(info.Total_retrans)}, true
 }
+
+func acknowledge(c *net.TCPConn) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) })
+}

@@ -50,9 +50,9 @@ const (
 func ledgerWSDL(location string) []byte {
 	const (
 		documentation = "Keeps entries. add appends one; read gives entries from a number on, of all books one " +
-			"after the other. checksum begins with 32 octets 0 for each book; each entry makes it SHA-256 of the " +
-			"checksum before, the length of the id as four octets, the id and the amount as eight, big-endian; " +
-			"that of a read is those of all books, combined by exclusive or."
+			"after the other; from 0, as from 1, that is from the start. checksum begins with 32 octets 0 for each " +
+			"book; each entry makes it SHA-256 of the checksum before, the length of the id as four octets, the id " +
+			"and the amount as eight, big-endian; that of a read is those of all books, combined by exclusive or."
 		entry = `<xs:element name="id" type="xs:string"/><xs:element name="amount" type="xs:long"/>`
 		sum   = `<xs:element name="count" type="xs:long"/><xs:element name="checksum" type="xs:hexBinary"/>`
 	)
@@ -201,8 +201,8 @@ func (l *ledger) entries(ctx context.Context, own *book, e *envelope) (content, 
 		if !ok {
 			continue
 		}
-		if *to, err = strconv.ParseUint(collapse(text), 10, 63); err != nil || *to == 0 && name == "from" {
-			return content{}, refuse("%s: %.40q is no number from 1 on", name, text)
+		if *to, err = strconv.ParseUint(collapse(text), 10, 63); err != nil {
+			return content{}, refuse("%s: %.40q is no number from 0 on", name, text)
 		}
 	}
 	books, err := l.books(ctx, own)

@@ -102,6 +102,9 @@ func TestLedger(t *testing.T) {
 		_, list = read(s, "<from>127</from><most>3</most>")
 		require.Len(t, list, 3, "over the edge of a page")
 		assert.Equal(t, []string{"m127", "m128", "m129"}, []string{list[0][1], list[1][1], list[2][1]})
+		_, list = read(s, "<from>0</from><most>3</most>") // what a client sends that has nothing to say
+		require.Len(t, list, 3)
+		assert.Equal(t, ids[0], list[0][1])
 		_, list = read(s, "<from>301</from>")
 		require.Len(t, list, 1)
 		_, list = read(s, "<from>302</from>")
@@ -127,9 +130,9 @@ func TestLedgerRefuses(t *testing.T) {
 		for request, says := range map[string]string{
 			envelope(soap.V11, "add", "<id>a</id>"):                     "amount is missing",
 			envelope(soap.V12, "add", "<id>a</id><amount>1.5</amount>"): `"1.5" is no amount: a whole number`,
-			addition(" ", 1):                             "an id has 1 to 256 octets, not 0",
-			addition(strings.Repeat("x", 257), 1):        "an id has 1 to 256 octets, not 257",
-			envelope(soap.V11, "read", "<from>0</from>"): `from: "0" is no number from 1 on`,
+			addition(" ", 1):                              "an id has 1 to 256 octets, not 0",
+			addition(strings.Repeat("x", 257), 1):         "an id has 1 to 256 octets, not 257",
+			envelope(soap.V11, "read", "<from>-1</from>"): `from: "-1" is no number from 0 on`,
 			envelope(soap.V11, "remove", ""): "there is no operation {urn:hhfr:peer:1}remove here, " +
 				"only add and read of urn:hhfr:peer:1",
 			strings.Replace(addition("a", 1), "</e:Envelope>", "</e:Envelope><x/>", 1): "there is something behind " +

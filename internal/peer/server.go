@@ -157,7 +157,8 @@ func newServer(cfg Config) (*Server, error) {
 	if len(cfg.Reliable) > 0 {
 		endpoint, err := soaprm.NewDestination(context.Background(), services, soaprm.DestinationConfig{
 			Store: cfg.Store, Versions: cfg.Reliable, Transactional: transactional, Guaranteed: guaranteed,
-			Callbacks: cfg.Callbacks, Client: cfg.CallbackClient, Clock: cfg.Clock, Log: cfg.Log,
+			Callbacks: cfg.Callbacks, Client: cfg.CallbackClient, MaxPerPeer: cfg.Limits.MaxPerPeer,
+			Clock: cfg.Clock, Log: cfg.Log,
 		})
 		if err != nil {
 			return nil, err

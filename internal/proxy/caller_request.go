@@ -31,16 +31,20 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	case f.Kind == http1.Length && f.Length <= int64(len(there)):
 		return c.whole(x, h, n, "\n", [][]byte{there[:f.Length]}, int(f.Length))
 	}
-	own, size := h.Clone(), "" // what follows may wait
-	if f.Kind == http1.Chunked && !upgrade && !expects {
-		g, st, release := c.p.gather(c.reading, c.in, n, &own, f)
+	own, g, st := h.Clone(), gathered{}, stateFull // what follows may wait
+	if !upgrade && !expects {
+		var release func()
+		g, st, release = c.p.gather(c.reading, c.in, n, &own, f)
 		defer release()
 		if st == stateWhole {
 			return c.whole(x, &own, n, g.line(), g.entity(), g.octets)
 		}
-		size = g.size
 	}
-	return c.open(x, &own, n, f, size, upgrade, expects)
+	line := "\n"
+	if upgrade || f.Kind == http1.Chunked {
+		line = restLineOf(g.size)
+	}
+	return c.open(x, &own, n, line, c.p.arriving(&own, f, line, g.size, st), upgrade, expects)
 }
 
 // whole begins a call whose body of n raw bytes is complete.
@@ -63,7 +67,7 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 		return x.err == nil
 	}
 	first := min(len(entity[0]), inlineBody)
-	w := c.start(x, head, entity[0][:first])
+	w := c.start(x, head, entity[0][:first], -1, false)
 	if w == nil {
 		return false
 	}
@@ -78,14 +82,10 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 	return c.sent(err)
 }
 
-// open begins a call whose body is sent as it arrives. size is that of its chunks, if they have
-// one.
-func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, size string, upgrade, expects bool) bool {
-	line := "\n"
-	if upgrade || f.Kind == http1.Chunked {
-		line = restLineOf(size)
-	}
-	w := c.start(x, withHead(h.Octets, line), nil)
+// open begins a call whose body is sent as it arrives.
+func (c *caller) open(x *pendingCall, h *http1.Head, n int, line string, a arriving, upgrade, expects bool) bool {
+	flush := expects || a.known == 0 || a.paused && len(c.in.Peek()) == n
+	w := c.start(x, withHead(h.Octets, line), nil, a.length(), flush)
 	if w == nil {
 		return false
 	}
@@ -95,8 +95,8 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, siz
 		_ = w.Close()
 		return c.behind()
 	}
-	to, end := unframing(w, size)
-	err := stream(c.reading, c.in, bodyMeter{to, x, nil}, c.p.arriving(h, f, line, size))
+	to, end := unframing(w, a.size)
+	err := stream(c.reading, c.in, bodyMeter{to, x, nil}, a)
 	end()
 	switch {
 	case err == nil && upgrade:
@@ -178,14 +178,15 @@ func (c *caller) sent(err error) bool {
 	return false
 }
 
-// start begins a call whose body is written, possibly with its first bytes, and sends these to the
-// far end at once. It is nil if that failed; what was to be sent is in the source still.
-func (c *caller) start(x *pendingCall, head, first []byte) (w *streamer.Writer) {
+// start begins a call whose body is written, possibly with its first bytes; length is that of the
+// body, -1 if it is not known. flush: this is sent to the far end at once. It is nil if that
+// failed; what was to be sent is in the source still.
+func (c *caller) start(x *pendingCall, head, first []byte, length int64, flush bool) (w *streamer.Writer) {
 	c.begin(x, func() (err error) {
-		if x.pending, w, err = c.lane.Start(c.ctx, head, -1); err != nil {
+		if x.pending, w, err = c.lane.Start(c.ctx, head, length); err != nil {
 			return err
 		}
-		if _, err = w.Write(first); err == nil && len(first) == 0 {
+		if _, err = w.Write(first); err == nil && flush {
 			err = w.Flush()
 		}
 		return err
@@ -225,7 +226,7 @@ func (c *caller) begin(x *pendingCall, send func() error) {
 // tunnel sends all further bytes unchanged, and makes all further replies so.
 func (c *caller) tunnel() {
 	x := c.newCall("", false)
-	w := c.start(x, line(tunnel), nil)
+	w := c.start(x, line(tunnel), nil, -1, true)
 	if w == nil {
 		return
 	}

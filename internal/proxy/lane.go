@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -55,8 +54,7 @@ type served struct {
 	done    chan struct{} // closed when the reply is complete, or will not come; nil: nobody waits
 	replied bool
 	// Of the relay, until the reply is complete:
-	arrived time.Time // the head of the reply
-	whole   bool      // the reply is
+	whole bool // the reply is
 }
 
 // answered is called once when the reply is complete, or will not come.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
@@ -63,26 +64,38 @@ type gathered struct {
 	parts  []http1.FramingPart
 }
 
-// gather waits for a whole chunked body after a head of skip bytes, if its shape is worth it. A
-// body that is no XML, or pauses, is passed on as it arrives, and so is one longer than MaxBuffer
-// whose chunks have one size so far. Others of that length are gathered, too, while few others are.
-// The caller calls release when it no longer uses what was gathered.
+// gather waits for a whole body after a head of skip bytes, if its shape is worth it. A body that
+// is no XML, or pauses, is passed on as it arrives. So is one of a known length above inlineBody,
+// whose beginning need not wait for its end, and one longer than MaxBuffer whose chunks have one
+// size so far. Others of that length are gathered, too, while few others are. The caller calls
+// release when it no longer uses what was gathered.
 func (p *Proxy) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st waitResult, release func()) {
 	release = func() {}
+	pause := p.cfg.Gather
+	switch f.Kind {
+	case http1.Chunked:
+	case http1.Length:
+		if pause = BodyPause; f.Length > inlineBody {
+			return g, stateFull, release
+		}
+	default:
+		return g, stateFull, release
+	}
 	g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, -1)
 	if (st == statePaused || st == stateFull) && !isXML(h, g.start) {
 		return g, st, release
 	}
 	if st == statePaused {
-		g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Gather)
+		netconn.Acknowledge(in.Conn) // the peer's kernel may hold the rest back until then
+		g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, pause)
 	}
 	if st == stateFull {
 		parts, _ := g.body.Framing()
 		g.size = http1.UniformSize(parts)
 	}
-	if st != stateFull || g.size != "" || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
+	if st != stateFull || g.size != "" || f.Kind != http1.Chunked || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
 		return g, st, release
 	}
 	over := p.cfg.OnLong()
@@ -127,7 +140,6 @@ func gather(
 	}
 	g.raw = in.Peek()[skip : skip+g.octets]
 	if !g.chunks {
-		g.start = g.raw
 		return g, stateWhole
 	}
 	var all bool
@@ -144,15 +156,16 @@ func (g *gathered) feed(data []byte) error {
 		if g.octets += n; err != nil {
 			return err
 		}
-		if g.chunks {
-			g.start = append(g.start, entity[:min(len(entity), maxStart-len(g.start))]...)
-		}
+		g.start = append(g.start, entity[:min(len(entity), maxStart-len(g.start))]...)
 	}
 	return nil
 }
 
-// line is the framing of a chunked body that was gathered whole.
+// line is the framing of a body that was gathered whole.
 func (g *gathered) line() string {
+	if !g.chunks {
+		return "\n"
+	}
 	_, size := g.body.Sizes()
 	return http1.ChunkingLine(size, g.parts)
 }

@@ -220,7 +220,6 @@ func (l *lane) reply(up *serverConn, s *served) error {
 	case st != stateWhole:
 		return l.stream(up, s, line(tunnel), arriving{})
 	}
-	s.arrived = s.seen.clock.Now()
 	if up.to != nil {
 		up.to.reach.worked()
 	}
@@ -242,32 +241,32 @@ func (l *lane) reply(up *serverConn, s *served) error {
 		return l.whole(up, s, n, withHead(h.Octets, "\n"), [][]byte{there[:f.Length]}, int(f.Length))
 	}
 	h = h.Clone()
-	if f.Kind == http1.Chunked {
-		g, st, release := l.f.p.gather(up.ctx, in, n, &h, f)
-		defer release()
-		if st == stateWhole {
-			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity(), g.octets)
-		}
-		if st == stateOdd {
-			return l.stream(up, s, line(tunnel), arriving{})
-		}
-		in.Take(n)
-		s.seen.Reply(n)
-		line := restLineOf(g.size)
-		return l.stream(up, s, withHead(h.Octets, line), l.f.p.arriving(&h, f, line, g.size))
+	g, st, release := l.f.p.gather(up.ctx, in, n, &h, f)
+	defer release()
+	switch st {
+	case stateWhole:
+		return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity(), g.octets)
+	case stateOdd:
+		return l.stream(up, s, line(tunnel), arriving{})
+	case stateFull, statePaused, stateEnded:
 	}
 	in.Take(n)
 	s.seen.Reply(n)
-	if f.Kind == http1.Tunnel {
+	switch f.Kind {
+	case http1.Tunnel:
 		return l.stream(up, s, withHead(h.Octets, restLine), arriving{})
+	case http1.Chunked:
+		line := restLineOf(g.size)
+		return l.stream(up, s, withHead(h.Octets, line), l.f.p.arriving(&h, f, line, g.size, st))
 	}
-	return l.stream(up, s, withHead(h.Octets, "\n"), l.f.p.arriving(&h, f, "\n", ""))
+	return l.stream(up, s, withHead(h.Octets, "\n"), l.f.p.arriving(&h, f, "\n", "", st))
 }
 
 // whole replies with a body that is complete.
 func (l *lane) whole(up *serverConn, s *served, n int, head []byte, entity [][]byte, octets int) error {
 	up.answer()
 	defer s.answered(up)
+	arrived := s.seen.clock.Now()
 	m := &streamer.Message{Head: head, Body: (*net.Buffers)(&entity)}
 	if sizeOf(entity) <= inlineBody {
 		m = streamer.NewMessage(head, joined(entity))
@@ -275,18 +274,18 @@ func (l *lane) whole(up *serverConn, s *served, n int, head []byte, entity [][]b
 	s.seen.Reply(n + octets)
 	err := s.x.Reply(s.ctx, m)
 	s.whole = err == nil
-	s.seen.Added(s.seen.clock.Since(s.arrived))
+	s.seen.Added(s.seen.clock.Since(arrived))
 	up.in.Take(n + octets)
 	return err
 }
 
 // stream replies with a body as it arrives.
 func (l *lane) stream(up *serverConn, s *served, head []byte, a arriving) error {
-	w, err := s.x.Respond(s.ctx, head, -1)
+	w, err := s.x.Respond(s.ctx, head, a.length())
 	if err != nil {
 		return err
 	}
-	if a.pause == 0 && len(up.in.Peek()) == 0 {
+	if (a.pause == 0 || a.paused) && len(up.in.Peek()) == 0 {
 		_ = w.Flush()
 	}
 	to, end := unframing(w, a.size)

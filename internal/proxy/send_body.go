@@ -35,9 +35,13 @@ var (
 type arriving struct {
 	body *http1.Body // nil: everything until the connection ends
 	size string      // of its chunks, if they have one
+	// known is its length, if it may pause for longer than what has none; else 0.
+	known int64
 	// pause is how long it may pause until what came is sent; 0: at once, atLeisure: as long as the
 	// writer has it wait.
 	pause time.Duration
+	// paused: it did, for as long as it may, and what came is sent at once.
+	paused bool
 }
 
 const atLeisure = -1
@@ -45,16 +49,27 @@ const atLeisure = -1
 // arriving is the body of a message with the head h that is sent as it comes, which is what line
 // says. What is no XML is sent at once, since somebody may wait for it. XML may wait a moment for
 // its rest, since it travels best in one part; not longer than Gather, where framing that somebody
-// may wait for is held back.
-func (p *Proxy) arriving(h *http1.Head, f http1.Framing, line, size string) arriving {
-	a := arriving{body: http1.NewBody(f), size: size}
+// may wait for is held back. st is how it was waited for in vain.
+func (p *Proxy) arriving(h *http1.Head, f http1.Framing, line, size string, st waitResult) arriving {
+	a := arriving{body: http1.NewBody(f), size: size, paused: st == statePaused}
 	switch {
 	case size != "":
 		a.pause = p.cfg.Gather
 	case line != restLine && isXML(h, nil):
 		a.pause = atLeisure
+		if f.Kind == http1.Length {
+			a.known = f.Length
+		}
 	}
 	return a
+}
+
+// length is that of the body, as a writer takes it.
+func (a *arriving) length() int64 {
+	if a.known == 0 {
+		return -1
+	}
+	return a.known
 }
 
 // stream sends incoming bytes as the body of a message, until that is complete. The error is nil
@@ -85,7 +100,8 @@ func stream(ctx context.Context, in *sock.Source, w bodyWriter, a arriving) erro
 		switch {
 		case bad != nil:
 			return errOdd
-		case a.pause == 0 && in.Drained() && (b == nil || !b.Done()):
+		case (a.pause == 0 || a.paused) && in.Drained() && (b == nil || !b.Done()):
+			a.paused = false
 			if err := w.Flush(); err != nil {
 				return errors.Join(errUntaken, err)
 			}

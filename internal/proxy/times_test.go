@@ -102,7 +102,8 @@ func (n *hosts) Listen(context.Context, string) (net.Listener, error) { return n
 
 // TestFlushedRepliesArriveAtTheirOwnTimes: a handler writes, flushes and waits three times; the
 // writes arrive at their own times, with any framing: at once if the link takes no time, otherwise
-// within its latency. XML may wait for its rest up to DefaultGather.
+// within its latency. XML may wait for its rest up to DefaultGather, and up to BodyPause if its
+// length is stated.
 func TestFlushedRepliesArriveAtTheirOwnTimes(t *testing.T) {
 	const rtt = 120 * time.Millisecond
 	for _, over := range []time.Duration{0, rtt} {
@@ -110,7 +111,10 @@ func TestFlushedRepliesArriveAtTheirOwnTimes(t *testing.T) {
 			for _, framing := range []string{"chunks", "length", "close"} {
 				t.Run(fmt.Sprint(over, media, framing), func(t *testing.T) {
 					late := over/2 + over/10 // and what 1 Mbit/s needs for some hundred bytes
-					if media == "text/xml" {
+					switch {
+					case media == "text/xml" && framing == "length":
+						late += proxy.BodyPause
+					case media == "text/xml":
 						late += proxy.DefaultGather
 					}
 					synctest.Test(t, func(t *testing.T) { arriveInTime(t, over, late, media, framing) })
@@ -118,6 +122,23 @@ func TestFlushedRepliesArriveAtTheirOwnTimes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// proxy starts one in the network; transport is how it opens streams, nil: it does not.
+func (n *hosts) proxy(
+	t *testing.T, cfg proxy.Config, upstream *url.URL, transport streamer.Transport,
+) (*proxy.Proxy, *host) {
+	store, h := memory.New(memory.Config{}), n.listen()
+	cfg.Listen, cfg.Streams, cfg.Store, cfg.Dial = h, n.listen(), store, n.dial
+	cfg.Transports = map[string]streamer.Transport{}
+	if transport != nil {
+		cfg.Transports["tcp"] = transport
+	}
+	cfg.Routes = proxy.To(&proxy.Upstream{URL: upstream})
+	cfg.Coders = coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
+	p, err := proxy.Start(cfg)
+	require.NoError(t, err)
+	return p, h
 }
 
 func arriveInTime(t *testing.T, rtt, late time.Duration, media, framing string) {
@@ -154,18 +175,8 @@ func arriveInTime(t *testing.T, rtt, late time.Duration, media, framing string) 
 		defer func() { _ = thin.Close() }()
 		transport = thin.Over(n)
 	}
-	start := func(upstream *url.URL, transports map[string]streamer.Transport) (*proxy.Proxy, *host) {
-		store, h := memory.New(memory.Config{}), n.listen()
-		cfg := proxy.Config{Listen: h, Streams: n.listen(), Store: store, Transports: transports,
-			Routes: proxy.To(&proxy.Upstream{URL: upstream}),
-			Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
-		cfg.Dial = n.dial
-		p, err := proxy.Start(cfg)
-		require.NoError(t, err)
-		return p, h
-	}
-	far, between := start(upstream.url(), map[string]streamer.Transport{})
-	near, entry := start(between.url(), map[string]streamer.Transport{"tcp": transport})
+	far, between := n.proxy(t, proxy.Config{}, upstream.url(), nil)
+	near, entry := n.proxy(t, proxy.Config{}, between.url(), transport)
 	require.NoError(t, near.Linked(t.Context()))
 	conn, err := n.dial(t.Context(), "", entry.addr.String())
 	require.NoError(t, err)

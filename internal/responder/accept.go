@@ -183,10 +183,11 @@ func (v *servedStream) admit(
 		handler, quick = r.takingFragments(facts, v.headers, handler), nil
 	}
 	if facts.Sequence != "" {
-		v.entry, v.left, err = r.enter(ctx, facts)
+		v.entry, v.left, err = r.enter(ctx, facts, accept.Peer(v.client.remote))
 		if err != nil {
 			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 			why := &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+			errors.As(err, &why)
 			return a, nil, why
 		}
 		handler, quick = v.entry.seq.Handler(handler, r.cfg.Log), nil

@@ -15,6 +15,9 @@ const (
 	// the limit allows. A context without fingerprints takes about 1 KiB. One with unchanging
 	// headers counts as many times as its space requires.
 	keptContexts = 4
+	// keptSequences is how many sequences stay in the store for each session that the limit allows,
+	// one of them such as nobody needs. Those in which a service keeps something do not count.
+	keptSequences = 16
 	// maxPeek is how far the Body's first child of a request may be from its start for the request
 	// to be recognized as an offer, in bytes.
 	maxPeek = 4 << 10

@@ -30,8 +30,10 @@ type Sequenced interface {
 
 // sequences are the sequences of a responder that a stream uses.
 type sequences struct {
-	mu   sync.Mutex
-	open map[string]*opened
+	mu      sync.Mutex
+	open    map[string]*opened
+	kept    map[string]*keptSequence // by URI; nil: the store was not looked at yet
+	listing sync.Mutex               // locked while it is
 }
 
 // opened is a sequence with its users.
@@ -87,15 +89,13 @@ func (r *Responder) assure(uri string, o *negotiate.Offer) error {
 
 // knows reports whether the store has the state of a sequence.
 func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
-	_, err := r.cfg.Store.Get(ctx, uri)
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return false, nil
-	}
-	return err == nil, err
+	return ctxstore.Has(ctx, r.cfg.Store, uri)
 }
 
 // enter opens the sequence of a session, or joins those that have it open; leave must be called.
-func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *sequenceEntry, leave func(), err error) {
+func (r *Responder) enter(
+	ctx context.Context, facts *negotiate.Facts, peer string,
+) (e *sequenceEntry, leave func(), err error) {
 	s := &r.sequences
 	s.mu.Lock()
 	if s.open == nil {
@@ -116,6 +116,9 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *seque
 		o.seq = nil
 	}
 	if o.seq == nil {
+		if err := r.reserveSequence(ctx, facts.Sequence, peer); err != nil {
+			return nil, leave, err
+		}
 		a, ordered, _ := negotiate.ParseAssurance(facts.Assurance)
 		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // not bound to one stream
 			Assurance: a,
@@ -130,6 +133,9 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *seque
 			Log:       r.cfg.Log,
 		})
 		if err != nil {
+			s.mu.Lock()
+			delete(s.kept, facts.Sequence)
+			s.mu.Unlock()
 			return nil, leave, err
 		}
 	}
@@ -156,12 +162,15 @@ func (r *Responder) leave(uri string, o *opened) {
 	if !last {
 		return
 	}
-	if o.seq != nil {
-		o.seq.Close()
-		o.seq = nil
+	q, o.seq = o.seq, nil
+	if q != nil {
+		q.Close()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if q != nil {
+		r.leftLocked(uri, q.Lasts())
+	}
 	if o.users == 0 { // else someone waits to open it
 		delete(s.open, uri)
 	}

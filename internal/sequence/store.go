@@ -7,28 +7,59 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/pieces"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// stateStore is the store of one state. What has an effect stays for good; else a state goes when
-// nothing has changed it for life.
+// stateStore is the store of one state.
 type stateStore struct {
-	store ctxstore.Store
-	life  time.Duration
+	store  ctxstore.Store
+	life   time.Duration
+	engine *wsrm.Engine
 }
 
 // Commit implements [wsrm.Store].
-func (k stateStore) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
-	o := ctxstore.PutOptions{IfRevision: &expect, TTL: k.life}
-	if effect, err := wsrm.EffectOf(value); err != nil || len(effect) > 0 {
-		o.TTL = 0
+func (k *stateStore) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
+	return k.store.Put(ctx, uri, value, ctxstore.PutOptions{IfRevision: &expect, TTL: lasts(k.engine, k.life)})
+}
+
+// SpareLife is the longest [Config].Life of what nobody needs: of a sequence in which nothing was
+// committed, or that is over at both ends.
+const SpareLife = 7 * 24 * time.Hour
+
+// lasts is how long a state is kept from its last change; 0: for good, as what has an effect is.
+func lasts(e *wsrm.Engine, life time.Duration) time.Duration {
+	switch {
+	case len(e.Effect()) > 0:
+		return 0
+	case e.Over(), e.Last() == 0 && len(e.Committed()) == 0:
+		return min(life, SpareLife)
 	}
-	return k.store.Put(ctx, uri, value, o)
+	return life
+}
+
+// Lasts is how long the state of a sequence that was closed is kept from its last change; 0: for
+// good.
+func (q *Sequence) Lasts() time.Duration { return lasts(q.engine, q.cfg.Life) }
+
+// Forget takes the state of a sequence that nobody has open, and all that came of its long
+// messages, out of a store.
+func Forget(ctx context.Context, store ctxstore.Store, uri string) error {
+	err := store.Delete(ctx, uri, nil)
+	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return err
+	}
+	for _, direction := range []string{"sent", "arrived"} {
+		if err := pieces.Of(store, uri, direction, 0).DropAll(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // restore makes an engine of what lies under uri; found is false if there is nothing.
 func restore(ctx context.Context, cfg Config) (e *wsrm.Engine, found bool, err error) {
-	store := stateStore{cfg.Store, cfg.Life}
+	store := &stateStore{store: cfg.Store, life: cfg.Life}
 	entry, err := cfg.Store.Get(ctx, cfg.URI)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
@@ -42,6 +73,7 @@ func restore(ctx context.Context, cfg Config) (e *wsrm.Engine, found bool, err e
 	if err != nil {
 		return nil, found, &Error{Code: BadConfig, Err: err}
 	}
+	store.engine = e
 	return e, found, nil
 }
 

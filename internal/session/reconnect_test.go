@@ -33,6 +33,7 @@ type mortal struct {
 	noted[string]      // path and body
 	refuse        bool // unchanging headers
 	plain         bool // it knows no offers
+	change        func(*responder.Config)
 
 	kill      func()
 	listeners func()        // closes them
@@ -71,6 +72,9 @@ func (m *mortal) start() {
 	}
 	if m.refuse {
 		refuseHeaders(&cfg)
+	}
+	if m.change != nil {
+		m.change(&cfg)
 	}
 	r, err := responder.New(cfg)
 	require.NoError(m.t, err)

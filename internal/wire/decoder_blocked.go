@@ -35,11 +35,13 @@ func (d *Decoder) release() error {
 			lane = lane[1:]
 			h.octets -= f.size()
 			h.weight -= f.size() + blockedWeight
-			if f.message.dropped {
-				continue // it was given up, and has a memory of its own
-			}
+			before := len(d.events)
 			if err := d.deliver(f.message, f.first, f.last, &f.parts, f.epoch); err != nil {
 				return err
+			}
+			if f.message.dropped { // its lane remembers it nevertheless
+				d.unwanted(before)
+				continue
 			}
 			if f.settled > 0 {
 				d.emit(Event{Kind: Settled, Message: f.message, Settled: f.settled})
@@ -52,14 +54,18 @@ func (d *Decoder) release() error {
 	return nil
 }
 
+// unwanted takes the last event back.
+func (d *Decoder) unwanted(at int) {
+	Release(d.events[at].Buffer)
+	d.events = d.events[:at]
+}
+
 // giveUp drops all that waits.
 func (d *Decoder) giveUp() {
 	for _, lane := range d.held.lanes {
 		for i := range lane {
 			m := lane[i].message
-			if m.alone {
-				d.lanes.of(m.Lane, d.lanes.epoch).lose()
-			}
+			d.miss(m, &lane[i].parts, lane[i].epoch)
 			if !m.dropped {
 				m.dropped = true
 				d.emit(Event{Kind: Dropped, Message: m})

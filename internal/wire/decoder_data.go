@@ -78,7 +78,7 @@ func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 		}
 		// It is empty, and long to copy.
 		m.Key, m.Interim, m.OneWay, m.Place, m.HasHead = key, f.Interim, f.OneWay, f.Place, f.Head
-		m.At, m.alone = d.at, f.Last
+		m.At, m.alone, m.epoch = d.at, f.Last, d.lanes.epoch
 		if !f.Last {
 			d.open.Put(key, m)
 		}
@@ -94,6 +94,7 @@ func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 // pass gives a fragment out, or holds it.
 func (d *Decoder) pass(m *IncomingMessage, first, last bool, p *frame.Parts) error {
 	if m.dropped {
+		d.miss(m, p, d.lanes.epoch)
 		return nil
 	}
 	if d.cfg.MaxHeld >= 0 && (d.held.lane(m.Lane) || !m.bound()) {
@@ -140,6 +141,19 @@ func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, 
 	return nil
 }
 
+// inLane reports whether the lane of a message remembers a part of which this is a segment, that
+// came behind so many syncs: one in one frame, with no sync since its message began.
+func (m *IncomingMessage) inLane(p *frame.RawPart, epoch uint64) bool {
+	return p.First && p.Last && m.epoch == epoch
+}
+
+// miss notes that a fragment that came behind so many syncs is not read.
+func (d *Decoder) miss(m *IncomingMessage, p *frame.Parts, epoch uint64) {
+	if p.HasHead && m.inLane(&p.Head, epoch) || p.HasBody && m.inLane(&p.Body, epoch) {
+		d.lanes.of(m.Lane, epoch).lose()
+	}
+}
+
 // grown appends a segment to buf; what that has no room for has room that others had.
 func grown(buf, segment []byte) []byte {
 	if n := len(buf) + len(segment); n > cap(buf) {
@@ -180,7 +194,7 @@ func (d *Decoder) part(
 	at := &m.parts[i]
 	p.There, p.First, p.Last, p.Text = true, s.First, s.Last, s.Text
 	var lane *receivedLane
-	if m.alone && d.origin.Stages&(Memory|Zstd) != 0 {
+	if m.inLane(s, epoch) && d.origin.Stages&(Memory|Zstd) != 0 {
 		lane = d.lanes.of(m.Lane, epoch)
 	}
 	if at.entry != nil {

@@ -95,13 +95,13 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 		!m.begun, Head: head.There,
 		Lane: m.Lane, Exchange: m.Exchange}
 	if d.First {
-		d.Place, m.alone = m.Place, last
+		d.Place, m.epoch, m.lane = m.Place, e.lanes.epoch, e.lanes.of(m.Lane).id
 	}
 	parts := frame.Parts{HasHead: head.There, HasBody: body.There}
 	room := max(0, min(packRoom, (int(e.cfg.Limits.MaxFragment)-SegmentRoom-len(head.Content)-len(body.Content))/2-2))
 	b := e.payload[:0]
 	if head.There {
-		b = e.number(b, m, 0, head, &parts.Head, d.First && last, now)
+		b = e.number(b, m, 0, head, &parts.Head, now)
 		e.segment = e.pack(e.segment[:0], m, 0, head, room, now)
 		n := 2 * uint64(len(e.segment))
 		if !head.Last {
@@ -110,9 +110,12 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 		b = append(binary.AppendUvarint(b, n), e.segment...)
 	}
 	if body.There {
-		b = e.number(b, m, 1, body, &parts.Body, d.First && last, now)
+		b = e.number(b, m, 1, body, &parts.Body, now)
 		b = e.pack(b, m, 1, body, room, now)
 		d.Text = parts.Body.Text
+	}
+	if (head.There && m.parts[0].inLane || body.There && m.parts[1].inLane) && m.lane != e.lanes.of(m.Lane).id {
+		e.lanes.forget(m.Lane) // restarted since the message began: the rest of that is not for those that follow
 	}
 	e.payload, d.Payload = b, b
 	e.numbering.Choose(&d)
@@ -128,18 +131,17 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 	return nil
 }
 
-// number appends the number of the shape that a part is under, where it begins. alone: the message
-// is in one frame.
-func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart, alone bool, now time.Time) []byte {
+// number appends the number of the shape that a part is under, where it begins.
+func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart, now time.Time) []byte {
 	at := &m.parts[i]
 	p.First, p.Last, p.Text = !at.begun, s.Last, s.Text
 	if at.begun {
 		return b
 	}
-	at.begun = true
+	at.begun, at.inLane = true, s.Last && m.epoch == e.lanes.epoch
 	if at.sent != nil {
 		p.Shape = at.sent.number
-		e.lanes.begin(e.cfg.Origin.Stages, m, at, alone, now)
+		e.lanes.begin(e.cfg.Origin.Stages, m, at, now)
 	}
 	return binary.AppendUvarint(b, p.Shape)
 }

@@ -28,7 +28,7 @@ func (e *Encoder) compress(
 	framed := math.MaxInt // not known
 	switch {
 	case w == nil:
-	case !m.alone:
+	case !at.inLane:
 		if size >= leastCompared {
 			framed = e.cfg.Compression.lenFramed(dst[from:])
 		}
@@ -51,7 +51,7 @@ func (e *Encoder) compress(
 	if at.recalled += size; framed <= len(dst)-from {
 		at.recalled, at.window = mostRecalled+1, nil
 	}
-	if m.alone {
+	if at.inLane {
 		lane.texts += int64(len(dst) - from)
 		lane.used, lane.awake = now, true
 	}
@@ -65,9 +65,9 @@ func (e *Encoder) compress(
 // on by a row.
 func (e *Encoder) window(m *Outgoing, at *partOut, packed bool, size int) *recall.History {
 	switch {
-	case at.recalled > mostRecalled, packed && (size < leastLong || !at.fresh && !m.alone):
+	case at.recalled > mostRecalled, packed && (size < leastLong || !at.fresh && !at.inLane):
 		return nil
-	case m.alone:
+	case at.inLane:
 		return &e.lanes.of(m.Lane).window
 	}
 	if at.window == nil {

@@ -94,7 +94,8 @@ type IncomingMessage struct {
 	// User is for who drives the decoder.
 	User any
 
-	alone   bool // it is in one frame
+	alone   bool   // it is in one frame
+	epoch   uint64 // syncs before it began
 	dropped bool
 	parts   [2]partIn // head and body
 }

@@ -102,6 +102,7 @@ type sending struct {
 	headBy, bodyBy     *program.Program
 	headLeft, bodyLeft []segment
 	bodyBegun          bool
+	apart              bool // no frame has both of head and body
 	content            int
 }
 
@@ -189,7 +190,8 @@ func (l *line) next(s *sending) bool {
 			l.announce(s.headBy)
 		}
 	}
-	if len(s.headLeft) == 0 && (!head.There || len(head.Content)+len(s.bodyLeft[0].content) <= l.enc.MaxSegment()) {
+	both := !s.apart && len(head.Content)+len(s.bodyLeft[0].content) <= l.enc.MaxSegment()
+	if len(s.headLeft) == 0 && (!head.There || both) {
 		body = wire.Part{There: true, Program: s.bodyBy, Content: s.bodyLeft[0].content, Text: s.bodyLeft[0].text,
 			Last: len(s.bodyLeft) == 1}
 		s.bodyLeft = s.bodyLeft[1:]

@@ -13,6 +13,8 @@ type sentLanes struct {
 	lanes  few.Map[uint64, *sentLane]
 	number uint64    // of last
 	last   *sentLane // looked for last; nil: none
+	epoch  uint64    // syncs so far
+	made   uint64    // sentLanes so far
 	// begun is when the last sync ended what lanes remember, zero before the first; owed is what
 	// lanes had spent by then that time has not paid for, if they sent all that came before it.
 	begun time.Time
@@ -20,6 +22,7 @@ type sentLanes struct {
 }
 
 type sentLane struct {
+	id     uint64      // no other has it, of this lane as well
 	texts  int64       // octets that its window made of texts
 	memory *laneMemory // nil: what comes next resets that of the peer
 	window recall.History
@@ -55,7 +58,8 @@ func (l *sentLanes) of(lane uint64) *sentLane {
 	}
 	s := l.lanes.Get(lane)
 	if s == nil {
-		s = &sentLane{spent: l.owed, reckoned: l.begun}
+		l.made++
+		s = &sentLane{id: l.made, spent: l.owed, reckoned: l.begun}
 		l.lanes.Put(lane, s)
 	}
 	l.number, l.last = lane, s
@@ -86,8 +90,8 @@ func (s *sentLane) trialsOf(packed bool) *trials {
 }
 
 // begin notes whether a part that begins is to be remembered.
-func (l *sentLanes) begin(stages uint64, m *Outgoing, at *partOut, alone bool, now time.Time) {
-	if !alone || stages&Memory == 0 {
+func (l *sentLanes) begin(stages uint64, m *Outgoing, at *partOut, now time.Time) {
+	if !at.inLane || stages&Memory == 0 {
 		return
 	}
 	at.remember, at.fresh = true, !l.memory(m.Lane).Knows(at.sent.program)
@@ -114,7 +118,7 @@ func (l *sentLanes) texts() (octets int64) {
 
 // next ends the memory of all lanes.
 func (l *sentLanes) next(now time.Time) {
-	*l = sentLanes{begun: now, owed: mostSaved - paid(now.Sub(l.begun))}
+	*l = sentLanes{epoch: l.epoch + 1, made: l.made, begun: now, owed: mostSaved - paid(now.Sub(l.begun))}
 }
 
 const (

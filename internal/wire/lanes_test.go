@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
@@ -99,6 +100,97 @@ func TestMessagesGivenUpLoseTheMemory(t *testing.T) {
 	forgotten("again")
 	p.sync()
 	p.send(1, by, order(7, "a sync ends that, too"))
+}
+
+// inTwo begins a message whose head is in a frame of its own: its body is what is left of it.
+func (p *pair) inTwo(lane uint64, head string, headBy *program.Program, body string, by *program.Program) *sending {
+	p.t.Helper()
+	s := p.begin(lane, false, []byte(head), []byte(body), headBy, by)
+	s.apart = true
+	require.True(p.t, p.next(s))
+	return s
+}
+
+// A head that goes ahead of its body, since that is not there yet, costs a frame and not what the
+// lane remembers of either.
+func TestHeadsAheadOfTheirBodies(t *testing.T) {
+	p := newPair(t, wire.EncoderConfig{}, allStages)
+	head := func(n int) string { return fmt.Sprintf("<h><at>/orders</at><length>%d</length></h>", n) }
+	headBy, by := p.learn(head(1)), p.learn(order(0, "somebody"))
+	octets := func(apart bool, i int) int {
+		p.take()
+		from := len(p.tape)
+		s := p.begin(1, false, []byte(head(i)), []byte(order(i, "somebody")), headBy, by)
+		s.apart = apart
+		p.whole(s)
+		m := p.arrive()
+		require.NoError(t, m.err)
+		require.Equal(t, head(i)+order(i, "somebody"), string(m.head)+string(m.body))
+		return len(p.came) - from
+	}
+	for i := range 5 {
+		octets(i%2 == 0, i)
+	}
+	for i := 5; i < 10; i++ {
+		assert.LessOrEqual(t, octets(true, i), octets(false, i)+6)
+	}
+	s := p.inTwo(1, head(10), headBy, order(10, "behind a sync"), by)
+	p.enc.Sync(p.now)
+	p.whole(s)
+	p.put(1, by, order(11, "nobody knows"))
+	p.send(1, by, order(12, "nobody knows"))
+	joins := newReader(wire.DecoderConfig{Shapes: p.shapes, Named: p.shapes.named})
+	joins.dec.Lose(-1)
+	_, err := joins.read(p.came)
+	require.NoError(t, err)
+	require.Len(t, joins.messages, 2, "whoever joins at that sync reads what began behind it")
+	for i, m := range joins.messages {
+		require.NoError(t, m.err)
+		require.Equal(t, order(11+i, "nobody knows"), string(m.body))
+	}
+}
+
+// What is left of a message when its lane becomes another client's is nothing to that one.
+func TestWhatIsLeftOfAMessageIsNotForTheNextClient(t *testing.T) {
+	const head, secret = "<h><at>/orders</at></h>", "my secret, word for word"
+	length := func(guess string) int {
+		p := newPair(t, wire.EncoderConfig{}, allStages)
+		headBy, by := p.learn(head), p.learn(order(0, secret))
+		p.send(1, by, order(0, "other words of the client before"))
+		s := p.inTwo(1, head, headBy, order(1, secret), by)
+		p.enc.Restart(1)
+		p.whole(s)
+		require.NoError(t, p.arrive().err)
+		return len(p.send(1, by, order(2, guess))[0])
+	}
+	assert.Equal(t, length("my public, word for word"), length(secret))
+}
+
+// A message that is given up while its head waits for a shape was in the memory of its lane all the
+// same.
+func TestGivenUpWhileItsHeadWaits(t *testing.T) {
+	p := newPair(t, wire.EncoderConfig{}, allStages)
+	const head = "<h><at>/orders</at></h>"
+	headBy, by := p.learn(head), p.learn(order(0, "somebody"))
+	p.peer.believed[headBy.Shape().Fingerprint()] = true
+	p.send(1, by, order(1, "somebody"))
+	s := p.inTwo(1, head, headBy, order(2, "somebody"), by)
+	require.NoError(t, p.deliver())
+	require.Len(t, p.r.lacks, 1)
+	p.put(1, by, order(3, "somebody"))
+	p.enc.Drop(&s.Outgoing, frame.Aborted)
+	require.NoError(t, p.deliver())
+	for transfer := p.enc.Lacks(p.r.lacks[0]); !p.enc.Piece(transfer, p.now); {
+		continue
+	}
+	m := p.arrive()
+	require.NoError(t, m.err)
+	require.Equal(t, order(3, "somebody"), string(m.body))
+	again := p.begin(1, false, []byte(head), []byte(order(4, "somebody")), headBy, by)
+	p.whole(again)
+	m = p.arrive()
+	require.NoError(t, m.err)
+	require.Equal(t, head, string(m.head))
 }
 
 // TestMemoryOfALaneIsBounded: messages whose words are new, and come again within them, leave at

@@ -38,6 +38,7 @@ func traffic(t testing.TB, l *line, all []kind, rnd *rand.Rand, messages int) {
 			k := all[rnd.IntN(len(all))]
 			s := l.begin(rnd.Uint64N(4), rnd.IntN(2) == 0, k.head, k.bodies[rnd.IntN(len(k.bodies))], k.headBy, k.by)
 			s.OneWay = !s.Reply && rnd.IntN(4) == 0
+			s.apart = rnd.IntN(3) == 0
 			if l.next(s) {
 				open = append(open, s)
 			}

@@ -16,7 +16,8 @@ type Outgoing struct {
 
 	begun bool
 	over  bool
-	alone bool       // it is in one frame
+	epoch uint64     // syncs before it began
+	lane  uint64     // sentLane.id then
 	texts bool       // a part found no number for its shape
 	parts [2]partOut // head and body
 }
@@ -27,13 +28,14 @@ func (m *Outgoing) Begun() bool { return m.begun }
 // partOut is a head or body that goes out.
 type partOut struct {
 	begun    bool
+	inLane   bool            // its lane may remember it: it is in one frame, and no sync came since its message began
 	sent     *sentShape      // the shape under whose number it goes; nil: as text
 	join     *program.Joiner // of content that had no number to go under: it is joined again, and goes as text
 	at       columns.Packing
 	memory   *columns.Memory // of its own
 	window   *recall.History // of its own
 	recalled int             // bytes that were compressed by a window
-	remember bool            // its lane is to remember it
+	remember bool            // its lane remembers it
 	fresh    bool            // its lane remembers nothing of the shape yet
 }
 

@@ -66,10 +66,12 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), "80")
 }
 
-// declared reads the annotation of a binding: an element binding of one of the namespaces of such.
+// declared reads the annotation of a binding: an element declaration of one of the namespaces of
+// such, or binding, as it was named before.
 func (c *compiler) declared(b *xsd.DocumentNode) *DeclaredStreams {
 	for _, n := range b.Children {
-		if n.Name.Local == "binding" && slices.Contains(c.annotations, n.Name.Space) {
+		named := n.Name.Local == "declaration" || n.Name.Local == "binding"
+		if named && slices.Contains(c.annotations, n.Name.Space) {
 			d, err := readDeclared(n)
 			if err != nil {
 				c.problem(n, "what %s declares: %v", n.Name, err)
@@ -106,8 +108,8 @@ func readDeclared(n *xsd.DocumentNode) (*DeclaredStreams, error) {
 func (c *compiler) ports(service *xsd.DocumentNode) {
 	for _, p := range service.All(name("port")) {
 		at, _ := extension(p, "address")
-		b, err := c.find(p, "binding", p.Attr("binding"))
-		if at == nil || err != nil { // of another protocol, or of no use without its binding
+		b, wrong := c.find(p, "binding", p.Attr("binding"))
+		if at == nil || wrong != nil { // of another protocol, or of no use without its binding
 			continue
 		}
 		c.out.Ports = append(c.out.Ports, ServicePort{
@@ -158,7 +160,7 @@ func AddToBindings(text, annotation []byte) ([]byte, error) {
 	}
 }
 
-// annotation writes the element.
+// annotation writes the element. Clients that go by local names must not take it for one of WSDL.
 func (d *DeclaredStreams) annotation() []byte {
 	var b bytes.Buffer
 	attribute := func(name, value string) {
@@ -168,7 +170,7 @@ func (d *DeclaredStreams) annotation() []byte {
 			b.WriteString(`"`)
 		}
 	}
-	b.WriteString("\n    <hhfr:binding xmlns:hhfr=\"" + xmlns.HHFRWSDL + `"`)
+	b.WriteString("\n    <hhfr:declaration xmlns:hhfr=\"" + xmlns.HHFRWSDL + `"`)
 	attribute("scheme", d.Scheme)
 	attribute("representation", strings.Join(d.Representations, " "))
 	b.WriteString(">")
@@ -178,6 +180,6 @@ func (d *DeclaredStreams) annotation() []byte {
 		attribute("address", s.Address)
 		b.WriteString("/>")
 	}
-	b.WriteString("\n    </hhfr:binding>")
+	b.WriteString("\n    </hhfr:declaration>")
 	return b.Bytes()
 }

@@ -44,7 +44,7 @@ func TestAnnotatedBindings(t *testing.T) {
 	plain := strings.Replace(bound, "OTHER", "", 1)
 	text, err := wsdl.Annotate([]byte(plain), want)
 	require.NoError(t, err)
-	annotation := regexp.MustCompile(`(?s)\n *<hhfr:binding .*?</hhfr:binding>`)
+	annotation := regexp.MustCompile(`(?s)\n *<hhfr:declaration .*?</hhfr:declaration>`)
 	assert.Len(t, annotation.FindAll(text, -1), 2)
 	assert.Equal(t, plain, string(annotation.ReplaceAll(text, nil)), "all else stays as it is")
 
@@ -77,6 +77,7 @@ func TestAnnotatedBindings(t *testing.T) {
 	}
 	for _, a := range annotations {
 		assert.Empty(t, check(a), a)
+		assert.Empty(t, check(strings.ReplaceAll(a, "hhfr:declaration", "hhfr:binding")), "by its older name")
 	}
 	assert.NotEmpty(t, check(strings.Replace(annotations[0], `transport=`, `port=`, 1)))
 	assert.NotEmpty(t, check(strings.Replace(annotations[0], `address=":1"`, `address="x"`, 1)))
@@ -90,6 +91,7 @@ func TestAnnotationsOfOthers(t *testing.T) {
 		want                *wsdl.DeclaredStreams
 	}{
 		"empty":   {`<f:binding xmlns:f="urn:fast"/>`, "", &wsdl.DeclaredStreams{}},
+		"newer":   {`<f:declaration xmlns:f="urn:fast"/>`, "", &wsdl.DeclaredStreams{}},
 		"unknown": {`<f:binding xmlns:f="urn:other"/>`, "", nil},
 		"more inside": {
 			`<f:binding xmlns:f="urn:fast"><f:later/><g xmlns="urn:g"/></f:binding>`, "", &wsdl.DeclaredStreams{},

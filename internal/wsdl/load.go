@@ -78,6 +78,7 @@ const wsdl20 = "http://www.w3.org/ns/wsdl"
 // then those that it includes by name.
 func loadSchema(ctx context.Context, l *xsd.Loader, root *xsd.DocumentNode) *ServiceDescription {
 	l.Schema(ctx, root, "")
+	l.Complete(ctx)
 	d := &ServiceDescription{}
 	target := root.Attr("targetNamespace")
 	var names []xsd.QName

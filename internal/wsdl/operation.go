@@ -17,14 +17,18 @@ type operationCompiler struct {
 	reach  xsd.Reach
 }
 
-func (w *operationCompiler) fail(at *xsd.DocumentNode, format string, args ...any) {
-	w.o.Problems = append(w.o.Problems, &xsd.Problem{Place: at.Place, What: fmt.Sprintf(format, args...)})
+func (w *operationCompiler) fail(at *xsd.DocumentNode, format string, args ...any) *xsd.Problem {
+	p := &xsd.Problem{Place: at.Place, What: fmt.Sprintf(format, args...)}
+	w.o.Problems = append(w.o.Problems, p)
+	return p
 }
 
 func (w *operationCompiler) compile(bound *xsd.DocumentNode, port *qualified) {
 	abstract := w.abstract(bound, port)
 	if abstract == nil {
-		w.fail(bound, "portType %s has no operation %s", port.node.Attr("name"), w.o.Name)
+		p := w.fail(bound, "portType %s has no operation %s", port.node.Attr("name"), w.o.Name)
+		p.Kind, p.Component = xsd.NoOperation, w.o.Name
+		p.Name = xsd.QName{Space: port.target, Local: port.node.Attr("name")}
 		return
 	}
 	w.o.Input = w.message(bound.First(name("input")), abstract.First(name("input")), w.o.Name)
@@ -60,9 +64,9 @@ func (w *operationCompiler) message(bound, abstract *xsd.DocumentNode, wrapper s
 	if abstract == nil {
 		return nil
 	}
-	g, err := w.c.find(abstract, "message", abstract.Attr("message"))
-	if err != nil {
-		w.fail(abstract, "%v", err)
+	g, wrong := w.c.find(abstract, "message", abstract.Attr("message"))
+	if wrong != nil {
+		w.o.Problems = append(w.o.Problems, wrong)
 		return nil
 	}
 	m := &EnvelopeParts{}
@@ -145,9 +149,9 @@ func (w *operationCompiler) header(
 	of *qualified,
 	parts []*xsd.DocumentNode,
 ) []*xsd.DocumentNode {
-	g, err := w.c.find(h, "message", h.Attr("message"))
-	if err != nil {
-		w.c.problem(h, "header of %s: %v", w.o.Name, err)
+	g, wrong := w.c.find(h, "message", h.Attr("message"))
+	if wrong != nil {
+		w.c.problem(h, "header of %s: %s", w.o.Name, wrong.What)
 		return parts
 	}
 	named := pick(g.node.All(name("part")), []string{h.Attr("part")})
@@ -212,9 +216,9 @@ func (w *operationCompiler) part(p *xsd.DocumentNode) *xsd.ElementDecl {
 		t := w.partType(p)
 		return &xsd.ElementDecl{Name: xsd.QName{Local: p.Attr("name")}, Place: p.Place, Type: t}
 	}
-	ref, ok := p.QName(text)
-	if !ok {
-		w.fail(p, "the prefix of %q is not declared", text)
+	ref, wrong := p.Reference(text)
+	if wrong != nil {
+		w.o.Problems = append(w.o.Problems, wrong)
 		return nil
 	}
 	e := w.c.l.Set.Element(ref)
@@ -227,13 +231,13 @@ func (w *operationCompiler) part(p *xsd.DocumentNode) *xsd.ElementDecl {
 }
 
 func (w *operationCompiler) partType(p *xsd.DocumentNode) *xsd.TypeDef {
-	ref, ok := p.QName(p.Attr("type"))
+	ref, wrong := p.Reference(p.Attr("type"))
 	if ref.Local == "" {
 		w.fail(p, "part %s has neither an element nor a type", p.Attr("name"))
 		return nil
 	}
-	if !ok {
-		w.fail(p, "the prefix of %q is not declared", p.Attr("type"))
+	if wrong != nil {
+		w.o.Problems = append(w.o.Problems, wrong)
 		return nil
 	}
 	t := w.c.l.Set.Type(ref)
@@ -248,9 +252,9 @@ func (w *operationCompiler) partType(p *xsd.DocumentNode) *xsd.TypeDef {
 // fault compiles a fault. One whose message is not there is no reason to refuse the operation: the
 // detail of a fault is open.
 func (w *operationCompiler) fault(n *xsd.DocumentNode) {
-	g, err := w.c.find(n, "message", n.Attr("message"))
-	if err != nil {
-		w.c.problem(n, "fault of %s: %v", w.o.Name, err)
+	g, wrong := w.c.find(n, "message", n.Attr("message"))
+	if wrong != nil {
+		w.c.problem(n, "fault of %s: %s", w.o.Name, wrong.What)
 		return
 	}
 	for _, p := range g.node.All(name("part")) {

@@ -30,8 +30,8 @@ type SourceOptions struct {
 	// Catalog is a file that says where documents are that are named otherwise (OASIS XML
 	// Catalogs); empty: none.
 	Catalog string
-	// Annotations are namespaces of whose elements binding one in a binding declares streams, as
-	// those of hhfr do (docs/negotiation.md, section 6.4).
+	// Annotations are namespaces of whose elements declaration and binding one in a binding
+	// declares streams, as those of hhfr do (docs/negotiation.md, section 6.4).
 	Annotations []string
 	// Client fetches documents; nil: one with the defaults of net/http.
 	Client *http.Client
@@ -53,11 +53,12 @@ type documentSource struct {
 	beside map[string][]string
 }
 
-// standardFiles are their files by namespace: SOAP envelopes; MIME types of binary data (W3C note
-// of 4 May 2005); XOP (W3C, 25 January 2005); WS-Addressing 1.0 (W3C, 9 May 2006); WS-Resource and
-// WS-BaseFaults 1.2, WS-BaseNotification and WS-Topics 1.3 (OASIS, 2006).
+// standardFiles are their files by namespace: SOAP envelopes; types of Axis 1; MIME types of binary
+// data (W3C note of 4 May 2005); XOP (W3C, 25 January 2005); WS-Addressing 1.0 (W3C, 9 May 2006);
+// WS-Resource and WS-BaseFaults 1.2, WS-BaseNotification and WS-Topics 1.3 (OASIS, 2006).
 var standardFiles = map[string]string{
 	xmlns.SOAP11: "soap11.xsd", xmlns.SOAP12: "soap12.xsd", xmlns.WSA: "wsa.xsd",
+	"http://xml.apache.org/xml-soap":        "xml-soap.xsd",
 	"http://www.w3.org/2005/05/xmlmime":     "xmlmime.xsd",
 	"http://www.w3.org/2004/08/xop/include": "xop.xsd",
 	"http://docs.oasis-open.org/wsrf/bf-2":  "wsrf-bf.xsd",

@@ -84,6 +84,7 @@ type compiler struct {
 	// operations are those of portTypes, by name.
 	operations map[*xsd.DocumentNode]map[string][]*xsd.DocumentNode
 	services   []*xsd.DocumentNode
+	messages   []*xsd.DocumentNode
 	// annotations are the namespaces of elements that declare streams, and streams what those of
 	// bindings do.
 	annotations []string
@@ -113,6 +114,7 @@ func compile(
 	}
 	l.Inline = map[string]bool{}
 	c.document(ctx, root)
+	l.Complete(ctx, c.messages...)
 	for _, b := range c.bindings {
 		c.binding(b)
 	}
@@ -149,8 +151,11 @@ func (c *compiler) document(ctx context.Context, root *xsd.DocumentNode) {
 			key := definition{n.Name.Local, xsd.QName{Space: target, Local: n.Attr("name")}}
 			if c.globals[key] == nil {
 				c.globals[key] = g
-				if n.Name.Local == "binding" {
+				switch n.Name.Local {
+				case "binding":
 					c.bindings = append(c.bindings, g)
+				case "message":
+					c.messages = append(c.messages, n)
 				}
 			}
 		}
@@ -159,13 +164,17 @@ func (c *compiler) document(ctx context.Context, root *xsd.DocumentNode) {
 
 // types takes the schemas in a document, which may use each other without an import, in any order.
 func (c *compiler) types(ctx context.Context, root *xsd.DocumentNode) {
-	var schemas []*xsd.DocumentNode
+	var schemas, imports []*xsd.DocumentNode
 	for _, types := range root.All(typesName) {
 		for _, s := range types.Children {
 			switch {
 			case s.Name == schemaName:
 				schemas = append(schemas, s)
 				c.l.Inline[s.Attr("targetNamespace")] = true
+			case s.Name == xsd.QName{Space: xmlns.XSD, Local: "import"}: // many tools read it
+				imports = append(imports, s)
+			case s.Name.Space == xmlns.XSD:
+				c.problem(s, "%s outside a schema, which is not read", s.Name.Local)
 			case s.Name.Local == schemaName.Local:
 				c.problem(s, "a schema of %s, which is not XML Schema 1.0", s.Name.Space)
 			}
@@ -173,6 +182,9 @@ func (c *compiler) types(ctx context.Context, root *xsd.DocumentNode) {
 	}
 	for _, s := range schemas {
 		c.l.Schema(ctx, s, "")
+	}
+	for _, n := range imports {
+		c.l.Import(ctx, n)
 	}
 }
 
@@ -222,15 +234,15 @@ func (c *compiler) known(ctx context.Context, space string) (some bool) {
 }
 
 // find resolves a reference to a component.
-func (c *compiler) find(n *xsd.DocumentNode, kind, text string) (*qualified, error) {
-	ref, ok := n.QName(text)
-	if !ok {
-		return nil, fmt.Errorf("the prefix of %q is not declared", text)
+func (c *compiler) find(n *xsd.DocumentNode, kind, text string) (*qualified, *xsd.Problem) {
+	ref, wrong := n.Reference(text)
+	if wrong != nil {
+		return nil, wrong
 	}
 	if g := c.globals[definition{kind, ref}]; g != nil {
 		return g, nil
 	}
-	return nil, fmt.Errorf("%s %s is not declared", kind, ref)
+	return nil, xsd.Undeclared(n, kind, ref)
 }
 
 // soapBindings are the namespaces of SOAP bindings, with the version that each is of.
@@ -252,7 +264,7 @@ func (c *compiler) binding(b *qualified) {
 	if soap == nil {
 		return
 	}
-	port, err := c.find(b.node, "portType", b.node.Attr("type"))
+	port, wrong := c.find(b.node, "portType", b.node.Attr("type"))
 	for _, n := range b.node.All(name("operation")) {
 		o := &Operation{
 			Name: n.Attr("name"), Binding: xsd.QName{Space: b.target, Local: b.node.Attr("name")}, Place: n.Place,
@@ -263,8 +275,8 @@ func (c *compiler) binding(b *qualified) {
 			o.Style = cmp.Or(own.Attr("style"), o.Style)
 		}
 		w := operationCompiler{c: c, o: o, target: b.target}
-		if err != nil {
-			w.fail(b.node, "%v", err)
+		if wrong != nil {
+			o.Problems = append(o.Problems, wrong)
 		} else {
 			w.compile(n, port)
 		}

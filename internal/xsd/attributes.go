@@ -38,11 +38,11 @@ func (s *Set) attributesOf(t *TypeDef, n *DocumentNode, d *schemaDocument, group
 }
 
 func (s *Set) attributeGroup(t *TypeDef, n *DocumentNode, d *schemaDocument, groups []*declaration) {
-	name, err := d.name(n, n.Attr("ref"))
+	name, wrong := d.name(n, n.Attr("ref"))
 	g := s.refers(globalName{"attributeGroup", name}, groups)
 	switch {
-	case err != nil:
-		t.fail(n, "%v", err)
+	case wrong != nil:
+		t.problems = append(t.problems, wrong)
 	case g == nil && name == QName{xmlns.SOAP11Encoding, "commonAttributes"}:
 		t.anyOwn = (&Wildcard{Namespaces: []string{anyNamespace}, Process: "lax"}).intersection(t.anyOwn)
 	case g == nil:
@@ -50,7 +50,7 @@ func (s *Set) attributeGroup(t *TypeDef, n *DocumentNode, d *schemaDocument, gro
 	case g.wrong != nil:
 		t.problems = append(t.problems, g.wrong)
 	case slices.Contains(groups, g):
-		t.fail(n, "attribute group %s contains itself", name)
+		t.inItself(n, "attribute group", name)
 	case s.takes(t, 1):
 		s.attributesOf(t, g.node, g.doc, append(slices.Clone(groups), g))
 	}
@@ -83,9 +83,9 @@ func (s *Set) attribute(t *TypeDef, n *DocumentNode, d *schemaDocument) (a *Attr
 	a = &AttributeRule{Required: n.Attr("use") == "required", place: n.Place}
 	node, doc := n, d
 	if ref, ok := n.Get("ref"); ok {
-		name, err := d.name(n, ref)
-		if err != nil {
-			t.fail(n, "%v", err)
+		name, wrong := d.name(n, ref)
+		if wrong != nil {
+			t.problems = append(t.problems, wrong)
 			return nil, false
 		}
 		a.Name = name

@@ -111,9 +111,9 @@ func occurs(p *Particle, n *DocumentNode) bool {
 
 // group takes the model of a named group.
 func (s *Set) group(t *TypeDef, p *Particle, n *DocumentNode, d *schemaDocument, groups []*declaration) *Particle {
-	name, err := d.name(n, n.Attr("ref"))
-	if err != nil {
-		t.fail(n, "%v", err)
+	name, wrong := d.name(n, n.Attr("ref"))
+	if wrong != nil {
+		t.problems = append(t.problems, wrong)
 		return nil
 	}
 	g := s.refers(globalName{"group", name}, groups)
@@ -125,7 +125,7 @@ func (s *Set) group(t *TypeDef, p *Particle, n *DocumentNode, d *schemaDocument,
 		t.problems = append(t.problems, g.wrong)
 		return nil
 	case slices.Contains(groups, g):
-		t.fail(n, "group %s contains itself", name)
+		t.inItself(n, "group", name)
 		return nil
 	}
 	for _, c := range g.node.Children {
@@ -168,8 +168,11 @@ func (s *Set) element(name QName) *ElementDecl {
 		return e
 	}
 	g := s.globals[globalName{"element", name}]
+	if g == nil && name == xsName("schema") { // a schema in a message, as that of a DataSet of .NET
+		s.declared[name] = &ElementDecl{Name: name, Type: s.anything(), global: true}
+	}
 	if g == nil {
-		return nil
+		return s.declared[name]
 	}
 	e := &ElementDecl{Name: name, Place: g.node.Place, global: true}
 	s.declared[name] = e
@@ -183,9 +186,9 @@ func (s *Set) element(name QName) *ElementDecl {
 // local makes the element of a particle: one that is declared there, or a reference.
 func (s *Set) local(t *TypeDef, n *DocumentNode, d *schemaDocument) *ElementDecl {
 	if ref, ok := n.Get("ref"); ok {
-		name, err := d.name(n, ref)
-		if err != nil {
-			t.fail(n, "%v", err)
+		name, wrong := d.name(n, ref)
+		if wrong != nil {
+			t.problems = append(t.problems, wrong)
 			return &ElementDecl{Place: n.Place, Type: s.anything()}
 		}
 		if e := s.element(name); e != nil {

@@ -1,7 +1,6 @@
 package xsd
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,14 +114,21 @@ func (s *Set) complete(t *TypeDef) {
 
 // fail notes why something in the type could not be compiled.
 func (t *TypeDef) fail(at *DocumentNode, format string, args ...any) {
-	t.problems = append(t.problems, &Problem{at.Place, fmt.Sprintf(format, args...)})
+	t.problems = append(t.problems, problemAt(at.Place, format, args...))
+}
+
+// inItself notes that a group contains itself.
+func (t *TypeDef) inItself(at *DocumentNode, component string, name QName) {
+	p := problemAt(at.Place, "%s %s contains itself", component, name)
+	p.Kind, p.Component, p.Name = InItself, component, name
+	t.problems = append(t.problems, p)
 }
 
 // reference resolves the type that an attribute names; an unknown one is anyType, with a problem.
 func (s *Set) reference(n *DocumentNode, d *schemaDocument, text string, fail func(*Problem)) *TypeDef {
-	name, err := d.name(n, text)
-	if err != nil {
-		fail(&Problem{n.Place, err.Error()})
+	name, wrong := d.name(n, text)
+	if wrong != nil {
+		fail(wrong)
 		return s.anything()
 	}
 	if t := s.typ(name); t != nil {

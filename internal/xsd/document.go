@@ -2,14 +2,11 @@ package xsd
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xmltext"
@@ -103,6 +100,18 @@ func (n *DocumentNode) QName(text string) (QName, bool) {
 	return QName{space, local}, ok
 }
 
+// Reference is [DocumentNode.QName], with the problem that the prefix is not declared.
+func (n *DocumentNode) Reference(text string) (QName, *Problem) {
+	name, ok := n.QName(text)
+	if ok {
+		return name, nil
+	}
+	p := problemAt(n.Place, "the prefix of %q is not declared", text)
+	prefix, _, _ := strings.Cut(strings.TrimSpace(text), ":")
+	p.Kind, p.Name.Local = NoPrefix, prefix
+	return name, p
+}
+
 // All returns the children of a name.
 func (n *DocumentNode) All(name QName) (list []*DocumentNode) {
 	for _, c := range n.Children {
@@ -123,8 +132,8 @@ func (n *DocumentNode) First(name QName) *DocumentNode {
 	return nil
 }
 
-// ParseDocument reads an XML document in UTF-8, UTF-16 or ISO-8859-1, with its elements alone:
-// documentation inside xs:annotation is left out.
+// ParseDocument reads an XML document in UTF-8, UTF-16, ISO-8859-1 or windows-125x, with its
+// elements alone: documentation inside xs:annotation is left out.
 func ParseDocument(location string, text []byte) (*DocumentNode, error) {
 	return parse(location, text, false)
 }
@@ -144,71 +153,13 @@ func parse(location string, text []byte, message bool) (*DocumentNode, error) {
 	}
 	if at := longTag(text); at >= 0 {
 		line, column := xmltext.Position(text, at)
-		return nil, &Problem{Position{location, line, column}, fmt.Sprintf("a tag of more than %d bytes", maxTag)}
+		return nil, problemAt(Position{location, line, column}, "a tag of more than %d bytes", maxTag)
 	}
-	r := treeReader{location: location, message: message, dec: xml.NewDecoder(bytes.NewReader(text))}
+	r := treeReader{location: location, message: message, text: text, dec: xml.NewDecoder(bytes.NewReader(text))}
 	r.dec.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
-		switch strings.ToLower(label) {
-		case "utf-8", "utf-16", "utf-16le", "utf-16be", "us-ascii", "ascii":
-			return in, nil
-		case "iso-8859-1", "latin1", "windows-1252":
-			if recoded {
-				return in, nil
-			}
-			return &latin1Reader{in: in}, nil
-		}
-		return nil, fmt.Errorf("%w: %q", errCharset, label)
+		return decoded(in, label, recoded)
 	}
 	return r.read()
-}
-
-var errCharset = errors.New("a charset that is not supported (UTF-8, UTF-16, ISO-8859-1)")
-
-// mark8 is the byte order mark of UTF-8.
-const mark8 = "\xef\xbb\xbf"
-
-// inUTF8 removes a byte order mark, and decodes UTF-16. It reports whether the text is then in
-// UTF-8 whatever its first line says.
-func inUTF8(text []byte) (out []byte, recoded bool, err error) {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(text, []byte(mark8)):
-		return text[3:], true, nil
-	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
-		order, text = binary.LittleEndian, text[2:]
-	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
-		order, text = binary.BigEndian, text[2:]
-	case bytes.HasPrefix(text, []byte{'<', 0}):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(text, []byte{0, '<'}):
-		order = binary.BigEndian
-	default:
-		return text, false, nil
-	}
-	if len(text)%2 != 0 {
-		return nil, false, errors.New("UTF-16 of an odd number of bytes")
-	}
-	units := make([]uint16, 0, len(text)/2)
-	for at := 0; at < len(text); at += 2 {
-		units = append(units, order.Uint16(text[at:]))
-	}
-	return []byte(string(utf16.Decode(units))), true, nil
-}
-
-// Recode applies the charset that came with a document, which goes before what its first line says;
-// a byte order mark goes before both. Charsets that are not known are left to the first line.
-func Recode(text []byte, charset string) ([]byte, error) {
-	if _, marked, err := inUTF8(text); marked || err != nil {
-		return text, err
-	}
-	switch strings.ToLower(charset) {
-	case "utf-8":
-		return append([]byte(mark8), text...), nil
-	case "iso-8859-1", "latin1", "windows-1252":
-		utf8, err := io.ReadAll(&latin1Reader{in: bytes.NewReader(text)})
-		return append([]byte(mark8), utf8...), err
-	}
-	return text, nil
 }
 
 // longTag finds a tag that is too long, before anything is made of its attributes: where it begins;
@@ -232,33 +183,10 @@ func longTag(text []byte) int {
 	}
 }
 
-// latin1Reader decodes ISO-8859-1.
-type latin1Reader struct {
-	in   io.Reader
-	rest []byte
-	buf  [4096]byte
-}
-
-// Read implements [io.Reader].
-func (l *latin1Reader) Read(p []byte) (n int, err error) {
-	if len(l.rest) == 0 {
-		n, err := l.in.Read(l.buf[:])
-		if n == 0 {
-			return 0, err
-		}
-		l.rest = make([]byte, 0, 2*n)
-		for _, b := range l.buf[:n] {
-			l.rest = utf8.AppendRune(l.rest, rune(b))
-		}
-	}
-	n = copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
-}
-
 // treeReader builds the tree of a document.
 type treeReader struct {
 	location string
+	text     []byte
 	dec      *xml.Decoder
 	message  bool // texts are kept
 	depth    int
@@ -299,8 +227,8 @@ func (r *treeReader) read() (*DocumentNode, error) {
 				r.at.Text += string(t)
 			}
 		case xml.Directive:
-			if bytes.HasPrefix(t, []byte("DOCTYPE")) && bytes.Contains(t, []byte("<!ENTITY")) {
-				return nil, r.fail(line, column, "a document type that declares entities")
+			if what := r.entities(t); what != "" {
+				return nil, r.fail(line, column, what)
 			}
 		}
 	}

@@ -1,12 +1,15 @@
 package xsd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -30,9 +33,14 @@ type Loader struct {
 	failed    map[string]error
 	taken     map[takenSchema]bool
 	redefined map[redefinition]*DocumentNode
-	total     int
-	elements  int
+	// strays are imports whose file has another namespace than they name, by the file's.
+	strays   map[string][]stray
+	total    int
+	elements int
 }
+
+// stray is a file that an import names for another namespace.
+type stray struct{ root, by *DocumentNode }
 
 // takenSchema is a schema in a namespace: one without a namespace can be included by several.
 type takenSchema struct {
@@ -64,7 +72,7 @@ func (l *Loader) Document(ctx context.Context, location string) (*DocumentNode, 
 func (l *Loader) begin() {
 	if l.documents == nil {
 		l.documents, l.failed, l.taken = map[string]*DocumentNode{}, map[string]error{}, map[takenSchema]bool{}
-		l.redefined = map[redefinition]*DocumentNode{}
+		l.redefined, l.strays = map[redefinition]*DocumentNode{}, map[string][]stray{}
 	}
 }
 
@@ -111,7 +119,7 @@ func (l *Loader) Schema(ctx context.Context, root *DocumentNode, as string) {
 		case "redefine":
 			l.redefine(ctx, c, d)
 		case "import":
-			l.imported(ctx, c)
+			l.Import(ctx, c)
 		}
 	}
 	l.Set.add(root, d)
@@ -135,7 +143,8 @@ func (l *Loader) include(ctx context.Context, n *DocumentNode, target string) *D
 	return included
 }
 
-func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
+// Import takes the schema that an import names.
+func (l *Loader) Import(ctx context.Context, n *DocumentNode) {
 	space := n.Attr("namespace")
 	if space == xmlns.XSD || space == xmlns.XML && n.Attr("schemaLocation") == "" {
 		return
@@ -145,15 +154,16 @@ func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
 	}
 	root, err := l.schemaAt(ctx, n)
 	if err == nil && root.Attr("targetNamespace") != space {
-		err = fmt.Errorf("it has the namespace %q", root.Attr("targetNamespace"))
+		own := root.Attr("targetNamespace")
+		err = fmt.Errorf("it has the namespace %q", own)
+		l.strays[own] = append(l.strays[own], stray{root, n})
 	}
 	if err != nil && !l.Inline[space] && l.known(ctx, space) {
 		return
 	}
 	if err != nil {
 		if l.Set.missing[space] == nil {
-			l.Set.missing[space] = &Problem{n.Place, fmt.Sprintf("import of %s: %v", n.Attr("schemaLocation"),
-				reason(err))}
+			l.Set.missing[space] = problemAt(n.Place, "import of %s: %v", n.Attr("schemaLocation"), reason(err))
 		}
 		return
 	}
@@ -171,17 +181,117 @@ func (l *Loader) imported(ctx context.Context, n *DocumentNode) {
 // known takes the schemas of a namespace that are known without their location; false: there are
 // none.
 func (l *Loader) known(ctx context.Context, space string) (some bool) {
+	roots := l.knownRoots(ctx, space)
+	for _, root := range roots {
+		l.Schema(ctx, root, "")
+	}
+	return len(roots) > 0
+}
+
+func (l *Loader) knownRoots(ctx context.Context, space string) (roots []*DocumentNode) {
 	if l.Known == nil {
-		return false
+		return nil
 	}
 	for _, location := range l.Known(space) {
 		root, err := l.Document(ctx, location)
 		if err == nil && root.Name == xsName("schema") && root.Attr("targetNamespace") == space {
-			l.Schema(ctx, root, "")
-			some = true
+			roots = append(roots, root)
 		}
 	}
-	return some
+	return roots
+}
+
+// Complete takes what imports leave out. A file that was imported for another namespace than its
+// own is an error of the import (XML Schema 1.0, section 4.2.3), and said; it is taken for its own
+// unless other schemas are there for that. Where schemas, and these elements of WSDL, refer to what
+// nothing declares, a schema that is known and does is taken, which is said but for standards.
+func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
+	had, seen := map[string]bool{}, map[takenSchema]bool{}
+	wanted, offered := map[globalName]bool{}, offers{
+		"": nil, xmlns.XSD: nil, xmlns.XML: nil, xmlns.SOAP11Encoding: nil, xmlns.SOAP12Encoding: nil,
+	}
+	for _, n := range also {
+		n.references(wanted)
+	}
+	for before := -1; before < len(l.taken); {
+		before = len(l.taken)
+		for s := range l.taken {
+			if !seen[s] {
+				seen[s], had[cmp.Or(s.root.Attr("targetNamespace"), s.as)] = true, true
+				s.root.references(wanted)
+			}
+		}
+		for _, space := range slices.Sorted(maps.Keys(l.strays)) {
+			for _, s := range l.strays[space] {
+				if !had[space] {
+					l.Set.note(problemAt(s.by.Place, "import of %s for the namespace %q: it has the namespace %q, and "+
+						"is taken for that", s.by.Attr("schemaLocation"), s.by.Attr("namespace"), space))
+					l.Schema(ctx, s.root, "")
+				}
+			}
+		}
+		for _, g := range slices.SortedFunc(maps.Keys(wanted), func(a, b globalName) int {
+			return cmp.Or(compareNames(a.name, b.name), cmp.Compare(a.kind, b.kind))
+		}) {
+			if l.Set.globals[g] != nil {
+				continue
+			}
+			if root := offered.of(ctx, l, g); root != nil {
+				l.Schema(ctx, root, "")
+				if at := root.Place.Location; !strings.HasPrefix(at, Standard) {
+					l.Set.note(problemAt(Position{Location: at}, "taken for %s %s, as nothing says where that is",
+						g.kind, g.name))
+				}
+			}
+		}
+		clear(wanted)
+	}
+}
+
+// offers are what known schemas declare, by namespaces that were looked at.
+type offers map[string]map[globalName]*DocumentNode
+
+// of is the first known schema that declares something; nil: there is none.
+func (o offers) of(ctx context.Context, l *Loader, g globalName) *DocumentNode {
+	space := g.name.Space
+	list, known := o[space]
+	if !known {
+		list = map[globalName]*DocumentNode{}
+		o[space] = list
+		for _, root := range slices.Backward(l.knownRoots(ctx, space)) {
+			for _, c := range root.Children {
+				if c.Name.Space == xmlns.XSD {
+					list[globalName{kinds[c.Name.Local], QName{space, c.Attr("name")}}] = root
+				}
+			}
+		}
+	}
+	return list[g]
+}
+
+// references notes what an element of a schema or WSDL, and all inside, refer to.
+func (n *DocumentNode) references(list map[globalName]bool) {
+	for _, a := range n.Attrs {
+		kind := "type"
+		switch a.Name.Local {
+		case "type", "base", "itemType", "memberTypes", "arrayType":
+		case "element", "substitutionGroup":
+			kind = "element"
+		case "ref":
+			kind = n.Name.Local
+		default:
+			continue
+		}
+		for text := range strings.FieldsSeq(a.Value) {
+			text, _, _ = strings.Cut(text, "[") // of an arrayType
+			if name, ok := n.QName(text); ok {
+				list[globalName{kind, name}] = true
+			}
+		}
+	}
+	for _, c := range n.Children {
+		c.references(list)
+	}
 }
 
 // Standard begins the location of a schema of a standard, which yields to what a description brings

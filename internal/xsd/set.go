@@ -2,7 +2,6 @@ package xsd
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -94,11 +93,6 @@ func (s *Set) note(p *Problem) {
 	if len(s.Problems) < maxProblems {
 		s.Problems = append(s.Problems, p)
 	}
-}
-
-// problemAt makes a problem.
-func problemAt(at Position, format string, args ...any) *Problem {
-	return &Problem{at, fmt.Sprintf(format, args...)}
 }
 
 func xsName(local string) QName { return QName{xmlns.XSD, local} }
@@ -239,20 +233,17 @@ func (s *Set) fill() {
 }
 
 // name resolves a reference in a document.
-func (d *schemaDocument) name(n *DocumentNode, text string) (QName, error) {
-	name, ok := n.QName(text)
-	if !ok {
-		return name, fmt.Errorf("the prefix of %q is not declared", text)
-	}
-	if name.Space == "" && d.chameleon {
+func (d *schemaDocument) name(n *DocumentNode, text string) (QName, *Problem) {
+	name, wrong := n.Reference(text)
+	if wrong == nil && name.Space == "" && d.chameleon {
 		name.Space = d.target
 	}
-	return name, nil
+	return name, wrong
 }
 
 // Absent is the problem of a reference to what is not there.
 func (s *Set) Absent(at *DocumentNode, what string, name QName) *Problem {
-	p := &Problem{at.Place, fmt.Sprintf("%s %s is not declared", what, name)}
+	p := Undeclared(at, what, name)
 	if why := s.missing[name.Space]; why != nil {
 		p.What += ": " + why.Error()
 	}

@@ -255,6 +255,10 @@ func TestLimits(t *testing.T) {
 		{"many attributes", "\n <a " + manyAttributes(1_000_000) + "/>", "a.xsd:2:2: a tag of more than 1048576 bytes"},
 		{"many elements", "<a>" + strings.Repeat("<b/>", 1_000_000) + "</a>", "more than 500000 elements"},
 		{"entities", `<!DOCTYPE a [<!ENTITY x "y"><!ENTITY z "&x;&x;">]><a>&z;</a>`, "declares entities"},
+		{"an entity of the document type", `<!DOCTYPE a [<!ENTITY % x "<!ENTITY y 'z'>">%x;]><a>&y;</a>`,
+			"declares entities"},
+		{"many places", `<!DOCTYPE a [<!ENTITY x "` + strings.Repeat("x", 1_000) + `">]><a>` +
+			strings.Repeat("&x;", 2_000) + `</a>`, "declares entities, of 1000 bytes for 2000 places"},
 		{"long", strings.Repeat(" ", xsd.MaxDocument+1), "more than 33554432 bytes"},
 		{"cut off", "<a><b>", "not well-formed"},
 		{"nothing", "", "not well-formed"},

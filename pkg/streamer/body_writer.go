@@ -15,10 +15,11 @@ import (
 const (
 	// pause is how long a body may be silent before what was written of it goes out, if the link is
 	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as
-	// text. A body whose length is known and at most shortBody bytes waits for longPause.
+	// text. A body whose length is known and at most shortBody bytes waits for longPause: it is no
+	// series of events, and pieces of it cost more than all of it.
 	pause     = 20 * time.Millisecond
 	longPause = 200 * time.Millisecond
-	shortBody = 64 << 10
+	shortBody = 1 << 20
 )
 
 // Writer writes the body of a message as it comes. What is written goes out in segments of some

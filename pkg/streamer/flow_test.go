@@ -116,7 +116,7 @@ func writeParts(t *testing.T, w *streamer.Writer) {
 func TestPausesCutBodies(t *testing.T) {
 	coders(t, func(t *testing.T, a, b streamer.Coder) {
 		for length, want := range map[int64]time.Duration{-1: 20 * time.Millisecond, 1000: 200 * time.Millisecond,
-			100_000: 20 * time.Millisecond} {
+			100_000: 200 * time.Millisecond, 2_000_000: 20 * time.Millisecond} {
 			synctest.Test(t, func(t *testing.T) {
 				came := make(chan []arrival, 1)
 				p := connect(t, pairing{codera: a, coderb: b, handlerb: func(ctx context.Context,

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,6 +117,17 @@ func (b Bodies) Drop(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// DropAll removes all bodies but those of some names.
+func (b Bodies) DropAll(ctx context.Context, but ...string) error {
+	all, err := b.List(ctx, "")
+	for name := range all {
+		if !slices.Contains(but, name) {
+			err = errors.Join(err, b.Drop(ctx, name))
+		}
+	}
+	return err
 }
 
 // Open reads a body of a length, one piece at a time, from an offset on. The body must not be

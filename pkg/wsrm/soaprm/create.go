@@ -2,11 +2,13 @@ package soaprm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/pkg/soap/addressing"
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
@@ -50,72 +52,48 @@ func (e *SequenceDestination) create(w http.ResponseWriter, a *admittedRequest) 
 			granted.AcksTo = addressing.Anonymous(a.at.Space)
 		}
 	}
-	return e.answer(w, a, a.replies, http.StatusOK, createSequenceResponse, &header.Blocks{
+	err = e.answer(w, a, a.replies, http.StatusOK, createSequenceResponse, &header.Blocks{
 		Version: a.b.Version, Control: createSequenceResponse, Sequence: s.record.Identifier, Terms: granted,
 	})
+	if err != nil || a.replies == "" && isLost(w) {
+		e.drop(a.ctx, s)
+	}
+	return err
 }
 
-// created makes a sequence, or finds the one that the same message created before.
+// created makes a sequence.
 func (e *SequenceDestination) created(a *admittedRequest, acksTo string, life time.Duration) (*servedPair, error) {
-	if s := e.again(a.at.MessageID); s != nil {
-		return s, nil
-	}
-	many := e.sweep() >= e.cfg.MaxSequences
-	e.mu.Lock()
-	taken := a.b.Terms.Offer != nil && e.byOffer[a.b.Terms.Offer.Sequence] != nil
-	e.mu.Unlock()
-	switch {
-	case many:
-		return nil, refusal(a.in.Version, a.version(), createRefused, "there are too many sequences")
-	case taken:
-		return nil, refusal(a.in.Version, a.version(), createRefused, "the sequence offered is in use already")
-	}
 	id := addressing.NewID()
-	s := &servedPair{endpoint: e, uri: servedPrefix + id, record: pairRecord{
+	s := &servedPair{endpoint: e, uri: servedPrefix + id, places: map[string]bool{}, record: pairRecord{
 		Form: recordForm, Version: a.version(), Addressing: a.at.Space, SOAP: a.in.Version,
-		Identifier: id, State: stateOf(id), CreatedBy: a.at.MessageID, Expires: e.cfg.Clock.Now().Add(life),
-		AcksTo: acksTo, Decoupled: acksTo != "",
+		Identifier: id, State: stateOf(id), CreatedBy: a.at.MessageID, Peer: accept.Peer(a.r.RemoteAddr),
+		Expires: e.cfg.Clock.Now().Add(life), AcksTo: acksTo, Decoupled: acksTo != "",
 	}}
+	s.forget.Store(s.record.Expires.Add(tombstone).UnixNano())
 	if o := a.b.Terms.Offer; o != nil {
 		s.record.Offered = o.Sequence
 	}
-	if err := s.record.put(context.WithoutCancel(a.ctx), e.cfg.Store, s.uri, life+tombstone); err != nil {
+	s.mu.Lock() // who would discard it waits until it is stored
+	gone, why := e.reserve(s)
+	var err error
+	if why == "" {
+		e.serves(s, acksTo)
+		err = s.record.put(context.WithoutCancel(a.ctx), e.cfg.Store, s.uri, life+tombstone)
+	}
+	s.mu.Unlock()
+	e.discard(a.ctx, gone...)
+	switch {
+	case why != "":
+		return nil, refusal(a.in.Version, a.version(), createRefused, why)
+	case err != nil:
+		e.drop(a.ctx, s)
 		return nil, err
 	}
-	e.add(s)
 	return s, nil
 }
 
-// again finds the sequence that a message created which comes again.
-func (e *SequenceDestination) again(by string) *servedPair {
-	if by == "" {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range e.byID {
-		if s.record.CreatedBy == by {
-			return s
-		}
-	}
-	return nil
-}
-
-// sweep forgets what ended long ago, or earlier if that is too much; the store forgets it by
-// itself. It returns how many sequences have not ended.
-func (e *SequenceDestination) sweep() (live int) {
-	now := e.cfg.Clock.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	much := len(e.byID) > 4*e.cfg.MaxSequences
-	for id, s := range e.byID {
-		switch ended := s.ended.Load() || s.isExpired(); {
-		case s.forget.Load() < now.UnixNano(), ended && much:
-			delete(e.byID, id)
-			delete(e.byOffer, s.record.Offered)
-		case !ended:
-			live++
-		}
-	}
-	return live
+// isLost reports whether an answer could not be written to its connection.
+func isLost(w http.ResponseWriter) bool {
+	err := http.NewResponseController(w).Flush()
+	return err != nil && !errors.Is(err, http.ErrNotSupported)
 }

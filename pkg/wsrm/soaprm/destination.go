@@ -72,6 +72,10 @@ func (e *SequenceDestination) load(ctx context.Context) error {
 			return err
 		}
 		s := &servedPair{endpoint: e, record: *r, uri: info.URI}
+		s.used, err = ctxstore.Has(ctx, e.cfg.Store, r.State)
+		if err != nil {
+			return unstored(err)
+		}
 		e.add(s)
 		if err := s.resume(ctx); err != nil {
 			return err
@@ -80,15 +84,18 @@ func (e *SequenceDestination) load(ctx context.Context) error {
 	return nil
 }
 
+// add takes in a pair of the store.
 func (e *SequenceDestination) add(s *servedPair) {
 	s.forget.Store(s.record.Expires.Add(tombstone).UnixNano())
 	s.ended.Store(s.record.Terminated)
+	s.used = s.used || s.record.Closed
+	s.begun.Store(s.used)
 	s.places = map[string]bool{}
 	e.serves(s, s.record.AcksTo)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.byID[s.record.Identifier] = s
-	if s.record.Offered != "" {
+	if s.record.Offered != "" && (s.used || e.byOffer[s.record.Offered] == nil) {
 		e.byOffer[s.record.Offered] = s
 	}
 }
@@ -248,14 +255,20 @@ func (e *SequenceDestination) plain(w http.ResponseWriter, a *admittedRequest) {
 	reply.WriteTo(w)
 }
 
-// lookup finds the sequence that a message is about. Errors: a refusal.
+// lookup finds the sequence that a message is about, for its client. Errors: a refusal, Unstored.
 func (e *SequenceDestination) lookup(a *admittedRequest, id string) (*servedPair, error) {
-	s := e.find(e.byID, id, a.version())
-	if s == nil {
+	e.mu.Lock()
+	s := e.byID[id]
+	known := s != nil && s.record.Version == a.version()
+	if known {
+		s.used = true
+	}
+	e.mu.Unlock()
+	if !known {
 		return nil, refusal(a.in.Version, a.version(), unknownSequence, "the sequence is not known here",
 			identifier(a.version(), id))
 	}
-	return s, nil
+	return s, s.begin(context.WithoutCancel(a.ctx))
 }
 
 // acknowledgements takes in what a message acknowledges of replies. One beside a message of an

@@ -34,8 +34,10 @@ type DestinationConfig struct {
 	Guaranteed func(ctx context.Context) bool
 	// Expires is the longest life of a sequence; 0: 24 hours. A client may ask for a shorter one.
 	Expires time.Duration
-	// MaxSequences is how many sequences there may be; 0: 1024.
-	MaxSequences int
+	// MaxSequences is how many sequences there may be; 0: 1024. MaxPerPeer is how many of them one
+	// IP address may have, or one IPv6 network of 64 bits; 0: half of all. As many that ended are
+	// remembered. Where there are too many, those go first that nobody has used.
+	MaxSequences, MaxPerPeer int
 	// Patience is how long a request waits for those before it in its sequence, until it is
 	// answered without a reply; 0: 2 seconds.
 	Patience time.Duration
@@ -58,7 +60,7 @@ const (
 )
 
 func (c *DestinationConfig) withDefaults() error {
-	if c.Store == nil || c.Expires < 0 || c.Patience < 0 || c.MaxSequences < 0 {
+	if c.Store == nil || c.Expires < 0 || c.Patience < 0 || c.MaxSequences < 0 || c.MaxPerPeer < 0 {
 		return &Error{Code: BadConfig, Err: errors.New("an endpoint needs a store, and times and counts of 0 or more")}
 	}
 	if c.Expires == 0 {
@@ -66,6 +68,9 @@ func (c *DestinationConfig) withDefaults() error {
 	}
 	if c.MaxSequences == 0 {
 		c.MaxSequences = defaultMaxSequences
+	}
+	if c.MaxPerPeer == 0 {
+		c.MaxPerPeer = max(c.MaxSequences/2, 1)
 	}
 	if c.Patience == 0 {
 		c.Patience = defaultPatience

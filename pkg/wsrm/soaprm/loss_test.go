@@ -102,17 +102,24 @@ func TestRefusedSequence(t *testing.T) {
 		k.cfg.MaxSequences = 1
 		k.restart()
 		first := k.source(k.version, k.pairing.space, k.soap)
+		k.sendsOne(first, k.pairing) // what nobody used would make place
 		k.mine = memory.New(memory.Config{})
 		_, err := soaprm.OpenSource(t.Context(), k.sourceConfig(k.version, k.pairing.space, k.soap))
 		require.ErrorIs(t, err, &soaprm.Error{Code: soaprm.Refused})
 		assert.ErrorContains(t, err, "CreateSequenceRefused: there are too many sequences")
+		var refused *soaprm.Error
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, "CreateSequenceRefused", refused.Fault)
 		for info, err := range k.mine.List(t.Context(), "") {
 			require.NoError(t, err)
 			assert.Fail(t, "left", info.URI)
 		}
 		require.NoError(t, first.Finish(t.Context()))
 		require.NoError(t, first.Close())
-		k.deliversInOrder(k.source(k.version, k.pairing.space, k.soap), k.soap)
+		s := k.source(k.version, k.pairing.space, k.soap)
+		k.sendsOne(s, k.pairing)
+		require.NoError(t, s.Finish(t.Context()))
+		require.NoError(t, s.Close())
 	})
 }
 

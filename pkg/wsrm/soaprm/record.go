@@ -2,7 +2,6 @@ package soaprm
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,8 +42,10 @@ type pairRecord struct {
 	Decoupled bool   `json:"decoupled,omitempty"`
 	// State is where the state of the engine lies.
 	State string `json:"state"`
-	// CreatedBy is the MessageID of the CreateSequence.
+	// CreatedBy is the MessageID of the CreateSequence, and Peer who sent it, at a destination; see
+	// [accept.Peer].
 	CreatedBy string `json:"createdBy,omitempty"`
+	Peer      string `json:"peer,omitempty"`
 	// Expires is when the sequence ends; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
 	// Last is the number of the last message; 0: not known yet.
@@ -88,14 +89,9 @@ func unstored(err error) error {
 }
 
 // stateOf is where the state of the sequence with an identifier of ours lies: among the sequences
-// of the store, as those of streams.
+// of the store, under a name that none of a stream has.
 func stateOf(id string) string {
-	digits := strings.ReplaceAll(strings.TrimPrefix(id, "urn:uuid:"), "-", "")
-	var raw [16]byte
-	if n, err := hex.Decode(raw[:], []byte(digits)); err != nil || n != len(raw) {
-		return ctxstore.SequencePrefix + digits
-	}
-	return ctxstore.SequenceURI(raw)
+	return ctxstore.SequencePrefix + "rm:" + strings.ReplaceAll(strings.TrimPrefix(id, "urn:uuid:"), "-", "")
 }
 
 // states is the store of the states of engines. What has an effect stays for good; else a state

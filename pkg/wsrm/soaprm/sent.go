@@ -410,21 +410,6 @@ func (s *SequenceSource) dropLocked() {
 	}
 }
 
-// collect drops the bodies that no message refers to: of a process that died, or, with all, of a
-// sequence that is over.
-func (s *SequenceSource) collect(ctx context.Context, in pieces.Bodies, all bool) error {
-	list, err := in.List(ctx, "")
-	for _, name := range s.longs {
-		if !all {
-			delete(list, name)
-		}
-	}
-	for name := range list {
-		err = errors.Join(err, in.Drop(ctx, name))
-	}
-	return unstored(err)
-}
-
 // ackLocked acknowledges the replies that came.
 func (s *SequenceSource) ackLocked() []header.Acknowledgement {
 	ranges := s.engine.Committed()

@@ -20,9 +20,10 @@ type servedPair struct {
 	uri      string       // of the record
 	forget   atomic.Int64 // when nothing needs to be remembered of it, in nanoseconds of Unix
 	ended    atomic.Bool  // it was terminated
+	begun    atomic.Bool  // begin was called
 
 	mu      sync.Mutex
-	record  pairRecord                  // Last, Closed and Terminated change, the others do not
+	record  pairRecord                  // Last, Closed, Terminated, Decoupled change; Offered see begin
 	engine  *wsrm.Engine                // nil: not read from the store yet, or given up after an error
 	inbox   []uint64                    // delivered by the engine, and not handled
 	waiting map[uint64]*admittedRequest // arrived, and not handled
@@ -33,7 +34,11 @@ type servedPair struct {
 	decoupled decoupledReplies
 	bodies    pieces.Bodies    // of long replies
 	longs     map[string]int64 // their names and lengths, of those that are not acknowledged
-	places    map[string]bool  // that may poll; guarded by the endpoint
+
+	// Guarded by the endpoint.
+	places   map[string]bool // that may poll
+	used     bool            // something came of the client that has the identifier
+	replaced bool            // its CreateSequence came again, before it was used
 }
 
 const (

@@ -307,10 +307,10 @@ func TestEndedSequencesMakePlace(t *testing.T) {
 		k.post(k.about("TerminateSequence", 1))
 		_, _, b := k.post(second())
 		require.Equal(t, "CreateSequenceResponse", b.Control)
-		k.fault2(second(), "CreateSequenceRefused")
 		k.id = b.Sequence
 		_, _, b = k.post(k.message(1))
 		require.Equal(t, [][2]uint64{{1, 1}}, b.Acknowledgements[0].Ranges)
+		k.fault2(second(), "CreateSequenceRefused")
 		now.to(61 * time.Minute)
 		_, _, b = k.post(second())
 		assert.Equal(t, "CreateSequenceResponse", b.Control)

@@ -144,7 +144,10 @@ func (c Code) String() string { return codeNames[c] }
 // Error is what this package returns.
 type Error struct {
 	Code Code
-	Err  error
+	// Fault is the name of the fault of WS-ReliableMessaging by which a peer that speaks it refused
+	// a sequence (1.1, section 4); else empty.
+	Fault string
+	Err   error
 }
 
 func (e *Error) Error() string {
@@ -172,7 +175,7 @@ func (f peerFault) Error() string {
 }
 
 // refusedBy is the error for who wanted a sequence and got another answer.
-func refusedBy(why error) error {
+func refusedBy(why error) *Error {
 	var f peerFault
 	if errors.As(why, &f) && (f.Subcode == "MessageAddressingHeaderRequired" || // 1.0 SOAP Binding, section 6.4
 		f.Subcode == "MessageInformationHeaderRequired") { // 2004, section 4.2

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -153,8 +155,9 @@ func (s *SequenceSource) open(ctx context.Context) error {
 		s.addLocked(t)
 		return true
 	})
-	if err := s.collect(ctx, s.bodies, false); err != nil {
-		return err
+	// Others are of a process that died before it sent them.
+	if err := s.bodies.DropAll(ctx, slices.Collect(maps.Values(s.longs))...); err != nil {
+		return unstored(err)
 	}
 	if err := s.stepLocked(wsrm.Event{Kind: wsrm.Connected}); err != nil {
 		return err
@@ -204,13 +207,10 @@ func (s *SequenceSource) renew(ctx context.Context) error {
 // forget takes the sequence out of the store: its record first, without which the state means
 // nothing.
 func (s *SequenceSource) forget(ctx context.Context) error {
-	for _, uri := range []string{s.uri, s.record.State} {
-		err := s.cfg.Store.Delete(ctx, uri, nil)
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			return unstored(err)
-		}
+	if err := remove(ctx, s.cfg.Store, s.uri, s.record.State); err != nil {
+		return err
 	}
-	return s.collect(ctx, s.bodiesOf(), true)
+	return unstored(s.bodiesOf().DropAll(ctx))
 }
 
 // bodiesOf is where the bodies of long messages of the sequence lie.
@@ -243,7 +243,11 @@ func (s *SequenceSource) create(ctx context.Context) error {
 		return err
 	}
 	if answer.b == nil || answer.b.Control != createSequenceResponse || answer.b.Sequence == "" {
-		return refusedBy(answer.why())
+		refused := refusedBy(answer.why())
+		if answer.b != nil {
+			refused.Fault = answer.b.Fault
+		}
+		return refused
 	}
 	s.record = pairRecord{
 		Form: recordForm, Version: s.cfg.Version, Addressing: s.cfg.Addressing, SOAP: s.cfg.SOAP, URL: s.cfg.URL,

@@ -1,6 +1,7 @@
-// Calls servers of stacks.wsdl with node-soap: node_client.js WSDL KEY.pem CERT.pem PAYLOAD CALL=URL…. Prints a line for each call.
+// Calls servers of stacks.wsdl, and the services of hhfr serve, with node-soap: node_client.js WSDL KEY.pem CERT.pem PAYLOAD CALL=URL…. Prints a line for each call.
 const fs = require('fs')
 const soap = require('soap')
+const services = require('./services.js')
 
 const [wsdl, key, cert, payload, ...calls] = process.argv.slice(2)
 const rows = Array.from({ length: 200 }, (_, i) => ({ text: `row ${i}: <&> é`, number: i * 3 - 100, flag: i % 3 === 0 }))
@@ -45,7 +46,15 @@ async function call(name, url) {
 (async () => {
   for (const one of calls) {
     const at = one.indexOf('=')
-    const said = await call(one.slice(0, at), one.slice(at + 1)).catch((e) => `failed: ${e.message}`)
-    console.log(`${one.slice(0, at)}: ${said}`)
+    const [name, url] = [one.slice(0, at), one.slice(at + 1)]
+    if (name === 'services') {
+      await services(url, async (wsdl, version) => {
+        const client = await soap.createClientAsync(wsdl, { forceSoap12Headers: version === '1.2' })
+        return (service, port, operation, values) => new Promise((resolve, reject) =>
+          client[service][port][operation](values, (error, result) => error ? reject(error) : resolve(result)))
+      })
+      continue
+    }
+    console.log(`${name}: ${await call(name, url).catch((e) => `failed: ${e.message}`)}`)
   }
 })()
