@@ -119,6 +119,22 @@ func readShorter(name string, most int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// notLonger reads a message of at most left bytes.
+type notLonger struct {
+	io.Reader
+	name string
+	left int
+}
+
+// Read implements [io.Reader].
+func (l *notLonger) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if l.left -= n; l.left < 0 {
+		return 0, tooLong(l.name, maxDocument)
+	}
+	return n, err
+}
+
 func tooLong(name string, most int) error {
 	return fmt.Errorf("%s is longer than a message may be, %d bytes", name, most)
 }

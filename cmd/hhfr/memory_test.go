@@ -75,6 +75,24 @@ func bounded(t *testing.T, messages int) {
 // longest message.
 func TestMemoryIsBounded(t *testing.T) { bounded(t, 20) }
 
+// Files are packed as they are read, so that neither their number nor their length counts.
+func TestPackingHoldsLittle(t *testing.T) {
+	const length = 32 << 20
+	var rows strings.Builder
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for rows.Len() < length>>5 {
+		fmt.Fprintf(&rows, "<r a=\"%d\"><x>name %d</x><y>%.3f</y></r>\n", rnd.IntN(1e6), rnd.IntN(1e3), rnd.Float64())
+	}
+	file := filepath.Join(t.TempDir(), "long.xml")
+	message := []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><op xmlns="urn:h">` +
+		strings.Repeat(rows.String(), 32) + `</op></s:Body></s:Envelope>`)
+	require.NoError(t, os.WriteFile(file, message, 0o600))
+	stream := filepath.Join(t.TempDir(), "long.hhfr")
+	requireFrugal(t, 32<<20, nil, "transcode", "-q", "--out", stream, file, file, file)
+	code, _, stderr := do(t, "reconstruct", stream, "-q", "--save-dir", t.TempDir())
+	require.Equal(t, exitDone, code, stderr)
+}
+
 // Both halves of a pair carry bodies longer than what they hold, framed either way, in little
 // memory.
 func TestPairHoldsLittle(t *testing.T) {

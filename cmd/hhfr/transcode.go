@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -144,14 +145,20 @@ func packable(ctx context.Context, env Env, g *global, files []string) iter.Seq2
 	return func(yield func(transcode.Packable, error) bool) {
 		for _, name := range files {
 			if name != "-" {
-				body, err := readMessage(ctx, name)
-				if !yield(transcode.Packable{Name: name, Body: body}, err) || err != nil {
+				body, err := openInput(ctx, env, g, name, "")
+				if err != nil {
+					yield(transcode.Packable{Name: name}, err)
+					return
+				}
+				more := yield(transcode.Packable{Name: name, Body: &notLonger{body, name, maxDocument}}, nil)
+				_ = body.Close()
+				if !more {
 					return
 				}
 				continue
 			}
 			for doc, err := range documents(ctx, env, g) {
-				if !yield(transcode.Packable{Name: name, Body: doc}, err) || err != nil {
+				if !yield(transcode.Packable{Name: name, Body: bytes.NewReader(doc)}, err) || err != nil {
 					return
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ func (c *cancelling) Write(p []byte) (int, error) {
 func TestInterruptedInAMessage(t *testing.T) {
 	why := errors.New("interrupted")
 	var messages iter.Seq2[transcode.Packable, error] = func(yield func(transcode.Packable, error) bool) {
-		for yield(transcode.Packable{Name: "m", Body: []byte("written")}, nil) {
+		for yield(transcode.Packable{Name: "m", Body: strings.NewReader("written")}, nil) {
 		}
 	}
 	for range 100 {

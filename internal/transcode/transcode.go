@@ -28,8 +28,12 @@ import (
 // Packable is a message to pack.
 type Packable struct {
 	Name string
-	Body []byte
+	Body io.Reader // read to its end before the next message is asked for
 }
+
+// atOnce is how much of a message is in memory, in bytes. A shorter one is split as a whole; a
+// longer one as it is read, which takes as much of its beginning to learn its shape.
+const atOnce = 4 << 20
 
 // Config configures [Pack]. The zero value works.
 type Config struct {
@@ -117,7 +121,7 @@ type filePacker struct {
 	enc    *wire.Encoder
 	dec    *wire.Decoder
 	last   uint64 // exchange
-	parts  []wire.Part
+	buf    []byte // what was read of a message
 }
 
 func (p *filePacker) store(cfg *Config) ctxstore.Store {
@@ -130,7 +134,7 @@ func (p *filePacker) store(cfg *Config) ctxstore.Store {
 }
 
 func open(w io.Writer, cfg Config) (*filePacker, error) {
-	p := &filePacker{out: w}
+	p := &filePacker{out: w, buf: make([]byte, atOnce)}
 	book := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)})
 	p.coder = book.Coder(binary.Options{
 		Refer: cfg.Store != nil, Without: cfg.Without, Description: cfg.Description, Shared: cfg.Description != nil,
@@ -160,63 +164,81 @@ func open(w io.Writer, cfg Config) (*filePacker, error) {
 	return p, nil
 }
 
-// split cuts a message into parts, and returns how long that took.
-func (p *filePacker) split(body []byte) (took time.Duration, err error) {
-	p.parts = p.parts[:0]
-	began, away := time.Now(), time.Duration(0)
-	cut := p.coder.Split(0, p.enc.MaxSegment(), func(_ bool, part wire.Part) error {
-		left := time.Now()
-		part.Content = bytes.Clone(part.Content)
-		p.parts = append(p.parts, part)
-		away += time.Since(left)
-		return nil
-	})
-	defer cut.Free()
-	err = cut.All(body)
-	return time.Since(began) - away, err
-}
-
-func (p *filePacker) message(m Packable, measure bool) (Figures, error) {
-	f := Figures{Name: m.Name, Raw: int64(len(m.Body))}
+// message reads, splits, writes and checks a message.
+func (p *filePacker) message(m Packable, measure bool) (f Figures, err error) {
+	f.Name = m.Name
 	before := p.coder.Counts()
-	took, err := p.split(m.Body)
-	if err != nil {
-		return f, err
-	}
-	f.Split = int64(took)
 	p.last++
 	out := wire.Outgoing{Key: frame.Key{Exchange: p.last}, OneWay: true}
-	got := join{want: m.Body}
-	for i := range p.parts {
-		if err := p.encode(&out, &p.parts[i], i == len(p.parts)-1); err != nil {
+	got, away := join{}, time.Duration(0)
+	cut := p.coder.Split(0, p.enc.MaxSegment(), func(_ bool, part wire.Part) error {
+		left := time.Now()
+		defer func() { away += time.Since(left) }()
+		if err := p.encode(&out, &part); err != nil {
+			return err
+		}
+		return p.write(&f, &got)
+	})
+	defer cut.Free()
+	others := &alone{Writer: io.Discard}
+	if measure {
+		if others, err = newAlone(); err != nil {
 			return f, err
 		}
-		if err := p.write(&f, &got); err != nil {
-			return f, err
-		}
+	}
+	if err := p.feed(cut, m.Body, &f, &got, others); err != nil {
+		return f, err
 	}
 	if !got.whole || len(got.want) > 0 {
 		return f, ErrDifferent
 	}
-	f.Join = int64(got.took)
+	f.Split, f.Join = f.Split-int64(away), int64(got.took)
 	after := p.coder.Counts()
 	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened,
 		after.Exceptions-before.Exceptions
 	f.Drifted = after.Drifted - before.Drifted
 	if measure {
-		f.Gzip, f.Zstd, err = alone(m.Body)
+		f.Gzip, f.Zstd, err = others.close()
 	}
 	return f, err
 }
 
+// feed splits a message as it is read.
+func (p *filePacker) feed(cut wire.SplitStep, body io.Reader, f *Figures, got *join, others io.Writer) error {
+	for ended := false; !ended; {
+		n, err := io.ReadFull(body, p.buf)
+		ended = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return err
+		}
+		octets, whole := p.buf[:n], ended && f.Raw == 0
+		f.Raw += int64(n)
+		got.want = append(got.want, octets...)
+		began := time.Now()
+		if whole {
+			err = cut.All(octets)
+		} else if err = cut.Write(octets); err == nil && ended {
+			err = cut.Close()
+		}
+		f.Split += int64(time.Since(began))
+		if err != nil {
+			return err
+		}
+		if _, err := others.Write(octets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // encode makes frames of a part; a file needs no time of day.
-func (p *filePacker) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
+func (p *filePacker) encode(out *wire.Outgoing, part *wire.Part) error {
 	if shape := p.enc.Announce(part.Program, time.Time{}); shape != nil {
 		for !p.enc.Piece(shape, time.Time{}) {
 			continue
 		}
 	}
-	return p.enc.Data(out, new(wire.Part), part, last, time.Time{})
+	return p.enc.Data(out, new(wire.Part), part, part.Last, time.Time{})
 }
 
 // write writes the encoded frames, and decodes them.
@@ -294,19 +316,35 @@ func (j *join) event(ev *wire.Event) (err error) {
 	return nil
 }
 
-// alone compresses one message by itself.
-func alone(b []byte) (gz, zs int64, err error) {
-	var buf bytes.Buffer
-	g := gzip.NewWriter(&buf)
-	if _, err = g.Write(b); err == nil {
-		err = g.Close()
-	}
-	gz = int64(buf.Len())
-	z, err2 := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err = errors.Join(err, err2); err != nil {
-		return 0, 0, err
-	}
-	return gz, int64(len(z.EncodeAll(b, nil))), z.Close()
+// alone compresses what is written to it by itself, as one message.
+type alone struct {
+	io.Writer
+	gz, zs counter
+	g      *gzip.Writer
+	z      *zstd.Encoder
+}
+
+func newAlone() (a *alone, err error) {
+	a = &alone{}
+	a.g = gzip.NewWriter(&a.gz)
+	a.z, err = zstd.NewWriter(&a.zs, zstd.WithEncoderConcurrency(1))
+	a.Writer = io.MultiWriter(a.g, a.z)
+	return a, err
+}
+
+// close returns how long it became.
+func (a *alone) close() (gz, zs int64, err error) {
+	err = errors.Join(a.g.Close(), a.z.Close())
+	return int64(a.gz), int64(a.zs), err
+}
+
+// counter counts bytes.
+type counter int64
+
+// Write implements [io.Writer].
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 func (p *filePacker) close() error {

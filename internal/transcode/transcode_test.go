@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func inputs(messages [][]byte) iter.Seq2[transcode.Packable, error] {
 	return func(yield func(transcode.Packable, error) bool) {
 		for _, m := range messages {
-			if !yield(transcode.Packable{Name: "m", Body: m}, nil) {
+			if !yield(transcode.Packable{Name: "m", Body: bytes.NewReader(m)}, nil) {
 				return
 			}
 		}

@@ -51,7 +51,7 @@ func figures(t *testing.T, c *typed.Contract, messages ...string) (list []transc
 	}
 	seq := func(yield func(transcode.Packable, error) bool) {
 		for _, m := range messages {
-			if !yield(transcode.Packable{Body: []byte(m)}, nil) {
+			if !yield(transcode.Packable{Body: strings.NewReader(m)}, nil) {
 				return
 			}
 		}

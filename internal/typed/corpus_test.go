@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"iter"
@@ -81,7 +82,7 @@ func describedMessages(t *testing.T) iter.Seq2[[]byte, *typed.Contract] {
 func costs(t *testing.T, m []byte, times int, cfg transcode.Config) (list []int64, total transcode.Figures) {
 	seq := func(yield func(transcode.Packable, error) bool) {
 		for range times {
-			if !yield(transcode.Packable{Body: m}, nil) {
+			if !yield(transcode.Packable{Body: bytes.NewReader(m)}, nil) {
 				return
 			}
 		}
