@@ -32,6 +32,8 @@ type proxyProcess struct {
 	cmd    *exec.Cmd
 	listen string
 	errs   said
+
+	addresses map[string]string // by what listens there
 }
 
 func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
@@ -53,7 +55,7 @@ func startCommand(t testing.TB, cmd *exec.Cmd) *proxyProcess {
 	require.NoError(t, err, "%s", &p.errs)
 	var said struct{ Addresses map[string]string }
 	require.NoError(t, json.Unmarshal(line, &said))
-	p.listen = said.Addresses["http"]
+	p.listen, p.addresses = said.Addresses["http"], said.Addresses
 	return p
 }
 

@@ -75,9 +75,10 @@ func (h *handshake) introduce(ctx context.Context) error {
 		return h.join()
 	}
 	if err := h.hear(); err != nil {
-		var f *frame.Error
-		if errors.As(err, &f) && f.Code == frame.Unsupported {
-			h.refuse(&frame.Close{Code: frame.CloseUnsupported, Text: f.Error()})
+		// Who says no hello at all would not understand why it is not taken.
+		var e *Error
+		if errors.As(err, &e) && e.Code != Closed && frame.BeginsStream(h.in.ahead()) {
+			h.refuse(&frame.Close{Code: frame.CloseCode(e.Code - closeBase), Text: e.Err.Error()})
 		}
 		return err
 	}
@@ -164,15 +165,19 @@ func (h *handshake) write(b []byte) error {
 
 // hear reads the peer's hello, and leaves it where it is for the decoder.
 func (h *handshake) hear() error {
+	stranger := &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello")}
 	for {
+		if !frame.MayOpen(h.in.ahead()) {
+			return stranger
+		}
 		f, n, err := frame.Parse(h.in.ahead(), 0, 0)
 		if err != nil {
 			return broke(err, 0)
 		}
 		if n > 0 {
-			hello, ok := f.(frame.Hello)
-			if !ok || hello.Responder != h.cfg.Initiator {
-				return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello")}
+			hello := f.(frame.Hello)
+			if hello.Responder != h.cfg.Initiator {
+				return stranger
 			}
 			hello.Token, hello.Description = bytes.Clone(hello.Token), bytes.Clone(hello.Description)
 			h.s.peer.Store(keepHello(hello))
