@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -136,7 +135,8 @@ func printValue(w io.Writer, uri string, value []byte) error {
 			return shape.Print(w, s)
 		}
 	}
-	if !isPrintable(value) {
+	layout := strings.NewReplacer("\r\n", "\n", "\t", " ")
+	if !utf8.Valid(value) || strings.ContainsFunc(layout.Replace(string(value)), isHidden) {
 		_, err := io.WriteString(w, hex.Dump(value))
 		return err
 	}
@@ -146,18 +146,6 @@ func printValue(w io.Writer, uri string, value []byte) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
-}
-
-// isPrintable reports whether bytes are text that does nothing to a terminal.
-func isPrintable(b []byte) bool {
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
-			return false
-		}
-		b = b[n:]
-	}
-	return true
 }
 
 type contextPutOptions struct {

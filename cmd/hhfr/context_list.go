@@ -106,8 +106,7 @@ func (p *entryPrinter) print(e contextEntry) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.w, entryLine, e.Revision, e.Size, dash(e.Expires), e.URI)
-	return err
+	return printLine(p.w, entryLine, e.Revision, e.Size, dash(e.Expires), e.URI)
 }
 
 func (p *entryPrinter) end() error {
@@ -161,7 +160,7 @@ func runContextWatch(ctx context.Context, env Env, g *global, o contextOptions, 
 			if c.Deleted {
 				what = "deleted"
 			}
-			_, err = fmt.Fprintf(env.Out, "%s  %d  %s\n", what, c.Revision, c.URI)
+			err = printLine(env.Out, "%s  %d  %s\n", what, c.Revision, c.URI)
 		}
 		if err != nil {
 			return err

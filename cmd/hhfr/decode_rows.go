@@ -260,16 +260,6 @@ func longText(p frame.Place) string {
 	return fmt.Sprintf(", from byte %d of %d on", p.From, p.Length)
 }
 
-// printable removes everything from a text that would move a terminal's cursor.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
 // shorten fits a printable text into n columns.
 func shorten(s string, n int) string {
 	s = printable(s)

@@ -168,7 +168,7 @@ func (o *estimateOptions) print(env Env, r *estimate.Report) (err error) {
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "report": r})
 	}
-	_, err = io.WriteString(env.Out, newEstimateTable(r, o.price, columns(env.Out)).text())
+	_, err = io.WriteString(env.Out, printableLines(newEstimateTable(r, o.price, columns(env.Out)).text()))
 	return err
 }
 

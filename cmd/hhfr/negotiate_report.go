@@ -221,7 +221,7 @@ func (r *negotiateReport) print(w io.Writer) error {
 	} else {
 		fmt.Fprintf(&b, "%-20s %s\n", "plain SOAP", r.Why)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, printableLines(b.String()))
 	return err
 }
 

@@ -236,9 +236,9 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Outcome, sum *rep
 	var err error
 	switch d := r.Difference; {
 	case r.Err != nil:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply: %s\n", x.Number, name, line.Error)
+		err = printLine(env.Out, "exchange %d (%s): no reply: %s\n", x.Number, name, line.Error)
 	case d == nil && !x.Answered:
-		_, err = fmt.Fprintf(
+		err = printLine(
 			env.Out,
 			"exchange %d (%s): no reply is recorded; status %d now\n",
 			x.Number,
@@ -246,7 +246,7 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Outcome, sum *rep
 			line.Status,
 		)
 	case d != nil && d.What == "status":
-		_, err = fmt.Fprintf(
+		err = printLine(
 			env.Out,
 			"exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n",
 			x.Number,
@@ -255,7 +255,7 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Outcome, sum *rep
 			d.Now,
 		)
 	case d != nil:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n"+
+		err = printLine(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n"+
 			"  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
 			count(d.RecordedOctets, "octet"), d.NowOctets, d.Recorded, d.Now)
 	}

@@ -278,7 +278,7 @@ func stamp(t time.Time) string {
 
 // writeJSON writes one line. Markup is not escaped, so that people can read it, too.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(escaping{w})
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }

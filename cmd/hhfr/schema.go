@@ -284,7 +284,7 @@ func printCompiled(w io.Writer, g *global, list []*compiled) error {
 		if e := c.Messages["element"]; e != "" {
 			in, style = e, "element"
 		}
-		_, err := fmt.Fprintf(w, "%-*s  %-4s  %-8s  %-12s  %-12s\n", width, c.Name, dash(c.SOAP), dash(style),
+		err := printLine(w, "%-*s  %-4s  %-8s  %-12s  %-12s\n", width, c.Name, dash(c.SOAP), dash(style),
 			shortFingerprint(in), shortFingerprint(out))
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -63,7 +62,7 @@ func runSchemaCheck(ctx context.Context, env Env, g *global, o schemaOptions, sc
 			wrong++
 		}
 		for _, m := range misfits {
-			if _, err := fmt.Fprintln(env.Out, m); err != nil {
+			if err := printLine(env.Out, "%s\n", m); err != nil {
 				return err
 			}
 		}

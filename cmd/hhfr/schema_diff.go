@@ -116,7 +116,7 @@ func printChanges(env Env, output string, changes []change, affected int) error 
 		return writeJSON(env.Out, map[string]any{"version": 1, "changes": changes, "affected": affected > 0})
 	}
 	for _, c := range changes {
-		if _, err := fmt.Fprintf(env.Out, "%s: %s\n", c.Message, c.What); err != nil {
+		if err := printLine(env.Out, "%s: %s\n", c.Message, c.What); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func runSchemaHHFR(ctx context.Context, env Env, g *global, o schemaOptions, arg
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(env.Out, "<!-- %s, %s: %s -->\n%s", m.of, m.what, s.URI(), s); err != nil {
+		if _, err := fmt.Fprintf(env.Out, "<!-- %s, %s: %s -->\n%s", printable(m.of), m.what, s.URI(), s); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,13 +81,12 @@ func runSchemaShow(ctx context.Context, env Env, o schemaOptions, canonical bool
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(env.Out, "%s, %s\n", m.of, m.what); err != nil {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s, %s\n", m.of, m.what)
+		if err := m.message.Tree(&b); err != nil {
 			return err
 		}
-		if err := m.message.Tree(env.Out); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(env.Out); err != nil {
+		if _, err := io.WriteString(env.Out, printableLines(b.String()+"\n")); err != nil {
 			return err
 		}
 	}

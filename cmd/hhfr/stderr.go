@@ -64,7 +64,7 @@ func (g *global) fail(code int, lines []string, hint string) {
 // tell writes one line. kind is what people read before the text; attrs are only in JSON.
 func (g *global) tell(level slog.Level, kind, text string, attrs ...slog.Attr) {
 	if g.logFormat != "json" {
-		fmt.Fprintf(g.err, "hhfr: %s%s\n", kind, text)
+		fmt.Fprintf(g.err, "hhfr: %s%s\n", kind, printable(text))
 		return
 	}
 	slog.New(g.handler(slog.LevelDebug)).LogAttrs(context.Background(), level, text, attrs...)
@@ -85,7 +85,7 @@ func (g *global) logger() *slog.Logger {
 func (g *global) handler(level slog.Level) slog.Handler {
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: g.plainValue}
 	if g.logFormat == "json" {
-		return slog.NewJSONHandler(g.err, o)
+		return slog.NewJSONHandler(escaping{g.err}, o)
 	}
 	return slog.NewTextHandler(g.err, o)
 }

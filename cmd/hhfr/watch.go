@@ -74,6 +74,7 @@ func (l *liveLine) Write(b []byte) (int, error) {
 
 // show replaces the line; empty: there is none.
 func (l *liveLine) show(text string) {
+	text = printable(text)
 	if width := l.width(); width > 0 {
 		text = shorten(text, width-1) // a line that is full would wrap
 	}
