@@ -96,7 +96,8 @@ func TestHelloThatCannotBeServed(t *testing.T) {
 		"role": {changed(func(h *frame.Hello) { h.Target, h.Responder = "", true }), frame.CloseProtocol,
 			"does not begin with the peer's hello"},
 		"fragment": {changed(func(h *frame.Hello) { h.Limits.MaxFragment = 1 }), frame.CloseProtocol, "max fragment 1"},
-		"token":    {changed(func(h *frame.Hello) { h.Target, h.Token = "", []byte("short") }), frame.CloseProtocol, "token of 5"},
+		"token": {changed(func(h *frame.Hello) { h.Target, h.Token = "", []byte("short") }), frame.CloseProtocol,
+			"token of 5"},
 		"representation": {changed(func(h *frame.Hello) { h.Representation = 9 }), frame.CloseUnsupported,
 			"a representation"},
 		"no representation": {changed(func(h *frame.Hello) { h.Representation = 0 }), frame.CloseUnsupported,
@@ -130,8 +131,9 @@ func TestHelloThatCannotBeServed(t *testing.T) {
 		})
 	}
 	for name, octets := range map[string]string{
-		"random": string([]byte{0x93, 0x1f, 0x01, 0xfe, 0x77}), "almost a mark": mark[:7] + "x" + strings.Repeat("y", 99),
-		"a frame": string(frame.Close{}.AppendTo(nil)), "text": "SSH-2.0-x\r\n",
+		"random":        string([]byte{0x93, 0x1f, 0x01, 0xfe, 0x77}),
+		"almost a mark": mark[:7] + "x" + strings.Repeat("y", 99),
+		"a frame":       string(frame.Close{}.AppendTo(nil)), "text": "SSH-2.0-x\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for port, answer := range ports {

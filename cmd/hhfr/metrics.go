@@ -15,16 +15,26 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// metricsFlag adds --metrics.
-func metricsFlag(f *pflag.FlagSet, p *string) {
-	f.StringVar(p, "metrics", "", "address for /metrics, /status, /healthz and, for this machine only, /debug/pprof/; "+
-		"without a host 127.0.0.1")
+// metricsOptions are where a server shows its counters, and by which names.
+type metricsOptions struct {
+	addr  string
+	hosts []string
+}
+
+// flags adds --metrics and --metrics-host.
+func (o *metricsOptions) flags(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.hosts, "metrics-host", nil,
+		"a name by which requests to --metrics may come, besides that of its address; may be given again")
+	f.StringVar(&o.addr, "metrics", "",
+		"address for /metrics, /status, /healthz and, for this machine only, /debug/pprof/; without a host 127.0.0.1")
 }
 
 // metricsHelp is the part of help texts about it.
 const metricsHelp = `--metrics ADDR answers at an address of its own, without authentication: /status is a page
 for people, and JSON for programs; /metrics is for Prometheus (docs/metrics.md lists the series);
 /healthz is 200, and 503 while this process ends; /debug/pprof/ has profiles, for this machine only.
+Requests name the address by an IP address, localhost, or the host of ADDR; --metrics-host NAME
+allows other names. Any other name could be one that a hostile page has a browser use.
 `
 
 // metricsCounters are those of a server, and who shows them: on a terminal a live line, at
@@ -43,13 +53,13 @@ func countersOf(
 	ctx context.Context,
 	env Env,
 	g *global,
-	addr string,
+	o metricsOptions,
 	live bool,
 	others ...string,
 ) (*metricsCounters, error) {
 	c := &metricsCounters{Meter: meter.New(time.Now()), g: g}
-	if addr != "" {
-		if err := c.listen(ctx, addr, others); err != nil {
+	if o.addr != "" {
+		if err := c.listen(ctx, o, others); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +67,8 @@ func countersOf(
 	return c, nil
 }
 
-func (c *metricsCounters) listen(ctx context.Context, addr string, others []string) error {
-	addr, err := metricsAddr(addr, others)
+func (c *metricsCounters) listen(ctx context.Context, o metricsOptions, others []string) error {
+	addr, err := metricsAddr(o.addr, others)
 	if err != nil {
 		return err
 	}
@@ -67,7 +77,8 @@ func (c *metricsCounters) listen(ctx context.Context, addr string, others []stri
 		return err
 	}
 	c.addr = l.Addr().String()
-	c.monitor = monitor.Start(l, c.now, c.g.logger())
+	host, _, _ := net.SplitHostPort(addr) // metricsAddr made it
+	c.monitor = monitor.Start(l, c.now, append(o.hosts, host), c.g.logger())
 	return nil
 }
 

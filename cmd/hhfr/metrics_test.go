@@ -174,3 +174,52 @@ func TestServeCounts(t *testing.T) {
 	assert.Regexp(t,
 		`hhfr: serve /echo: 10 calls, 0 failed; .*, ratio \d+\.\d %; 1 stream opened; 1 plain, .* \(client 1\)`, &errs)
 }
+
+// TestMetricsAreForNoPage: counters are for requests that name the address as its operator does. A
+// page in a browser can have a name of its own lead there, and gets nothing.
+func TestMetricsAreForNoPage(t *testing.T) {
+	serve := func(more ...string) string {
+		args := append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json", "-q",
+			"--metrics", "127.0.0.1:0"}, more...)
+		return startCommand(t, exec.CommandContext(t.Context(), "hhfr", args...)).addresses["metrics"]
+	}
+	ask := func(addr, path, host, field, value string) (code int, text string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+path, nil)
+		require.NoError(t, err)
+		if r.Host = host; field != "" {
+			r.Header.Set(field, value)
+		}
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode, string(body)
+	}
+	unnamed := serve()
+	for _, tc := range []struct {
+		host, field, value string
+		code               int
+	}{
+		{"127.0.0.1:9101", "", "", 200}, {"[::1]:9101", "", "", 200}, {"192.0.2.7", "", "", 200},
+		{"LOCALHOST:9101", "", "", 200}, {"gate.example:9101", "", "", 403}, {"127.0.0.1.evil.example", "", "", 403},
+		{"127.0.0.1:9101", "Origin", "http://evil.example", 403}, {"localhost", "Origin", "null", 403},
+		{"127.0.0.1", "Sec-Fetch-Site", "cross-site", 403}, {"127.0.0.1", "Sec-Fetch-Site", "none", 200},
+		{"127.0.0.1", "Sec-Fetch-Site", "same-origin", 200},
+	} {
+		for _, path := range []string{"/metrics", "/status", "/status?format=json", "/"} {
+			code, text := ask(unnamed, path, tc.host, tc.field, tc.value)
+			assert.Equal(t, tc.code, code, "%s %+v", path, tc)
+			assert.Equal(t, tc.code == http.StatusForbidden, strings.Contains(text, "--metrics-host"), text)
+		}
+		code, _ := ask(unnamed, "/healthz", tc.host, tc.field, tc.value)
+		assert.Equal(t, http.StatusOK, code, "it says nothing")
+	}
+	named := serve("--metrics-host", "other.example", "--metrics-host", "gate.example")
+	for host, want := range map[string]int{"Gate.Example:9101": 200, "evil.example": 403, "x.gate.example": 403} {
+		code, _ := ask(named, "/metrics", host, "", "")
+		assert.Equal(t, want, code, host)
+	}
+	code, _ := ask(named, "/metrics", "gate.example", "Sec-Fetch-Site", "cross-site")
+	assert.Equal(t, http.StatusForbidden, code)
+}

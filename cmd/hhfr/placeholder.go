@@ -33,6 +33,7 @@ var placeholders = map[string]string{
 	"listen":            "ADDRESS",
 	"log-format":        "FORM",
 	"metrics":           "ADDRESS",
+	"metrics-host":      "NAME",
 	"misbehave":         "HOW",
 	"mode":              "MODE",
 	"negotiate":         "WHO",

@@ -51,7 +51,7 @@ func newServe(env Env, g *global) *cobra.Command {
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
 	flushDelayFlag(f, &o.flushDelay)
-	metricsFlag(f, &o.metrics)
+	o.metrics.flags(f)
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()

@@ -15,12 +15,13 @@ import (
 
 // serverOptions are the flags that serve and proxy have in common.
 type serverOptions struct {
-	listen, tcp, advertise, store, context, metrics, output string
-	own                                                     serverTLS
-	common                                                  commonOptions
-	record                                                  recordOptions
-	sync                                                    size
-	flushDelay                                              time.Duration
+	listen, tcp, advertise, store, context, output string
+	metrics                                        metricsOptions
+	own                                            serverTLS
+	common                                         commonOptions
+	record                                         recordOptions
+	sync                                           size
+	flushDelay                                     time.Duration
 }
 
 // openedServer is what serve and proxy have open while they run.

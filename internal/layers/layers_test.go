@@ -137,6 +137,7 @@ var plan = map[string]row{
 	"internal/xmltext":     {floor: base},
 	"internal/xmlns":       {floor: base},
 	"internal/http1":       {floor: base},
+	"internal/browser":     {floor: base},
 	"internal/netconn":     {floor: base, third: []string{"golang.org/x/sys/unix"}},
 	"internal/pcapng":      {floor: 0, third: []string{"github.com/gopacket/gopacket"}},
 	"internal/resolve":     {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},

@@ -1,10 +1,12 @@
 package meter
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -47,11 +49,15 @@ func (o *operations) of(name []byte) *load {
 	switch {
 	case len(name) == 0 || string(name) == NoOperation:
 		return &o.none
-	case len(name) > maxName || string(name) == Other || !utf8.Valid(name):
+	case len(name) > maxName || string(name) == Other || !utf8.Valid(name) || bytes.ContainsFunc(name, isHidden):
 		return &o.other
 	}
 	return o.candidate(name)
 }
+
+// isHidden reports whether a character does something else to a terminal than show itself, also
+// where a line end is escaped, as in labels.
+func isHidden(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }
 
 // candidate counts a call of an operation without counters of its own, which may get some.
 func (o *operations) candidate(name []byte) *load {

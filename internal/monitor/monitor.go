@@ -12,10 +12,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/browser"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor/prometheus"
 )
@@ -37,14 +39,16 @@ var page string
 type Monitor struct {
 	server   *http.Server
 	take     func() *meter.Snapshot
+	names    []string
 	exporter *prometheus.Exporter
 	ending   atomic.Bool
 	done     chan struct{}
 }
 
-// Start answers requests that come to l, which it closes, with what take returns.
-func Start(l net.Listener, take func() *meter.Snapshot, logger *slog.Logger) *Monitor {
-	m := &Monitor{take: take, exporter: prometheus.New(take), done: make(chan struct{})}
+// Start answers requests that come to l, which it closes, with what take returns. names are those
+// of its host; requests may also name it by any address.
+func Start(l net.Listener, take func() *meter.Snapshot, names []string, logger *slog.Logger) *Monitor {
+	m := &Monitor{take: take, names: names, exporter: prometheus.New(take), done: make(chan struct{})}
 	m.server = &http.Server{
 		Handler: m, ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
@@ -80,12 +84,15 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isProfile:
 		profiles(w, r, name)
+	case r.URL.Path == "/healthz":
+		m.healthz(w)
+	case !browser.IsNamed(r, netip.Addr.IsValid, m.names...) || browser.IsForeign(r):
+		http.Error(w, "this is for requests by an address, by localhost, or by a name that --metrics or "+
+			"--metrics-host has, and for no page from elsewhere", http.StatusForbidden)
 	case r.URL.Path == "/", r.URL.Path == "/status":
 		m.status(w, r)
 	case r.URL.Path == "/metrics":
 		m.metrics(w)
-	case r.URL.Path == "/healthz":
-		m.healthz(w)
 	default:
 		http.Error(w, "here are /status, /metrics, /healthz and /debug/pprof/", http.StatusNotFound)
 	}

@@ -3,14 +3,14 @@ package monitor
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime/pprof"
 	"runtime/trace"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/hhfr/hhfr/internal/browser"
 )
 
 // The time that a profile of the processor, and a trace, run.
@@ -27,7 +27,7 @@ const (
 // address or name of its own, so that no page in a browser gets there by a name that it made up.
 func profiles(w http.ResponseWriter, r *http.Request, name string) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() || !isLocal(r.Host) {
+	if err != nil || !from.Addr().Unmap().IsLoopback() || !browser.IsNamed(r, netip.Addr.IsLoopback) {
 		http.Error(w, "profiles are for programs of this machine only", http.StatusForbidden)
 		return
 	}
@@ -41,15 +41,6 @@ func profiles(w http.ResponseWriter, r *http.Request, name string) {
 	default:
 		profile(w, r, name)
 	}
-}
-
-// isLocal reports whether the Host field of a request is a loopback address, or localhost.
-func isLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 func listProfiles(w http.ResponseWriter) {

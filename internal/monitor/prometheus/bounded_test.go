@@ -120,9 +120,15 @@ func TestNamesOfOperations(t *testing.T) {
 		call(up, name)
 		call(up, name)
 	}
+	for _, name := range []string{"a\x1b[31mx", "a\u009b", "\x7f", "a\u202eb", "\u2028", "a\u200bb", "\ufeffa"} {
+		call(up, name)
+	}
 	series := export(t, m)
-	for name, n := range map[string]string{"-": "4", "other": "6", "ok": "2", `a\"\\\nb`: "2", "größe": "2"} {
+	for one := range series {
+		assert.NotRegexp(t, `[^\n\PC]|[\p{Zl}\p{Zp}]`, one, "nothing that a terminal obeys")
+	}
+	for name, n := range map[string]string{"-": "4", "other": "13", "ok": "2", `a\"\\\nb`: "2", "größe": "2"} {
 		assert.Equal(t, n, series[`hhfr_operation_calls_total{role="near",operation="`+name+`"}`], name)
 	}
-	assert.Equal(t, "16", series[`hhfr_calls_total{role="near",upstream="http://x/\"\\\n"}`])
+	assert.Equal(t, "23", series[`hhfr_calls_total{role="near",upstream="http://x/\"\\\n"}`])
 }

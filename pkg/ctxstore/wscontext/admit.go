@@ -2,10 +2,10 @@ package wscontext
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
-	"strings"
+
+	"github.com/hhfr/hhfr/internal/browser"
 )
 
 var errLoopback = errors.New("this context service is for programs on its own machine")
@@ -18,16 +18,10 @@ func AdmitLoopback(r *http.Request) error {
 	if err != nil || !from.Addr().Unmap().IsLoopback() {
 		return errLoopback
 	}
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = strings.Trim(r.Host, "[]")
-	}
-	addr, err := netip.ParseAddr(host)
-	named := strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
-	if !named {
+	if !browser.IsNamed(r, netip.Addr.IsLoopback) || browser.IsForeign(r) {
 		return errLoopback
 	}
-	for _, field := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Origin"} {
+	for _, field := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
 		if r.Header.Get(field) != "" {
 			return errLoopback
 		}

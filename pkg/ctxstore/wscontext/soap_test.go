@@ -342,11 +342,12 @@ func TestAdmission(t *testing.T) {
 		{"192.0.2.1:1", "localhost", "", false}, {"127.0.0.1:1", "evil.example", "", false},
 		{"", "localhost", "", false}, {"127.0.0.1:1", "localhost", "X-Forwarded-For", false},
 		{"127.0.0.1:1", "localhost", "Origin", false}, {"127.0.0.1:1", "192.0.2.1", "", false},
+		{"127.0.0.1:1", "localhost", "Sec-Fetch-Site", false},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "http://x/", nil)
 		r.RemoteAddr, r.Host = tc.from, tc.host
 		if tc.field != "" {
-			r.Header.Set(tc.field, "x")
+			r.Header.Set(tc.field, "cross-site")
 		}
 		assert.Equal(t, tc.fine, wscontext.AdmitLoopback(r) == nil, "%+v", tc)
 		w := httptest.NewRecorder()
