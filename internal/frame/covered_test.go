@@ -18,6 +18,7 @@ var free = map[string]string{
 	"Hello.Target":        "names the service, and says nothing of messages; hello has a check of its own",
 	"Hello.Word":          "identifies syncs, which have it, too, and are compared",
 	"Hello.Description":   "says what shapes may stand on; what is made of that has a check",
+	"Hello.Abilities":     "says what may be sent to its sender, and nothing of messages",
 	"Hello.Limits":        "binds the peer, and says nothing of messages",
 	"Data.NamesLane":      "how the lane is told; the lane is covered",
 	"Data.NamesExchange":  "how the exchange is told; the exchange is covered",

@@ -67,6 +67,8 @@ type Hello struct {
 	// [DescriptionLen] octets; nil: none is named. An initiator has that description; a responder
 	// that names it has it, too.
 	Description []byte
+	// Abilities are bits of what this end can do beyond this version; unknown ones mean nothing.
+	Abilities uint64
 }
 
 // Kind is [KindHello].
@@ -85,10 +87,13 @@ func (f Hello) AppendTo(b []byte) []byte {
 			b = binary.AppendUvarint(b, v)
 		}
 		b = bin.AppendBytes(b, []byte(f.Target))
-		if len(f.Description) == 0 {
-			return b
+		if len(f.Description) > 0 || f.Abilities > 0 {
+			b = bin.AppendBytes(b, f.Description)
 		}
-		return bin.AppendBytes(b, f.Description)
+		if f.Abilities > 0 {
+			b = binary.AppendUvarint(b, f.Abilities)
+		}
+		return b
 	})
 }
 
@@ -136,6 +141,9 @@ func parseHello(c *bin.Cursor) Frame {
 		default:
 			c.Fail(fault(BadValue, at, "description of %d octets", n))
 		}
+	}
+	if c.Err() == nil && c.Len() > checkLen {
+		f.Abilities = c.Uvarint()
 	}
 	c.Take(max(checkLen, c.Len())) // the own check, and before it what later versions have
 	return f

@@ -54,6 +54,8 @@ var frames = map[string]frame.Frame{
 	"hello-described": frame.Hello{Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x58),
 		Representation: frame.Binary, Stages: 7, Limits: limits, Target: "https://camera.example:443/soap",
 		Description: fromHex("c0c1c2c3c4c5c6c7")},
+	"hello-abilities": frame.Hello{Proxy: true, Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x58),
+		Representation: frame.Binary, Stages: 7, Limits: limits, Abilities: 1},
 	"shape-reference":    frame.Shape{Number: 1, Form: frame.Reference, Fingerprint: seq[[32]byte](0x80)},
 	"shape-full":         frame.Shape{Number: 300, Form: frame.Full, Total: 5, Piece: []byte("shape")},
 	"shape-full-piece":   frame.Shape{Number: 2, Form: frame.Full, Total: 1000, Offset: 995, Piece: []byte("piece")},

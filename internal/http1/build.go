@@ -67,6 +67,19 @@ func AppendEdited(dst []byte, h *Head, drop func(FieldLine) bool, add []byte) []
 	return append(dst, h.Octets[at:]...)
 }
 
+// AppendLength appends the head h to dst as received, but for its Content-Length, which is n.
+func AppendLength(dst []byte, h *Head, n int) []byte {
+	at := 0
+	for _, f := range h.fields {
+		if f.Is("Content-Length") {
+			value := bytes.Index(h.Octets, f.Raw) + bytes.LastIndex(f.Raw, f.Value)
+			dst = strconv.AppendInt(append(dst, h.Octets[at:value]...), int64(n), 10)
+			at = value + len(f.Value)
+		}
+	}
+	return append(dst, h.Octets[at:]...)
+}
+
 // lineBreaks cannot stand in a line: some reader takes each of them for the end of one.
 const lineBreaks = "\r\n\x00"
 

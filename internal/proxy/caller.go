@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -23,6 +24,7 @@ type caller struct {
 	lane   *streamer.Lane
 	in     *sock.Source
 	way    journey
+	coded  deflate.Finder // of its requests; of the reader
 	out    *sock.StallWriter
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -29,7 +29,7 @@ func (c *caller) completeNow() bool {
 		return false
 	}
 	what, err := parse(m.Head)
-	if err != nil || what.kind != whole {
+	if err != nil || what.kind != whole || what.coding != nil {
 		return false
 	}
 	f, err := http1.ReplyFraming(&what.head, x.method)

@@ -212,7 +212,7 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 // reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
 // it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
-	if what.framing != nil {
+	if what.isMade() {
 		if err := copyFramed(&x.out, what, m, c.p.cfg.MaxBuffer+maxWhole); err != nil {
 			return endBroken
 		}

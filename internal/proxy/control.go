@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
@@ -57,13 +58,14 @@ func Control(head []byte) string {
 }
 
 // controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing says
-// how the entity is reframed, unframed how the framing that was left out comes back into the rest;
-// both are nil for a body that is passed on unchanged.
+// how the entity is reframed, unframed how the framing that was left out comes back into the rest,
+// coding how the entity is coded again; all are nil for a body that is passed on unchanged.
 type controlMessage struct {
 	kind     messageKind
 	head     http1.Head
 	framing  *http1.Chunking
 	unframed *http1.Reframer
+	coding   *deflate.Coding
 	number   uint64
 	client   uint64 // of the lane, beginning with 0: how many were there before
 }
@@ -108,13 +110,15 @@ func parse(part []byte) (controlMessage, error) {
 			return controlMessage{}, nil // not from a proxy; its receiver judges it
 		}
 		c := controlMessage{kind: whole, head: h}
-		line := part[n:]
+		line, bad := c.cutCoding(part[n:])
 		size, unframed := bytes.CutPrefix(line, []byte(unframedStart))
 		size, ends := bytes.CutSuffix(size, []byte{'\n'})
 		switch {
-		case string(line) == restLine:
+		case bad != nil:
+			err = bad
+		case c.coding == nil && string(line) == restLine:
 			c.kind = rest
-		case unframed && ends:
+		case c.coding == nil && unframed && ends:
 			c.kind = rest
 			c.unframed, err = http1.NewReframer(size)
 		default:

@@ -46,9 +46,12 @@ func copyMessage(to io.Writer, head []byte, m *streamer.Message, b *http1.Body) 
 	}
 }
 
-// copyFramed writes a message whose chunked body is framed anew, as it was received. The error is
-// that of copyMessage, or errLongChunk.
+// copyFramed writes a message whose body is framed or coded anew, as it was received. The error is
+// that of copyMessage, errLongChunk, or Malformed.
 func copyFramed(to io.Writer, c *controlMessage, m *streamer.Message, limit int) error {
+	if c.coding != nil {
+		return copyCoded(to, c, m)
+	}
 	w := &framedWriter{to: to, framing: c.framing.Rechunk(), out: bytes.Clone(c.head.Octets), limit: limit}
 	err := copyMessage(w, nil, m, nil)
 	switch {

@@ -100,7 +100,7 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 // wait for anything.
 func (f *far) serveNow(x *streamer.Exchange) bool {
 	c, err := parse(x.Message().Head)
-	if err != nil || c.kind != whole || c.isLong() || c.framing != nil || f.p.isDraining() {
+	if err != nil || c.kind != whole || c.isLong() || c.isMade() || f.p.isDraining() {
 		return false
 	}
 	f.mu.Lock()

@@ -239,7 +239,7 @@ func (l *lane) sendLong(up *serverConn, c *controlMessage, s *served) {
 
 // isLong reports whether a request has a body that is long, or of unknown length.
 func (c *controlMessage) isLong() bool {
-	if c.kind != whole || c.framing != nil {
+	if c.kind != whole || c.isMade() {
 		return c.kind != whole
 	}
 	f, err := http1.RequestFraming(&c.head)
@@ -355,7 +355,7 @@ func (l *lane) send(up *serverConn, c *controlMessage, s *served) {
 func (l *lane) write(to io.Writer, c *controlMessage, s *served) error {
 	s.seen.since = s.seen.clock.Now() // the upstream was waited for
 	s.out = requestMeter{to: to, head: &c.head, x: s.x, measured: &s.seen}
-	if c.framing != nil {
+	if c.isMade() {
 		return copyFramed(&s.out, c, s.x.Message(), l.f.p.cfg.MaxBuffer+maxWhole)
 	}
 	body := l.checked(c)

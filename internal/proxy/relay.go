@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -34,6 +35,7 @@ type serverConn struct {
 	wake  context.CancelFunc // wakes the relay when there is one again
 	over  bool               // no further one is accepted
 	last  bool               // its last reply said that it is the last one; used by the relay alone
+	coded deflate.Finder     // of its replies; likewise
 }
 
 // open opens a connection for a peer's stream, one of at most MaxConns to all upstreams. Its caller
@@ -238,14 +240,14 @@ func (l *lane) reply(up *serverConn, s *served) error {
 	there := in.Peek()[n:]
 	switch {
 	case f.Kind == http1.NoBody, f.Kind == http1.Length && f.Length <= int64(len(there)):
-		return l.whole(up, s, n, withHead(h.Octets, "\n"), [][]byte{there[:f.Length]}, int(f.Length))
+		return l.whole(up, s, n, &h, "\n", [][]byte{there[:f.Length]}, int(f.Length))
 	}
 	h = h.Clone()
 	g, st, release := l.f.p.gather(up.ctx, in, n, &h, f)
 	defer release()
 	switch st {
 	case stateWhole:
-		return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity(), g.octets)
+		return l.whole(up, s, n, &h, g.line(), g.entity(), g.octets)
 	case stateOdd:
 		return l.stream(up, s, line(tunnel), arriving{})
 	case stateFull, statePaused, stateEnded:
@@ -263,10 +265,16 @@ func (l *lane) reply(up *serverConn, s *served) error {
 }
 
 // whole replies with a body that is complete.
-func (l *lane) whole(up *serverConn, s *served, n int, head []byte, entity [][]byte, octets int) error {
+func (l *lane) whole(
+	up *serverConn, s *served, n int, h *http1.Head, line string, entity [][]byte, octets int,
+) error {
 	up.answer()
 	defer s.answered(up)
 	arrived := s.seen.clock.Now()
+	head := withHead(h.Octets, line)
+	if stream := l.f.opened(s.ctx); stream != nil {
+		head, entity = decode(&up.coded, stream, h, line, entity)
+	}
 	m := &streamer.Message{Head: head, Body: (*net.Buffers)(&entity)}
 	if sizeOf(entity) <= inlineBody {
 		m = streamer.NewMessage(head, joined(entity))

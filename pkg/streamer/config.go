@@ -31,6 +31,8 @@ type Config struct {
 	Early *frame.Limits
 	// Proxy: this end is half of a pair of proxies, as its hello says.
 	Proxy bool
+	// Abilities are what this end can do beyond its version of the wire format, as its hello says.
+	Abilities uint64
 	// Without are stages that an initiator does not ask for although its Coder has them.
 	Without uint64
 	// Representation is 1 binary or 2 xml (docs/wire-format.md, section 3). A responder takes 0 for

@@ -54,7 +54,7 @@ func (h *handshake) compose() error {
 		return &Error{Code: Internal, Err: err}
 	}
 	h.hello = frame.Hello{Responder: !h.cfg.Initiator, Proxy: h.cfg.Proxy, Session: h.cfg.Session,
-		Word:           h.hello.Word,
+		Word: h.hello.Word, Abilities: h.cfg.Abilities,
 		Representation: h.cfg.Representation, Limits: h.cfg.Limits.stated()}
 	if h.cfg.Initiator {
 		h.hello.Token, h.hello.Target, h.hello.Stages = h.cfg.Token, h.cfg.Target,

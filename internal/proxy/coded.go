@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/hhfr/hhfr/internal/deflate"
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// codesAgain is the ability to take bodies that travel as they were before zlib coded them
+// (docs/proxy.md, section 3).
+const codesAgain = 1
+
+// codingStart begins the line behind the HTTP head of such a body, which says how it is coded
+// again. A line that says how that is framed follows.
+const codingStart = "=d1:"
+
+// decode makes, of a body that zlib coded, what travels of it if the peer can code it again: the
+// head part, which states its length, and its entity. Others are returned as they are; so are
+// those that are no XML, which gain little.
+func decode(
+	f *deflate.Finder, to *streamer.Stream, h *http1.Head, line string, entity [][]byte,
+) (head []byte, of [][]byte) {
+	if n := sizeOf(entity); n <= deflate.MaxPlain && isCoded(h, n) && to.Hello().Abilities&codesAgain != 0 {
+		if plain, coding, ok := f.Find(joined(entity)); ok {
+			line = codingStart + coding.String() + "\n" + line
+			return append(http1.AppendLength(nil, h, len(plain)), line...), [][]byte{plain}
+		}
+	}
+	return withHead(h.Octets, line), entity
+}
+
+// isCoded reports whether a body of n bytes is XML that zlib may have coded. If its length is
+// stated, it is as a number is written.
+func isCoded(h *http1.Head, n int) bool {
+	codings, lengths := h.Tokens("Content-Encoding"), h.All("Content-Length")
+	if len(codings) != 1 || !isXML(h, nil) || len(lengths) > 1 ||
+		len(lengths) == 1 && string(lengths[0]) != strconv.Itoa(n) {
+		return false
+	}
+	switch codings[0] {
+	case "gzip", "x-gzip", "deflate":
+		return true
+	}
+	return false
+}
+
+// cutCoding takes the line off that says how a body is coded again. Errors: Malformed.
+func (c *controlMessage) cutCoding(lines []byte) ([]byte, error) {
+	text, found := bytes.CutPrefix(lines, []byte(codingStart))
+	if !found {
+		return lines, nil
+	}
+	text, framing, _ := bytes.Cut(text, []byte{'\n'})
+	coding, ok := deflate.Parse(string(text))
+	if !ok {
+		return nil, malformed("line of a coding")
+	}
+	c.coding = &coding
+	return framing, nil
+}
+
+// isMade reports whether the body is made of one that came whole.
+func (c *controlMessage) isMade() bool { return c.framing != nil || c.coding != nil }
+
+// copyCoded writes a message whose body is coded and framed anew, as it was received. The error is
+// that of copyMessage, or Malformed.
+func copyCoded(to io.Writer, c *controlMessage, m *streamer.Message) error {
+	plain, err := io.ReadAll(io.LimitReader(m.Body, deflate.MaxPlain+1))
+	if err != nil {
+		return err
+	}
+	body, ok := c.coding.Append(nil, plain)
+	if !ok {
+		return malformed("a body of %d bytes that cannot be coded", len(plain))
+	}
+	if _, err = to.Write(c.framing.AppendTo(http1.AppendLength(nil, &c.head, len(body)), body)); err != nil {
+		return errors.Join(errUntaken, err)
+	}
+	return nil
+}
