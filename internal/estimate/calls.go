@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -32,8 +33,9 @@ const (
 type connection struct {
 	client, server netip.AddrPort
 	calls          int
-	last           int  // the serial number of its last call
-	over           bool // its end was passed on
+	last           int               // the serial number of its last call
+	over           bool              // its end was passed on
+	coded          [2]deflate.Finder // of requests, of replies
 }
 
 // message is one of a call; it is valid while the call is passed on.

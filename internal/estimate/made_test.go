@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/pcapng"
@@ -124,6 +125,13 @@ func zipped(body []byte) []byte {
 	return post("HTTP/1.1 200 OK", b.Bytes(), "Content-Encoding: gzip")
 }
 
+// byZlib is the same, as zlib compresses it.
+func byZlib(body []byte) []byte {
+	how, _ := deflate.Parse("6f8g3")
+	coded, _ := how.Append(nil, body)
+	return post("HTTP/1.1 200 OK", coded, "Content-Encoding: gzip")
+}
+
 // calls makes n calls of messages, each of which is replied to with the one after it.
 func calls(messages iter.Seq[[]byte], n int, reply func([]byte) []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
@@ -165,7 +173,8 @@ func services(times int) map[string]service {
 			byServer: true, calls: of(records(20), 5, plainReply)},
 		"rare calls, and compressed replies": {clients: 1, every: 90 * time.Second, took: time.Second,
 			calls: of(words, 5, zipped)},
-		"long messages": {clients: 1, every: 20 * time.Second, calls: of(records(1000), 3, plainReply)},
+		"replies that zlib compressed": {clients: 2, every: 5 * time.Second, calls: of(words, 5, byZlib)},
+		"long messages":                {clients: 1, every: 20 * time.Second, calls: of(records(1000), 3, plainReply)},
 	}
 }
 

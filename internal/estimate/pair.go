@@ -76,7 +76,8 @@ func (p *pair) again(now time.Time) (*pair, error) {
 // open begins a stream of two ends.
 func open(near, far *halfSent, perAddress bool, now time.Time) (*pair, error) {
 	near.peer, far.peer = far, near
-	limits, err := proxy.StreamConfig(streamer.Config{}).Limits.Stated()
+	cfg := proxy.StreamConfig(streamer.Config{})
+	limits, err := cfg.Limits.Stated()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func open(near, far *halfSent, perAddress bool, now time.Time) (*pair, error) {
 		h.coder = h.book.Coder(binary.Options{PeerKnows: h.known, Description: h.described,
 			Shared: h.described != nil})
 		hello := frame.Hello{Responder: h == far, Proxy: true, Representation: frame.Binary, Stages: h.coder.Stages(),
-			Limits: limits}
+			Limits: limits, Abilities: cfg.Abilities}
 		if !hello.Responder {
 			hello.Token = make([]byte, frame.TokenLen)
 		}
@@ -127,11 +128,11 @@ func (p *pair) carry(c *capturedCall, now time.Time) (l legs, ok bool, err error
 		return l, false, err
 	}
 	lane := p.enter(c.conn)
-	request, body, whole := proxy.Parts(c.request.octets, "")
+	request, body, whole := proxy.Parts(c.request.octets, "", &c.conn.coded[0])
 	if !whole {
 		return l, false, nil
 	}
-	reply, replied, whole := proxy.Parts(c.reply.octets, c.request.method)
+	reply, replied, whole := proxy.Parts(c.reply.octets, c.request.method, &c.conn.coded[1])
 	if !whole {
 		return l, false, nil
 	}

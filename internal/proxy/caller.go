@@ -24,7 +24,7 @@ type caller struct {
 	lane   *streamer.Lane
 	in     *sock.Source
 	way    journey
-	coded  deflate.Finder // of its requests; of the reader
+	coded  *deflate.Finder // of its requests; nil: none is looked for
 	out    *sock.StallWriter
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -69,7 +69,7 @@ func newCaller(l *link, client netip.Addr, place vacancy, in *sock.Source, way j
 	p := l.p
 	c := &caller{
 		p: p, l: l, number: place.number, client: client, place: place, before: l.clientsBefore(place.number),
-		lane: l.stream.Lane(place.number), in: in, way: way,
+		lane: l.stream.Lane(place.number), in: in, way: way, coded: finderFor(l.stream, new(deflate.Finder)),
 		out:   p.patient(in.Conn),
 		calls: make(chan *pendingCall, pipelined), ready: make(chan struct{}, 1),
 		over: make(chan upstreamEnd, 1), done: make(chan struct{}, 1),

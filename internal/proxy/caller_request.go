@@ -49,7 +49,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 
 // whole begins a call whose body of n raw bytes is complete.
 func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity [][]byte, octets int) bool {
-	head, entity := decode(&c.coded, c.l.stream, h, line, entity)
+	head, entity := partsOf(c.coded, h, line, entity)
 	if sizeOf(entity) <= inlineBody {
 		raw := bytes.Clone(c.in.Peek()[:n+octets])
 		begin := c.lane.BeginNow

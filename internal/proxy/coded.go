@@ -19,13 +19,20 @@ const codesAgain = 1
 // again. A line that says how that is framed follows.
 const codingStart = "=d1:"
 
-// decode makes, of a body that zlib coded, what travels of it if the peer can code it again: the
-// head part, which states its length, and its entity. Others are returned as they are; so are
-// those that are no XML, which gain little.
-func decode(
-	f *deflate.Finder, to *streamer.Stream, h *http1.Head, line string, entity [][]byte,
-) (head []byte, of [][]byte) {
-	if n := sizeOf(entity); n <= deflate.MaxPlain && isCoded(h, n) && to.Hello().Abilities&codesAgain != 0 {
+// finderFor returns the finder of the codings of what goes by a stream; nil: the peer cannot code
+// again.
+func finderFor(s *streamer.Stream, f *deflate.Finder) *deflate.Finder {
+	if s == nil || s.Hello().Abilities&codesAgain == 0 {
+		return nil
+	}
+	return f
+}
+
+// partsOf returns what travels of a message that is whole: head part and entity. Of an entity that
+// zlib coded, if f finds out how, that is what was coded, whose length the head states then. All
+// others go as they are; so does what is no XML, which would gain little.
+func partsOf(f *deflate.Finder, h *http1.Head, line string, entity [][]byte) (head []byte, of [][]byte) {
+	if n := sizeOf(entity); f != nil && n <= deflate.MaxPlain && isCoded(h, n) {
 		if plain, coding, ok := f.Find(joined(entity)); ok {
 			line = codingStart + coding.String() + "\n" + line
 			return append(http1.AppendLength(nil, h, len(plain)), line...), [][]byte{plain}
@@ -38,8 +45,8 @@ func decode(
 // stated, it is as a number is written.
 func isCoded(h *http1.Head, n int) bool {
 	codings, lengths := h.Tokens("Content-Encoding"), h.All("Content-Length")
-	if len(codings) != 1 || !isXML(h, nil) || len(lengths) > 1 ||
-		len(lengths) == 1 && string(lengths[0]) != strconv.Itoa(n) {
+	if len(codings) != 1 || !isXML(h, nil) ||
+		len(lengths) > 0 && (len(lengths) > 1 || string(lengths[0]) != strconv.Itoa(n)) {
 		return false
 	}
 	switch codings[0] {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // codedBody is a body that zlib wrote, or something like it.
@@ -167,4 +168,75 @@ func unfolded(t testing.TB, body string) string {
 	plain, err := io.ReadAll(r)
 	require.NoError(t, err)
 	return string(plain)
+}
+
+// stranger is a stream to a far proxy, of a peer that speaks as a near one does, and has no
+// abilities.
+func stranger(t *testing.T, o *origin) *streamer.Stream {
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	c := connect(t, far.url())
+	c.say("OPTIONS /service HTTP/1.1\r\nHost: h\r\n" + asking + "\r\n")
+	s, _ := follow(t, c, false)
+	return s
+}
+
+// TestCodedBodiesForPeersThatCannotCode: they get them as they are.
+func TestCodedBodiesForPeersThatCannotCode(t *testing.T) {
+	s := stranger(t, startOrigin(t, "127.0.0.1:0", server(codedEcho)))
+	body := calls(t)[0]
+	request := codedHead("POST /service HTTP/1.1\r\nHost: h", false, len(body))
+	reply, err := s.Lane(1).Call(t.Context(), streamer.NewMessage([]byte(request+"\n"), []byte(body)))
+	head, got := read(t, reply, err)
+	assert.Equal(t, codedHead("HTTP/1.1 200 OK", false, len(body))+"\n", head)
+	assert.Equal(t, body, got)
+}
+
+// TestCodingsThatAreNone: a request whose coding is none, or whose body cannot be coded so, does
+// not arrive, and costs its stream nothing; so does one that unfolds to more than may be.
+func TestCodingsThatAreNone(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(codedEcho))
+	s := stranger(t, o)
+	head := codedHead("POST /service HTTP/1.1\r\nHost: h", false, 5)
+	long, hard := strings.Repeat("a", 1<<20+1), contrived()
+	for i, tt := range []struct{ line, body string }{
+		{"=d1:\n\n", "<a/>"}, {"=d1:6f8", "<a/>"}, {"=d1:0f8g3\n\n", "<a/>"}, {"=d1:af8g3\n\n", "<a/>"},
+		{"=d1:6f0g3\n\n", "<a/>"}, {"=d1:688g3\n\n", "<a/>"}, {"=d1:6F8g3\n\n", "<a/>"}, {"=d1:6f8x3\n\n", "<a/>"},
+		{"=d1:6f8g03\n\n", "<a/>"}, {"=d1:6f8g1000000000000\n\n", "<a/>"}, {"=d1:6f8z789c1\n\n", "<a/>"},
+		{"=d1:6f8g3\n=r\n", "<a/>"}, {"=d1:6f8g3\n=u:5\n", "<a/>"}, {"=d1:6f8g3\n=d1:6f8g3\n\n", "<a/>"},
+		{"=d2:6f8g3\n\n", "<a/>"}, {"=d1:6f8g3\n\n", long}, {"=d1:9f8g3\n\n", hard},
+	} {
+		_, err := s.Lane(uint64(i+1)).Call(t.Context(), streamer.NewMessage([]byte(head+tt.line), []byte(tt.body)))
+		if err == nil {
+			assert.Empty(t, o.whole(t), "%q", tt.line)
+		}
+	}
+	assert.Empty(t, o.whole(t))
+	body := calls(t)[0]
+	reply, err := s.Lane(100).Call(t.Context(), streamer.NewMessage([]byte(head+"=d1:6f9g3\n\n"), []byte(unfolded(t, body))))
+	got, octets := read(t, reply, err)
+	assert.Contains(t, got, fmt.Sprintf("Content-Length: %d\r\n", len(body)))
+	assert.Equal(t, body, octets)
+}
+
+// contrived are bytes that match in many places, nowhere for long.
+func contrived() string {
+	var b strings.Builder
+	for x := uint32(1); b.Len() < 1<<20; x = x*1103515245 + 12345 {
+		b.WriteByte(byte('a' + x>>30&1))
+	}
+	return b.String()
+}
+
+// whole are the requests that came whole.
+func (o *origin) whole(t *testing.T) (all []string) {
+	for _, octets := range o.received() {
+		h, n, err := http1.ParseHead([]byte(octets), 0)
+		require.NoError(t, err)
+		f, err := http1.RequestFraming(&h)
+		require.NoError(t, err)
+		if int64(len(octets)-n) >= f.Length {
+			all = append(all, octets)
+		}
+	}
+	return all
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -16,8 +17,9 @@ func StreamConfig(c streamer.Config) streamer.Config {
 }
 
 // Parts returns what a pair carries of an HTTP message whose bytes are all there: head part and
-// body. method is that of the request, for a reply. false: it is no such message.
-func Parts(octets []byte, method string) (head, body []byte, ok bool) {
+// body. method is that of the request, for a reply; coded is of its direction of the connection.
+// false: it is no such message.
+func Parts(octets []byte, method string, coded *deflate.Finder) (head, body []byte, ok bool) {
 	h, n, err := http1.ParseHead(octets, maxHeadOctets)
 	if err != nil {
 		return nil, nil, false
@@ -30,7 +32,8 @@ func Parts(octets []byte, method string) (head, body []byte, ok bool) {
 		return nil, nil, false
 	}
 	if f.Kind != http1.Chunked {
-		return withHead(h.Octets, "\n"), octets[n:], true
+		head, entity := partsOf(coded, &h, "\n", [][]byte{octets[n:]})
+		return head, joined(entity), true
 	}
 	g := gathered{body: http1.NewBody(f), chunks: true}
 	g.body.Record()
@@ -41,7 +44,8 @@ func Parts(octets []byte, method string) (head, body []byte, ok bool) {
 	if g.raw, g.parts = octets[n:n+g.octets], parts; !all {
 		return withHead(h.Octets, restLine), g.raw, true
 	}
-	return withHead(h.Octets, g.line()), joined(g.entity()), true
+	head, entity := partsOf(coded, &h, g.line(), g.entity())
+	return head, joined(entity), true
 }
 
 // IsLast reports whether an HTTP message whose bytes are all there says that its connection is

@@ -271,10 +271,7 @@ func (l *lane) whole(
 	up.answer()
 	defer s.answered(up)
 	arrived := s.seen.clock.Now()
-	head := withHead(h.Octets, line)
-	if stream := l.f.opened(s.ctx); stream != nil {
-		head, entity = decode(&up.coded, stream, h, line, entity)
-	}
+	head, entity := partsOf(finderFor(l.f.opened(s.ctx), &up.coded), h, line, entity)
 	m := &streamer.Message{Head: head, Body: (*net.Buffers)(&entity)}
 	if sizeOf(entity) <= inlineBody {
 		m = streamer.NewMessage(head, joined(entity))

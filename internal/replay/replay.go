@@ -128,7 +128,7 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 		return nil, false
 	}
 	drop := func(f http1.FieldLine) bool {
-		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
+		if f.Is("Content-Encoding") && (!m.HHFR || isUncoded(octets[n:])) || f.Is("Accept-Encoding") && !m.HHFR {
 			return true // the decoder has undone the coding, and the replies to compare with are not coded either
 		}
 		return slices.ContainsFunc(ofConnection, f.Is)
@@ -141,9 +141,14 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	}, true
 }
 
-// framed reports whether the line after an HTTP head says that its body has its framing, between
-// two proxies (docs/proxy.md, section 3).
-func framed(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=r")) }
+// framed reports whether the line after an HTTP head says that its body has its framing, or a part
+// of it, between two proxies (docs/proxy.md, section 3).
+func framed(behind []byte) bool {
+	return bytes.HasPrefix(behind, []byte("=r")) || bytes.HasPrefix(behind, []byte("=u"))
+}
+
+// isUncoded reports whether it says that the body is as it was before it was coded.
+func isUncoded(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=d")) }
 
 func (x *RecordedExchange) answer(m *capture.Decoded) {
 	x.Answered, x.Status, x.Reply = true, 200, m.Body
@@ -152,6 +157,9 @@ func (x *RecordedExchange) answer(m *capture.Decoded) {
 	}
 	if h, n, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() && !framed(m.Head[n:]) {
 		x.Status = h.Status()
+		if own, _, err := http1.ParseHead(x.Head, 0); err == nil && isUncoded(m.Head[n:]) {
+			x.Head = http1.AppendEdited(nil, &own, func(f http1.FieldLine) bool { return f.Is("Accept-Encoding") }, nil)
+		}
 	} else {
 		x.Answered = false
 	}
