@@ -13,7 +13,9 @@ const (
 	inflatedTimes = 200
 	// searched bounds one search, in bytes that are deflated: short bodies are tried with all
 	// parameters that are common, one of MaxPlain with two.
-	searched = 2 * MaxPlain
+	searched = 2 * (MaxPlain + perSearch)
+	// perSearch is what a try with other parameters counts beside the bytes.
+	perSearch = 1 << 10
 	// maxPause is the largest number of bodies that are passed over after one that zlib did not
 	// write.
 	maxPause = 255
@@ -68,7 +70,7 @@ func inflate(deflated []byte) (plain []byte, n int) {
 func (f *Finder) search(c *Coding, plain, deflated []byte) bool {
 	left := searched
 	for _, p := range f.candidates(c.Header, len(plain)) {
-		if left -= len(plain) + 1<<10; left < 0 {
+		if left -= len(plain) + perSearch; left < 0 {
 			return false
 		}
 		if _, ok := run(nil, plain, p, deflated); ok {
@@ -95,7 +97,9 @@ func (f *Finder) candidates(header string, plain int) (all []Params) {
 		small.Window, small.Memory = small.Window-1, max(1, small.Memory-1)
 	}
 	for _, level := range levels {
-		all = append(all, Params{level, 15, 8}, Params{level, 15, 9}, Params{level, small.Window, small.Memory})
+		if all = append(all, Params{level, 15, 8}, Params{level, 15, 9}); small.Window < 15 {
+			all = append(all, Params{level, small.Window, small.Memory})
+		}
 	}
 	if f.last.areValid() {
 		all = slices.Insert(all, 0, f.last)

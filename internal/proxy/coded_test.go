@@ -212,7 +212,8 @@ func TestCodingsThatAreNone(t *testing.T) {
 	}
 	assert.Empty(t, o.whole(t))
 	body := calls(t)[0]
-	reply, err := s.Lane(100).Call(t.Context(), streamer.NewMessage([]byte(head+"=d1:6f9g3\n\n"), []byte(unfolded(t, body))))
+	m := streamer.NewMessage([]byte(head+"=d1:6f9g3\n\n"), []byte(unfolded(t, body)))
+	reply, err := s.Lane(100).Call(t.Context(), m)
 	got, octets := read(t, reply, err)
 	assert.Contains(t, got, fmt.Sprintf("Content-Length: %d\r\n", len(body)))
 	assert.Equal(t, body, octets)
