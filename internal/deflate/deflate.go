@@ -55,57 +55,48 @@ type encoder struct {
 	origin uint32
 	blockWriter
 
-	in           []byte
-	p            Params
-	window       int
-	start        int // of what zlib has in memory, which is two windows
-	filled       int // how much of the input zlib has read
-	shift, mask  uint32
-	work         int
-	block        int // where the block at hand begins
-	matched      int // length of the match at hand
-	matchedAt    int // where it was found
-	want         []byte
-	wrong, stuck bool
+	in          []byte
+	p           Params
+	window      int
+	start       int // of what zlib has in memory, which is two windows
+	filled      int // how much of the input zlib has read
+	shift, mask uint32
+	work        int // how many comparisons are left; below 0: too many
+	block       int // where the block at hand begins
+	matched     int // length of the match at hand
+	matchedAt   int // where it was found
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // Append appends what zlib makes of in; false: it is too long, would take too much work, or these
 // parameters are not supported.
-func Append(dst, in []byte, p Params) ([]byte, bool) { return run(dst, in, p, nil) }
-
-// run is Append; false also if the result is not what is wanted, if that is given.
-func run(dst, in []byte, p Params, want []byte) ([]byte, bool) {
+func Append(dst, in []byte, p Params) ([]byte, bool) {
 	if !p.areValid() || len(in) > MaxPlain {
 		return dst, false
 	}
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	e.begin(dst, in, p)
-	e.want = want
 	if p.Level < 4 {
 		e.fast()
 	} else {
 		e.slow()
 	}
-	if !e.stuck {
-		e.endBlock(len(in), true)
-	}
-	dst, e.in, e.out, e.want = e.out, nil, nil, nil
+	e.endBlock(len(in), true)
+	dst, e.in, e.out = e.out, nil, nil
 	if e.origin += uint32(len(in)) + 1; e.origin > math.MaxUint32/2 {
 		clear(e.heads[:])
-		clear(e.before[:])
 		e.origin = 0
 	}
-	return dst, !e.stuck && !e.wrong
+	return dst, e.work >= 0
 }
 
 func (e *encoder) begin(dst, in []byte, p Params) {
 	hash := uint32(p.Memory + 7)
 	e.in, e.p, e.window, e.shift, e.mask = in, p, 1<<p.Window, (hash+2)/3, 1<<hash-1
 	e.start, e.filled, e.block, e.matched, e.matchedAt = 0, 0, 0, minMatch-1, 0
-	e.work, e.wrong, e.stuck = workFree+workPerByte*len(in), false, false
+	e.work = workFree + workPerByte*len(in)
 	e.blockWriter.begin(dst, 1<<(p.Memory+6)-1)
 }
 
@@ -188,7 +179,7 @@ func equal(a, b []byte) (n int) {
 
 // fast is how levels 1 to 3 go over the input: they take the first match.
 func (e *encoder) fast() {
-	for at := 0; e.goesOn(); {
+	for at := 0; e.work >= 0; {
 		ahead := e.ahead(at)
 		if ahead == 0 {
 			return
@@ -224,7 +215,7 @@ func (e *encoder) fast() {
 func (e *encoder) slow() {
 	pending := false // the byte before is not written yet: it may begin a match
 	at := 0
-	for e.goesOn() {
+	for e.work >= 0 {
 		ahead := e.ahead(at)
 		if ahead == 0 {
 			break
@@ -266,21 +257,8 @@ func (e *encoder) slow() {
 	}
 }
 
-// goesOn reports whether it is worth going on.
-func (e *encoder) goesOn() bool {
-	e.stuck = e.work < 0 || e.wrong
-	return !e.stuck
-}
-
 // endBlock writes the block that ends before a place.
 func (e *encoder) endBlock(end int, last bool) {
-	from := len(e.out)
 	e.writeBlock(e.in[e.block:end], e.block >= e.start, last) // else zlib does not have all of it any more
 	e.block = end
-	if e.want == nil {
-		return
-	}
-	n := len(e.out) - from
-	e.wrong = n > len(e.want) || string(e.want[:n]) != string(e.out[from:]) || last && n < len(e.want)
-	e.want = e.want[min(n, len(e.want)):]
 }

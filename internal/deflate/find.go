@@ -73,7 +73,7 @@ func (f *Finder) search(c *Coding, plain, deflated []byte) bool {
 		if left -= len(plain) + perSearch; left < 0 {
 			return false
 		}
-		if _, ok := run(nil, plain, p, deflated); ok {
+		if got, ok := Append(nil, plain, p); ok && bytes.Equal(got, deflated) {
 			c.Params = p
 			return true
 		}
