@@ -32,7 +32,7 @@ func finderFor(s *streamer.Stream, f *deflate.Finder) *deflate.Finder {
 // zlib coded, if f finds out how, that is what was coded, whose length the head states then. All
 // others go as they are; so does what is no XML, which would gain little.
 func partsOf(f *deflate.Finder, h *http1.Head, line string, entity [][]byte) (head []byte, of [][]byte) {
-	if n := sizeOf(entity); f != nil && n <= deflate.MaxPlain && isCoded(h, n) {
+	if n := sizeOf(entity); f != nil && n > 0 && n <= deflate.MaxPlain && isCoded(h, n) {
 		if plain, coding, ok := f.Find(joined(entity)); ok {
 			line = codingStart + coding.String() + "\n" + line
 			return append(http1.AppendLength(nil, h, len(plain)), line...), [][]byte{plain}
