@@ -39,6 +39,7 @@ func passes(err error) bool {
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionReconnecting,
 		nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrStaleConnection, nats.ErrNoServers,
 		jetstream.ErrNoStreamResponse,
+		jetstream.ErrMaximumConsumersLimit, // lists and watches end; those of killed processes after consumerLife
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 

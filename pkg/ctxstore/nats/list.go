@@ -65,12 +65,13 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Inf
 func (b *Bucket) messages(ctx context.Context, keys []string) (list []listedEntry, err error) {
 	err = b.try(ctx, "", func(once context.Context) error {
 		list = list[:0]
-		c, err := b.stream.OrderedConsumer(once, jetstream.OrderedConsumerConfig{
-			FilterSubjects: b.within(keys), DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true,
+		c, release, err := b.consumer(once, keys, jetstream.OrderedConsumerConfig{
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		})
 		if err != nil {
 			return err
 		}
+		defer release()
 		if c.CachedInfo().NumPending == 0 {
 			return nil
 		}
@@ -100,12 +101,28 @@ func (b *Bucket) messages(ctx context.Context, keys []string) (list []listedEntr
 	return list, err
 }
 
-func (b *Bucket) within(keys []string) []string {
-	subjects := make([]string, len(keys))
-	for i, key := range keys {
-		subjects[i] = b.subjects + key
+// consumerLife is how long the servers keep a consumer that nobody asks for messages: that of a
+// process that was killed.
+const consumerLife = 5 * time.Second
+
+// consumer makes a consumer of the fields of messages under some keys. The servers allow a stream
+// some 1,000 of them: release must be called, and has them delete it, without waiting for that. The
+// request for it goes on when ctx is done, since what the servers make after that would stay.
+func (b *Bucket) consumer(
+	ctx context.Context, keys []string, cfg jetstream.OrderedConsumerConfig,
+) (c jetstream.Consumer, release func(), err error) {
+	cfg.HeadersOnly, cfg.InactiveThreshold = true, consumerLife
+	for _, key := range keys {
+		cfg.FilterSubjects = append(cfg.FilterSubjects, b.subjects+key)
 	}
-	return subjects
+	once, done := context.WithTimeout(context.WithoutCancel(ctx), attempt)
+	defer done()
+	defer context.AfterFunc(b.linked(), done)()
+	c, err = b.stream.OrderedConsumer(once, cfg)
+	return c, func() {
+		of := c.CachedInfo()
+		_ = b.conn.Publish(jetstream.DefaultAPIPrefix+"CONSUMER.DELETE."+of.Stream+"."+of.Name, nil)
+	}, err
 }
 
 // listedOf reads the fields of a message.
@@ -136,19 +153,22 @@ func (b *Bucket) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Chan
 		return nil, err
 	}
 	var messages jetstream.MessagesContext
+	var release func()
 	err := b.try(ctx, "", func(ctx context.Context) error {
 		info, err := b.stream.Info(ctx)
 		if err != nil {
 			return err
 		}
-		c, err := b.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-			FilterSubjects: b.within(filters(prefix)), HeadersOnly: true,
+		var c jetstream.Consumer
+		c, release, err = b.consumer(ctx, filters(prefix), jetstream.OrderedConsumerConfig{
 			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: info.State.LastSeq + 1,
 		})
 		if err != nil {
 			return err
 		}
-		messages, err = c.Messages()
+		if messages, err = c.Messages(); err != nil {
+			release()
+		}
 		return err
 	})
 	if err != nil {
@@ -160,6 +180,7 @@ func (b *Bucket) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Chan
 		defer cancel()
 		defer context.AfterFunc(b.open, cancel)()
 		defer close(out)
+		defer release()
 		defer messages.Stop()
 		b.report(ctx, prefix, messages, out)
 	})

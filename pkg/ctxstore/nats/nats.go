@@ -152,6 +152,7 @@ func connect(n name, cfg *Config, broken func()) (*nats.Conn, error) {
 		nats.ReconnectBufSize(-1), // what is written while there is no connection fails, and is tried again
 		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2), nats.Token(cfg.Token),
 		nats.SetCustomDialer(dialFunc(cfg.Dial)), nats.DisconnectErrHandler(func(*nats.Conn, error) { broken() }),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // it would write to stderr
 		func(o *nats.Options) error {
 			o.TLSConfig = cfg.TLS
 			return nil
