@@ -49,6 +49,7 @@ var programs = map[string]func(){
 	"plainserver": plainServer,
 	"longserver":  longServer,
 	"longclient":  longClient,
+	"natsserver":  natsServer,
 }
 
 // clean is the exit code that scripts see. They end servers by SIGINT, the one signal beside

@@ -3,10 +3,8 @@
 package main
 
 import (
-	"encoding/json"
 	"net"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -14,39 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
 )
-
-func init() { programs["natsserver"] = natsServer }
-
-// natsServer is a NATS server of a cluster, by its options as JSON.
-func natsServer() {
-	var o natsOptions
-	if err := json.Unmarshal([]byte(os.Args[1]), &o); err != nil {
-		panic(err)
-	}
-	opts := &server.Options{
-		ServerName: o.Name, Host: o.Host, Port: o.Port, JetStream: true, StoreDir: o.Dir, NoLog: true, NoSigs: true,
-		Cluster: server.ClusterOpts{Name: "test", Host: o.Host, Port: o.ClusterPort},
-		Routes:  server.RoutesFromStr(strings.Join(o.Routes, ",")),
-	}
-	s, err := server.NewServer(opts)
-	if err != nil {
-		panic(err)
-	}
-	s.Start()
-	s.WaitForShutdown()
-}
-
-type natsOptions struct {
-	Name, Host, Dir   string
-	Port, ClusterPort int
-	Routes            []string
-}
 
 // natsCluster is three NATS servers, processes of their own.
 type natsCluster struct {
@@ -77,33 +46,13 @@ func startNATS(t *testing.T) *natsCluster {
 			c.kill(i)
 		}
 	})
-	for _, o := range c.options {
-		require.Eventually(t, func() bool {
-			conn, err := net.Dial("tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
-			if err == nil {
-				_ = conn.Close()
-			}
-			return err == nil
-		}, time.Minute, 10*time.Millisecond)
+	for i := range c.options {
+		c.options[i].listens(t)
 	}
 	return c
 }
 
-func splitAddr(t *testing.T, addr string) (string, int) {
-	host, text, err := net.SplitHostPort(addr)
-	require.NoError(t, err)
-	port, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return host, port
-}
-
-func (c *natsCluster) start(i int) {
-	o, err := json.Marshal(c.options[i])
-	require.NoError(c.t, err)
-	c.running[i] = exec.CommandContext(c.t.Context(), "natsserver", string(o))
-	c.running[i].Stderr = os.Stderr
-	require.NoError(c.t, c.running[i].Start())
-}
+func (c *natsCluster) start(i int) { c.running[i] = c.options[i].start(c.t) }
 
 // kill sends SIGKILL, and waits until the process is gone.
 func (c *natsCluster) kill(i int) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/resolve"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -91,6 +92,9 @@ func judge(err error) (code int, hint string) {
 		case negotiate.BadConfig:
 			return exitUsage, ""
 		case negotiate.NoHHFR:
+			if session.MayPass(err) {
+				return exitNoPeer, passingHint
+			}
 			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the " +
 				"messages go as plain SOAP"
 		case negotiate.OtherRun:
@@ -114,6 +118,9 @@ func judge(err error) (code int, hint string) {
 	}
 	return exitFailed, ""
 }
+
+// passingHint is the remedy for what may pass by itself: a guarantee is not given up for it.
+const passingHint = "that may pass: try the same command again; --reconnect TIME waits longer for it"
 
 // newRoot builds the command tree.
 func newRoot(env Env, g *global) *cobra.Command {

@@ -48,8 +48,11 @@ func (o *streamOptions) reliableInstead(ctx context.Context, r *reliableRun, err
 	if why == nil {
 		return nil
 	}
-	return &problem{exitNoPeer, fmt.Errorf("%w; and no WS-ReliableMessaging: %w", err, why),
-		"--soap-rm 1.1 asks the service for a sequence all the same; --assurance at-most-once sends plain SOAP"}
+	hint := "--soap-rm 1.1 asks the service for a sequence all the same; --assurance at-most-once sends plain SOAP"
+	if session.MayPass(err) {
+		hint = passingHint
+	}
+	return &problem{exitNoPeer, fmt.Errorf("%w; and no WS-ReliableMessaging: %w", err, why), hint}
 }
 
 // goesOn goes on with the sequence of WS-ReliableMessaging that an earlier run with an assurance

@@ -186,9 +186,7 @@ func (v *servedStream) admit(
 		v.entry, v.left, err = r.enter(ctx, facts, accept.Peer(v.client.remote))
 		if err != nil {
 			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
-			why := &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
-			errors.As(err, &why)
-			return a, nil, why
+			return a, nil, internalRefusal("the sequence could not be opened", err)
 		}
 		handler, quick = v.entry.seq.Handler(handler, r.cfg.Log), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -120,7 +121,7 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 		var items negotiate.RefusedItems
 		if !errors.As(err, &items) {
 			// A store's error names files; it must not reach the peer.
-			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be stored"}}
+			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be stored: " + ctxstore.Reason(err)}}
 		}
 		r.fault(w, version, negotiate.RefusalFault(items))
 		return

@@ -34,8 +34,9 @@ func refusedSession() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
 }
 
-func storeFailed() error {
-	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
+// internalRefusal is the refusal for trouble with the store.
+func internalRefusal(what string, err error) error {
+	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: what + ": " + ctxstore.Reason(err)}
 }
 
 // enterSession finds the session of an initiator's hello: one that it has a token for, or a first
@@ -103,8 +104,7 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 			return nil, 0, refusedSession()
 		}
-		r.storeFailed(ctx, "session not looked up", id, err)
-		return nil, 0, storeFailed()
+		return nil, 0, r.storeFailed(ctx, "session not looked up", id, err)
 	}
 	c, err := negotiate.ParseContext(entry.Value)
 	if err != nil {
@@ -174,25 +174,24 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		return errChanged
 	case err != nil:
-		r.storeFailed(ctx, "session not stored", c.Session, err)
-		return storeFailed()
+		return r.storeFailed(ctx, "session not stored", c.Session, err)
 	}
 	if err := r.keepScope(ctx, &c.Facts, c.Lifetime); err != nil {
-		r.storeFailed(ctx, "session not stored", c.Session, err)
-		return storeFailed()
+		return r.storeFailed(ctx, "session not stored", c.Session, err)
 	}
 	r.storeFails.Store(false)
 	r.last(c.Session, c.Lifetime)
 	return nil
 }
 
-// storeFailed logs that the store failed: once, until it works again.
-func (r *Responder) storeFailed(ctx context.Context, what string, id negotiate.SessionID, err error) {
+// storeFailed logs that the store failed: once, until it works again. It returns the refusal for it.
+func (r *Responder) storeFailed(ctx context.Context, what string, id negotiate.SessionID, err error) error {
 	level := slog.LevelWarn
 	if r.storeFails.Swap(true) {
 		level = slog.LevelDebug
 	}
 	r.cfg.Log.Log(ctx, level, what, "session", id.String(), "err", err)
+	return internalRefusal(what, err)
 }
 
 // firstContact makes a session for the service at the target of a hello.

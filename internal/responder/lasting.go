@@ -56,7 +56,7 @@ func (r *Responder) extend() {
 		case r.ctx.Err() != nil:
 			return
 		case err != nil:
-			r.storeFailed(r.ctx, "session not kept", id, err)
+			_ = r.storeFailed(r.ctx, "session not kept", id, err)
 		}
 	}
 	r.extendLater()

@@ -36,7 +36,7 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 
 // Dial negotiates with the service at an http or https URL and opens the stream. When the peer does
 // not agree, for whatever reason, the session speaks plain SOAP and [Session.Agreed] gives the
-// reason. A peer that is to continue a sequence is tried for as long as Config.Reconnect allows.
+// reason. With a sequence the peer is tried for as long as Config.Reconnect allows.
 // ctx bounds Dial only.
 //
 // Errors: BadConfig for a URL that is none; Unreachable when no server is there at all; NoHHFR with
@@ -135,13 +135,11 @@ func (c *Config) suitsMode(u *url.URL) error {
 // firstStream opens the first stream of the session; without a sequence only if it is not
 // remembered that the peer speaks plain SOAP.
 func (s *Session) firstStream(ctx context.Context) (*negotiation, error) {
-	if s.outbox == nil { // a sequence waits for the peer that knows it, whatever that peer spoke before
-		if err := s.dialer.recall(ctx, s.url); err != nil {
-			return s.negotiation(), err
-		}
+	if s.outbox != nil { // a sequence waits for the peer that knows it, whatever that peer spoke before
+		return s.retry(ctx, false)
 	}
-	if s.outbox.joined() {
-		return s.retry(ctx, false) // that peer was there before
+	if err := s.dialer.recall(ctx, s.url); err != nil {
+		return s.negotiation(), err
 	}
 	return s.first(ctx)
 }
@@ -185,6 +183,13 @@ type refusal struct {
 	unsent     bool   // there was no connection to send anything on
 	silent     bool   // and nobody answered in the time for that
 	blocked    string // the address of the stream that could not be opened
+}
+
+// MayPass reports whether [Dialer.Dial] failed for a reason that may pass: the same can be tried
+// again.
+func MayPass(err error) bool {
+	var refused *refusal
+	return errors.As(err, &refused) && refused.passing
 }
 
 // BlockedHint is the advice where [negotiate.Agreed].NoStream is set.

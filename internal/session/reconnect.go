@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"time"
 
@@ -267,9 +269,7 @@ func (s *Session) retry(ctx context.Context, careful bool) (n *negotiation, err 
 		if err = n.find(ctx, true); err == nil || ctx.Err() != nil {
 			return n, err
 		}
-		var refused *refusal
-		passing := (!errors.As(err, &refused) || refused.passing) && !errors.Is(err, errAgreedPlain)
-		if refusals++; passing {
+		if refusals++; s.passes(err) {
 			refusals = 0
 		}
 		s.leave(n.url)
@@ -282,12 +282,38 @@ func (s *Session) retry(ctx context.Context, careful bool) (n *negotiation, err 
 		if refusals == len(s.nodes) || clock.Now().Add(pause).After(until) {
 			return n, err
 		}
-		s.cfg.Log.Info("no stream yet", "url", loggable(n.url), "err", err)
+		level := slog.LevelInfo
+		if tries <= len(s.nodes) && s.opens() {
+			level = slog.LevelWarn // who waits for the first stream may have named the wrong peer
+		}
+		s.cfg.Log.Log(ctx, level, "no stream yet", "url", loggable(n.url), "err", err)
 		if clock.Sleep(ctx, pause) != nil {
 			return n, err
 		}
 		wait = min(2*wait, maxBackOff)
 	}
+}
+
+// opens reports whether the session has a sequence that no peer has taken yet.
+func (s *Session) opens() bool { return s.outbox != nil && !s.outbox.joined() }
+
+// passes reports whether an attempt to get a stream may succeed later. A peer that was there before
+// may be back after anything but its own refusal; one that was not, where nobody or only half an
+// answer came.
+func (s *Session) passes(err error) bool {
+	var refused *refusal
+	var wrong *SchemeError
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, errAgreedPlain):
+		return false
+	case errors.As(err, &refused):
+		return refused.passing && !(refused.portal && s.opens())
+	case !s.opens():
+		return true
+	}
+	return isUnreachable(err) && !errors.As(err, &wrong) && TroubleOf(err) == 0 &&
+		!(errors.As(err, &name) && name.IsNotFound)
 }
 
 // reconnect continues the session over another stream, or turns it to plain SOAP.

@@ -1,6 +1,7 @@
 package ctxstore
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -80,3 +81,19 @@ func (e *Error) Is(target error) bool {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+var reasons = map[Code]string{
+	Corrupt: "what is stored is damaged", Full: "the store is full", Closed: "the store is closed",
+	Permission: "the store may not be read or written", Unavailable: "the store cannot be reached",
+	Held: "what is stored is in use", Conflict: "what is stored was changed meanwhile",
+}
+
+// Reason is what clients are told of an error: what kind of trouble there is. The error itself may
+// name files and addresses that are none of their business.
+func Reason(err error) string {
+	var e *Error
+	if errors.As(err, &e) && reasons[e.Code] != "" {
+		return reasons[e.Code]
+	}
+	return "the store failed"
+}

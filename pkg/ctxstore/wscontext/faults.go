@@ -31,12 +31,9 @@ type contextFault struct {
 
 func (r *contextFault) Error() string { return r.reason }
 
-// general are the reasons of general faults. They are written for clients: what the store says
-// names files of this machine.
-var general = map[ctxstore.Code]string{
-	ctxstore.Corrupt: "what is stored is damaged", ctxstore.Full: "the store is full",
-	ctxstore.Closed: "the store is closed", ctxstore.Unavailable: "the store cannot be reached",
-	ctxstore.Held: "the context is in use",
+// general are the codes that general faults have.
+var general = []ctxstore.Code{
+	ctxstore.Corrupt, ctxstore.Full, ctxstore.Closed, ctxstore.Unavailable, ctxstore.Held,
 }
 
 // refusalOf is the fault for an error of the store; inside is true if its reason is the service's.
@@ -61,14 +58,10 @@ func refusalOf(err error) (r *contextFault, inside bool) {
 		}
 		return &contextFault{fault: faultInvalid, uri: e.URI, reason: reason}, false
 	case ctxstore.Permission:
-		return &contextFault{fault: faultNotGiven, uri: e.URI, reason: "the store may not be read or written"}, true
+		return &contextFault{fault: faultNotGiven, uri: e.URI, reason: ctxstore.Reason(err)}, true
 	case ctxstore.Corrupt, ctxstore.Full, ctxstore.Closed, ctxstore.Unavailable, ctxstore.Held:
 	}
-	reason := general[e.Code]
-	if reason == "" {
-		reason = "the store failed"
-	}
-	return &contextFault{fault: faultGeneral, uri: e.URI, reason: reason, code: e.Code}, true
+	return &contextFault{fault: faultGeneral, uri: e.URI, reason: ctxstore.Reason(err), code: e.Code}, true
 }
 
 func unknown(uri string) *contextFault {
@@ -107,7 +100,7 @@ func errorOf(f soap.Fault, uri, at string) error {
 			e.Code = code
 		}
 		if c := d.Child(own("code")); c != nil {
-			for code := range general {
+			for _, code := range general {
 				if code.String() == c.Text {
 					e.Code = code
 				}
