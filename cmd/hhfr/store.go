@@ -43,7 +43,25 @@ func (g *global) openEngine(ctx context.Context, spec string, o engines.Options)
 	if o.Token, o.TLS, err = g.storeAccess.open(g.system); err != nil {
 		return nil, err
 	}
-	return engines.Open(ctx, spec, o)
+	store, err := engines.Open(ctx, spec, o)
+	if err == nil {
+		g.warnOfExposure(spec)
+	}
+	return store, err
+}
+
+// warnOfExposure warns of a store that other users may change.
+func (g *global) warnOfExposure(spec string) {
+	path, mode := engines.Exposed(spec)
+	if path == "" {
+		return
+	}
+	what, private := "file", 0o600
+	if mode.IsDir() {
+		what, private = "folder", 0o700
+	}
+	g.warn("other users may write the %s %s of the store (mode %04o), and so read or change what it is "+
+		"trusted with: chmod %o %[2]s", what, path, mode.Perm(), private)
 }
 
 // openWritten opens the --store of a command that writes it.

@@ -7,6 +7,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -43,17 +47,18 @@ type engine struct {
 	prefix string
 	form   string // for help texts; empty: that of the line above
 	open   func(ctx context.Context, rest string, o Options) (ctxstore.Store, error)
+	paths  func(rest string) []string // what others must not write: the store, and the folder around it; nil: nothing
 }
 
 // table has one line per engine. A name without a known prefix is a folder, which comes last.
 var table = []engine{
-	{"mem:", "mem:", openMemory},
-	{"bolt:", "bolt:FILE", openBolt},
-	{"http://", "http[s]://HOST:PORT/PATH", openService("http://")},
-	{"https://", "", openService("https://")},
-	{"nats://", nats.Form, openNATS("nats://")},
-	{"nats+tls://", "", openNATS("nats+tls://")},
-	{"", "DIR", openDirectory},
+	{"mem:", "mem:", openMemory, nil},
+	{"bolt:", "bolt:FILE", openBolt, func(file string) []string { return []string{file, filepath.Dir(file)} }},
+	{"http://", "http[s]://HOST:PORT/PATH", openService("http://"), nil},
+	{"https://", "", openService("https://"), nil},
+	{"nats://", nats.Form, openNATS("nats://"), nil},
+	{"nats+tls://", "", openNATS("nats+tls://"), nil},
+	{"", "DIR", openDirectory, func(dir string) []string { return []string{dir} }},
 }
 
 // Forms lists the forms of a store's name, for help texts.
@@ -71,9 +76,8 @@ func Forms() []string {
 // context service or of a bucket of NATS, or the path of a folder. A spec that looks like the name
 // of an engine hhfr does not have is [ctxstore.Invalid], not a folder.
 func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
-	i := slices.IndexFunc(table, func(e engine) bool { return e.prefix != "" && strings.HasPrefix(spec, e.prefix) })
-	if i < 0 {
-		i = len(table) - 1
+	e, rest := engineOf(spec)
+	if e.prefix == "" {
 		if scheme, _, ok := strings.Cut(spec, ":"); ok && looksLikeScheme(scheme) {
 			return nil, &ctxstore.Error{
 				Code: ctxstore.Invalid,
@@ -83,8 +87,31 @@ func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 			}
 		}
 	}
-	e := table[i]
-	return e.open(ctx, strings.TrimPrefix(spec, e.prefix), o)
+	return e.open(ctx, rest, o)
+}
+
+// engineOf returns the engine that spec names, and the rest of the name.
+func engineOf(spec string) (e engine, rest string) {
+	e = table[slices.IndexFunc(table, func(e engine) bool { return strings.HasPrefix(spec, e.prefix) })]
+	return e, strings.TrimPrefix(spec, e.prefix)
+}
+
+// Exposed returns the file or folder of a store that is there, if its mode lets other users of this
+// machine write it, and so replace what is stored; "" if it does not. In a folder with the sticky
+// bit, as /tmp, they cannot replace a file.
+func Exposed(spec string) (path string, mode fs.FileMode) {
+	e, rest := engineOf(spec)
+	if e.paths == nil || runtime.GOOS == "windows" { // where modes say nothing
+		return "", 0
+	}
+	for i, path := range e.paths(rest) {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode()&0o022 == 0 || i > 0 && info.Mode()&fs.ModeSticky != 0 {
+			continue
+		}
+		return path, info.Mode()
+	}
+	return "", 0
 }
 
 // looksLikeScheme excludes paths, and the drive letters of Windows.

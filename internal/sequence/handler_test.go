@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -394,6 +397,63 @@ func TestSilenceIsAskedAbout(t *testing.T) {
 		require.NoError(t, err)
 		w.close()
 	})
+}
+
+// In whatever moment of its end the peer falls silent: whoever waits for it goes on saying
+// something, by which a transport finds out that the peer is gone.
+func TestSilenceAtTheEndIsAskedAbout(t *testing.T) {
+	finished := false
+	for silent := int64(1); !finished; silent++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, exactly(true), ledger{})
+			var mute *muteConn
+			w.conns = func() [2]net.Conn {
+				here, there := inproc.Pipe(1 << 20)
+				mute = &muteConn{Conn: there}
+				return [2]net.Conn{here, mute}
+			}
+			w.open()
+			require.True(t, w.connect())
+			_, err := send(t, w.ends[0], "12345678", true).Wait(t.Context())
+			require.NoError(t, err)
+			synctest.Wait()
+			mute.after.Store(silent)
+			ended := make(chan error, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { ended <- w.ends[0].Finish(ctx) }()
+			time.Sleep(10 * time.Minute)
+			said := w.streams[0].Stats().Sent.Octets()
+			time.Sleep(10 * time.Minute)
+			select {
+			case err := <-ended:
+				require.NoError(t, err)
+				finished = true
+			default:
+				assert.Greater(t, w.streams[0].Stats().Sent.Octets(), said, "silent after %d bytes", silent)
+			}
+			cancel()
+			w.close()
+		})
+	}
+}
+
+// muteConn loses what is written behind some bytes, once it is told to.
+type muteConn struct {
+	net.Conn
+	after atomic.Int64 // bytes to pass, and one more; 0: all
+}
+
+func (c *muteConn) Write(p []byte) (int, error) {
+	left := c.after.Load()
+	if left == 0 {
+		return c.Conn.Write(p)
+	}
+	pass := min(int64(len(p)), left-1)
+	c.after.Add(-pass)
+	if _, err := c.Conn.Write(p[:pass]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -169,7 +169,7 @@ func (l *loop) waits() bool { return l.link != nil && (len(l.sent) > 0 || l.endi
 func (q *Sequence) ask() {
 	l := &q.loop
 	if now := q.cfg.Clock.Now(); l.waits() && !now.Before(l.askAt) {
-		_ = q.step(wsrm.Event{Kind: wsrm.Ask}) // refused if the sequence has ended
+		_ = q.step(wsrm.Event{Kind: wsrm.Ask}) // refused if both sequences have ended
 		l.patience = min(2*l.patience, maxAskAfter)
 		l.askAt = now.Add(l.patience)
 	}

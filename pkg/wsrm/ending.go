@@ -23,12 +23,18 @@ func (s *source) lasting() phase {
 	return s.phase
 }
 
-// ask wants a sign of life.
+// ask wants a sign of life. An end whose own sequence has ended has no question left. While it waits
+// for the end of the peer's, it repeats its acknowledgement: the peer may be gone, and some
+// transports notice that only when there is something to send.
 func (m *machine) ask() error {
-	if m.out.phase == phaseEnded {
+	switch {
+	case m.Over():
 		return window.Fault(window.Closed)
+	case m.out.phase == phaseEnded:
+		m.in.AckAt = m.now
+	default:
+		m.say()
 	}
-	m.say()
 	return nil
 }
 
