@@ -136,7 +136,8 @@ func (o *streamOptions) deliveryFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.nodes, "node", nil, "a further URL of the service, of a node that shares a context store with "+
 		"it: when one dies, the next goes on; may be given again")
 	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second,
-		"how long to negotiate anew when the stream breaks, before using plain SOAP; 0: not at all")
+		"how long to negotiate anew when the stream breaks, before using plain SOAP; with an assurance or --ordered "+
+			"also how long to wait for the first one; 0: not at all")
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(),
 		"delivery guarantee of each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false,
