@@ -27,7 +27,9 @@ func TestSoakBothKilled(t *testing.T) {
 	for name, stores := range storesToKill {
 		for _, flags := range [][]string{{"--transport", "tcp"}, {"--transport", "udp", "--ordered"}} {
 			for left := kills / 6; left > 0 && !t.Failed(); {
-				k := bothKills{stores: stores, flags: flags, kills: max(min(left, 250), 10), seed: uint64(time.Now().UnixNano())}
+				k := bothKills{
+					stores: stores, flags: flags, kills: max(min(left, 250), 10), seed: uint64(time.Now().UnixNano()),
+				}
 				began := time.Now()
 				f := k.run(t)
 				left -= f.server + f.client

@@ -97,10 +97,12 @@ func (k bothKills) run(t *testing.T) (f killFigures) {
 			if code == exitDone {
 				break
 			}
-			if f.client++; code >= 0 {
-				f.client--
+			if code < 0 {
+				f.client++
+			} else {
 				f.givenUp++
-				t.Logf("seed %d, batch %d, after %v: given up with %d: %s", k.seed, f.batches, time.Since(began), code, stderr)
+				t.Logf("seed %d, batch %d, after %v: given up with %d: %s", k.seed, f.batches, time.Since(began), code,
+					stderr)
 			}
 			require.Less(t, tries, 1000, "seed %d, batch %d: %s", k.seed, f.batches, stderr)
 		}

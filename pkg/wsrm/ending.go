@@ -23,8 +23,8 @@ func (s *source) lasting() phase {
 	return s.phase
 }
 
-// ask wants a sign of life. An end whose own sequence has ended has no question left. While it waits
-// for the end of the peer's, it repeats its acknowledgement: the peer may be gone, and some
+// ask wants a sign of life. An end whose own sequence has ended has no question left. While it
+// waits for the end of the peer's, it repeats its acknowledgement: the peer may be gone, and some
 // transports notice that only when there is something to send.
 func (m *machine) ask() error {
 	switch {
