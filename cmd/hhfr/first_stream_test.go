@@ -28,7 +28,8 @@ func TestFirstStreamIsWaitedFor(t *testing.T) {
 			return answerWith(t, addr, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 100\r\n\r\n<s:")
 		},
 		"unavailable": func(t *testing.T, addr string) func() {
-			return answerWith(t, addr, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			return answerWith(t, addr,
+				"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		},
 		"has no space": func(t *testing.T, addr string) func() {
 			return startMortal(t, addr, shared.Addr(t), t.TempDir(), "--store-size", "1").kill

@@ -47,8 +47,8 @@ are committed, even if streams break and processes die meanwhile. Messages and r
 to 1 GiB, as far as the stores have room; after a broken stream only what is missing is sent.
 --ordered makes the service handle messages in their order, under any assurance; at-most-once stores
 nothing, and lists what a broken stream lost.
-They wait for a server that is away, or whose store is in trouble, for the time of --reconnect; if
-it is over before there was a stream, nothing was sent, exit code 3.
+Messages under an assurance or in order wait for a server that is away, or whose store is in
+trouble, for the time of --reconnect; without a stream until then nothing is sent, exit code 3.
 With a service that refuses hhfr they go in a sequence of WS-ReliableMessaging if the policy in its
 description, at URL?wsdl, says that it takes those; else nothing is sent, exit code 3.
 Exactly-once needs a store that persists, here and at the server. Only one process at a time may

@@ -184,7 +184,8 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	return nil
 }
 
-// storeFailed logs that the store failed: once, until it works again. It returns the refusal for it.
+// storeFailed logs that the store failed: once, until it works again. It returns the refusal for
+// that.
 func (r *Responder) storeFailed(ctx context.Context, what string, id negotiate.SessionID, err error) error {
 	level := slog.LevelWarn
 	if r.storeFails.Swap(true) {

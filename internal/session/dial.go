@@ -36,8 +36,8 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 
 // Dial negotiates with the service at an http or https URL and opens the stream. When the peer does
 // not agree, for whatever reason, the session speaks plain SOAP and [Session.Agreed] gives the
-// reason. With a sequence the peer is tried for as long as Config.Reconnect allows.
-// ctx bounds Dial only.
+// reason. With a sequence the peer is tried for as long as Config.Reconnect allows. ctx bounds Dial
+// only.
 //
 // Errors: BadConfig for a URL that is none; Unreachable when no server is there at all; NoHHFR with
 // RequireHHFR; the error of ctx; with an assurance also a *[ctxstore.Error], Held while another
