@@ -73,8 +73,8 @@ type Config struct {
 	// Common names travel as references.
 	Common *unchanging.CommonStore
 	// Reconnect is how long a session whose stream broke tries to negotiate again, at growing
-	// intervals, before it turns to plain SOAP; 0: not at all. Calls wait meanwhile. With a sequence
-	// it is also how long Dial tries for the first stream.
+	// intervals, before it turns to plain SOAP; 0: not at all. Calls wait meanwhile. With a
+	// sequence it is also how long Dial tries for the first stream.
 	Reconnect time.Duration
 	// Assurance is the delivery guarantee of each message; 0 or wsrm.AtMostOnce: none is sent
 	// twice. Under wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session belong to a
