@@ -34,8 +34,12 @@ func refusedSession() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
 }
 
-// internalRefusal is the refusal for trouble with the store.
+// internalRefusal is the refusal for trouble with the store; an error that is a refusal stays.
 func internalRefusal(what string, err error) error {
+	var own *streamer.Refusal
+	if errors.As(err, &own) {
+		return own
+	}
 	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: what + ": " + ctxstore.Reason(err)}
 }
 
