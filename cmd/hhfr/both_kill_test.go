@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,22 +42,23 @@ func soon(rnd *rand.Rand) time.Duration {
 	return time.Duration(rnd.Int64N(int64([]time.Duration{3, 30, 100, 300, 1000}[rnd.IntN(5)] * time.Millisecond)))
 }
 
-// killServers runs a server again and again, until stop is closed; the last one goes on.
-func (k bothKills) killServers(t *testing.T, args []string, stop <-chan struct{}) (killed int) {
+// killServers runs a server again and again, until stop is closed; the last one goes on. It counts
+// those that it killed.
+func (k bothKills) killServers(t *testing.T, args []string, stop <-chan struct{}, killed *atomic.Int64) {
 	rnd := rand.New(rand.NewPCG(k.seed, 1))
 	for {
 		var errs bytes.Buffer
 		c := exec.CommandContext(t.Context(), "hhfr", args...)
 		c.Stderr = &errs
 		if !assert.NoError(t, c.Start()) {
-			return killed
+			return
 		}
 		select {
 		case <-time.After(soon(rnd)):
 			_ = c.Process.Kill()
 			_ = c.Wait()
 			if c.ProcessState.ExitCode() < 0 {
-				killed++
+				killed.Add(1)
 			} else {
 				t.Logf("seed %d: a server ended by itself: %s", k.seed, &errs)
 			}
@@ -65,7 +67,7 @@ func (k bothKills) killServers(t *testing.T, args []string, stop <-chan struct{}
 				_ = c.Process.Kill()
 				_ = c.Wait()
 			})
-			return killed
+			return
 		}
 	}
 }
@@ -79,13 +81,14 @@ func (k bothKills) run(t *testing.T) (f killFigures) {
 		"-q"}, k.flags...)
 	stop := make(chan struct{})
 	var servers sync.WaitGroup
+	var killed atomic.Int64
 	servers.Go(func() {
-		f.server = k.killServers(t, []string{"serve", "--listen", w.server.http, "--tcp", stream, "--udp", stream,
-			"--store", server, "-q"}, stop)
+		k.killServers(t, []string{"serve", "--listen", w.server.http, "--tcp", stream, "--udp", stream,
+			"--store", server, "-q"}, stop, &killed)
 	})
 	rnd := rand.New(rand.NewPCG(k.seed, 0))
 	want := map[string]int{}
-	for began := time.Now(); f.client < k.kills/2 && !t.Failed(); f.batches++ {
+	for began := time.Now(); (f.client < k.kills/2 || killed.Load() == 0) && !t.Failed(); f.batches++ {
 		var all strings.Builder
 		for n := range 1 + rnd.IntN(20) {
 			id := fmt.Sprintf("%d-%d", f.batches, n)
@@ -109,6 +112,7 @@ func (k bothKills) run(t *testing.T) (f killFigures) {
 	}
 	close(stop)
 	servers.Wait()
+	f.server = int(killed.Load())
 	got := w.entriesOnceServed()
 	for id, n := range want {
 		f.messages++
