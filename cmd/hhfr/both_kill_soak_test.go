@@ -12,6 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func (f *killFigures) add(o killFigures) {
+	f.server, f.client, f.batches = f.server+o.server, f.client+o.client, f.batches+o.batches
+	f.messages, f.missing, f.doubled = f.messages+o.messages, f.missing+o.missing, f.doubled+o.doubled
+	f.givenUp += o.givenUp
+}
+
 // TestSoakBothKilled: 5,000 kills of servers and clients, or as many as HHFR_SOAK_KILLS says, with
 // stores in a file, in a folder and on NATS, over both transports. Nothing is missing, nothing is
 // there twice, and no run is given up. A failure names its seed; what a process was about when it

@@ -31,12 +31,6 @@ type bothKills struct {
 // though nobody killed it.
 type killFigures struct{ server, client, batches, messages, missing, doubled, givenUp int }
 
-func (f *killFigures) add(o killFigures) {
-	f.server, f.client, f.batches = f.server+o.server, f.client+o.client, f.batches+o.batches
-	f.messages, f.missing, f.doubled = f.messages+o.messages, f.missing+o.missing, f.doubled+o.doubled
-	f.givenUp += o.givenUp
-}
-
 // soon is a time at random, often of a few milliseconds, up to a second.
 func soon(rnd *rand.Rand) time.Duration {
 	return time.Duration(rnd.Int64N(int64([]time.Duration{3, 30, 100, 300, 1000}[rnd.IntN(5)] * time.Millisecond)))

@@ -47,7 +47,7 @@ func (w inPieces) write(to io.Writer, start, body string) error {
 		head += fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))
 	}
 	if w.after == 0 {
-		pieces[0], head = head+pieces[0], ""
+		pieces[0] = head + pieces[0]
 	} else {
 		pieces = append([]string{head}, pieces...)
 	}

@@ -254,14 +254,15 @@ func (l *lane) reply(up *serverConn, s *served) error {
 	}
 	in.Take(n)
 	s.seen.Reply(n)
+	line := "\n"
 	switch f.Kind {
 	case http1.Tunnel:
 		return l.stream(up, s, withHead(h.Octets, restLine), arriving{})
 	case http1.Chunked:
-		line := restLineOf(g.size)
-		return l.stream(up, s, withHead(h.Octets, line), l.f.p.arriving(&h, f, line, g.size, st))
+		line = restLineOf(g.size)
+	case http1.NoBody, http1.Length, http1.UntilClose:
 	}
-	return l.stream(up, s, withHead(h.Octets, "\n"), l.f.p.arriving(&h, f, "\n", "", st))
+	return l.stream(up, s, withHead(h.Octets, line), l.f.p.arriving(&h, f, line, g.size, st))
 }
 
 // whole replies with a body that is complete.

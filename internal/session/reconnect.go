@@ -308,12 +308,12 @@ func (s *Session) passes(err error) bool {
 	case errors.Is(err, errAgreedPlain):
 		return false
 	case errors.As(err, &refused):
-		return refused.passing && !(refused.portal && s.opens())
+		return refused.passing && (!refused.portal || !s.opens())
 	case !s.opens():
 		return true
 	}
-	return isUnreachable(err) && !errors.As(err, &wrong) && TroubleOf(err) == 0 &&
-		!(errors.As(err, &name) && name.IsNotFound)
+	unknown := errors.As(err, &name) && name.IsNotFound
+	return isUnreachable(err) && !unknown && !errors.As(err, &wrong) && TroubleOf(err) == 0
 }
 
 // reconnect continues the session over another stream, or turns it to plain SOAP.

@@ -17,16 +17,15 @@ type operationCompiler struct {
 	reach  xsd.Reach
 }
 
-func (w *operationCompiler) fail(at *xsd.DocumentNode, format string, args ...any) *xsd.Problem {
-	p := &xsd.Problem{Place: at.Place, What: fmt.Sprintf(format, args...)}
-	w.o.Problems = append(w.o.Problems, p)
-	return p
+func (w *operationCompiler) fail(at *xsd.DocumentNode, format string, args ...any) {
+	w.o.Problems = append(w.o.Problems, &xsd.Problem{Place: at.Place, What: fmt.Sprintf(format, args...)})
 }
 
 func (w *operationCompiler) compile(bound *xsd.DocumentNode, port *qualified) {
 	abstract := w.abstract(bound, port)
 	if abstract == nil {
-		p := w.fail(bound, "portType %s has no operation %s", port.node.Attr("name"), w.o.Name)
+		w.fail(bound, "portType %s has no operation %s", port.node.Attr("name"), w.o.Name)
+		p := w.o.Problems[len(w.o.Problems)-1]
 		p.Kind, p.Component = xsd.NoOperation, w.o.Name
 		p.Name = xsd.QName{Space: port.target, Local: port.node.Attr("name")}
 		return
