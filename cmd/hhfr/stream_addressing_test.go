@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,8 +36,8 @@ type particular struct {
 	policy  string // in its description
 	takes   string // namespace of WS-Addressing; a refused message has none of it
 	mu      sync.Mutex
-	refused int
-	lost    bool // answers nothing but the creation of sequences
+	refused atomic.Int64
+	lost    atomic.Bool // answers nothing but the creation of sequences
 }
 
 func newParticular(t *testing.T, takes, policy string) *particular {
@@ -58,13 +59,13 @@ func newParticular(t *testing.T, takes, policy string) *particular {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if inSequence && !bytes.Contains(body, []byte(takes)) {
-			p.refused++
+			p.refused.Add(1)
 			w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, metroWantsAddressing)
 			return
 		}
-		if p.lost && inSequence && !bytes.Contains(body, []byte("CreateSequence<")) {
+		if p.lost.Load() && inSequence && !bytes.Contains(body, []byte("CreateSequence<")) {
 			panic(http.ErrAbortHandler)
 		}
 		proxy.ServeHTTP(w, r)
@@ -124,21 +125,21 @@ func TestStreamFindsTheAddressing(t *testing.T) {
 			code, stdout, stderr := run(body)
 			require.Zero(t, code, stderr)
 			assert.Contains(t, stdout, "<count>1</count>")
-			assert.Equal(t, c.refused, p.refused)
+			assert.EqualValues(t, c.refused, p.refused.Load())
 
 			if c.refused == 0 && c.policy != usingAddressing {
 				return // the others leave something in the store
 			}
-			p.lost = true
+			p.lost.Store(true)
 			code, _, stderr = run(body)
 			require.NotZero(t, code, stderr)
-			assert.Equal(t, 2*c.refused, p.refused)
-			p.lost = false
+			assert.EqualValues(t, 2*c.refused, p.refused.Load())
+			p.lost.Store(false)
 			code, stdout, stderr = run()
 			require.Zero(t, code, stderr)
 			assert.Contains(t, stderr, "1 message accepted before")
 			assert.Contains(t, stdout, "<count>1</count>")
-			assert.Equal(t, 2*c.refused, p.refused, "a sequence of the store was not looked for")
+			assert.EqualValues(t, 2*c.refused, p.refused.Load(), "a sequence of the store was not looked for")
 		})
 	}
 }
@@ -163,7 +164,7 @@ func TestAddressingHints(t *testing.T) {
 			code, _, stderr := do(t, append([]string{"stream", p.url, body, "--wrap", "1.1", "--action", "urn:add",
 				"--store", "bolt:" + filepath.Join(t.TempDir(), "client.db")}, c.flags...)...)
 			assert.Equal(t, 3, code)
-			assert.Equal(t, c.refused, p.refused)
+			assert.EqualValues(t, c.refused, p.refused.Load())
 			assert.Contains(t, stderr, "MessageAddressingHeaderRequired")
 			_, hint, _ := strings.Cut(stderr, "hint: ")
 			assert.Contains(t, hint, c.hint)
