@@ -27,7 +27,7 @@ const (
 	contextHeaderTime = 30 * time.Second
 	contextBodyTime   = 10 * time.Minute
 	contextIdleTime   = 2 * time.Minute
-	// contextConns is how many connections it has at once.
+	// contextConns is how many connections it has at once, of which one peer has half by default.
 	contextConns = 1024
 	// contextGrace is how long requests in progress may take after the first Ctrl-C.
 	contextGrace = 5 * time.Second
@@ -37,6 +37,7 @@ type contextServeOptions struct {
 	contextOptions
 	listen, admit string
 	readOnly      bool
+	maxPerPeer    int
 	tls           serverTLS
 }
 
@@ -65,6 +66,7 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8085", "address to listen at; port 0 takes a free one")
 	f.StringVar(&o.admit, "admit", "loopback", "who may use it: loopback, certificate, bearer:FILE or everybody")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse to change anything")
+	f.IntVar(&o.maxPerPeer, "max-per-peer", contextConns/2, maxPerPeerUsage)
 	o.tls.certificateFlags(f)
 	f.StringVar(&o.tls.clientCA, "client-ca", "", "PEM file of certificates to trust: clients must show one that "+
 		"these signed")
@@ -73,6 +75,9 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 }
 
 func runContextServe(ctx context.Context, env Env, g *global, o contextServeOptions) (err error) {
+	if o.maxPerPeer < 1 {
+		return usage(errMaxPerPeer, "")
+	}
 	manager, err := newBackground(g.logger())
 	if err != nil {
 		return err
@@ -113,7 +118,13 @@ func runContextServe(ctx context.Context, env Env, g *global, o contextServeOpti
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return serveContexts(ctx, g, l, who.config(), service, func() error { return manager.ready("contexts " + url) })
+	room := &accept.Room{Max: contextConns, PerPeer: o.maxPerPeer, Log: g.logger()}
+	secure := who.config()
+	l = accept.Limit(accept.Steady(l, clock.Real(), g.logger()), room, secure)
+	if secure != nil {
+		l = tls.NewListener(l, secure)
+	}
+	return serveContexts(ctx, g, l, service, func() error { return manager.ready("contexts " + url) })
 }
 
 // contextPath is where the context service is at an address that has others.
@@ -141,13 +152,9 @@ func contextAdmission(flag, who, clientCA string) (func(*http.Request) error, er
 }
 
 // serveContexts serves until ctx is done, and then what is in progress.
-func serveContexts(ctx context.Context, g *global, l net.Listener, secure *tls.Config,
-	service *wscontext.ContextService, ready func() error) error {
-	room := &accept.Room{Max: contextConns, PerPeer: contextConns, Log: g.logger()}
-	l = accept.Limit(accept.Steady(l, clock.Real(), g.logger()), room)
-	if secure != nil {
-		l = tls.NewListener(l, secure)
-	}
+func serveContexts(
+	ctx context.Context, g *global, l net.Listener, service *wscontext.ContextService, ready func() error,
+) error {
 	server := &http.Server{
 		Handler: service, ReadHeaderTimeout: contextHeaderTime, ReadTimeout: contextBodyTime,
 		WriteTimeout: contextBodyTime, IdleTimeout: contextIdleTime, MaxHeaderBytes: 64 << 10,

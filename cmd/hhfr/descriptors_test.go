@@ -140,7 +140,7 @@ func TestProxyWithoutDescriptors(t *testing.T) {
 	require.Eventually(t, func() bool { return call() == http.StatusOK }, time.Minute, 10*time.Millisecond,
 		"until the proxy has closed them, it has no descriptor for its upstream: %s", errs)
 	end(c, errs)
-	assert.Contains(t, errs.String(), "limit=64 connections=2048")
+	assert.Contains(t, errs.String(), "limit=64 connections=3072")
 	assert.Equal(t, 1, strings.Count(errs.String(), "file descriptors may run out"))
 	assert.Less(t, c.ProcessState.UserTime()+c.ProcessState.SystemTime(), 10*time.Second, "it does not spin")
 

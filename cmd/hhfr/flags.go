@@ -123,3 +123,8 @@ func flushDelayFlag(f *pflag.FlagSet, to *time.Duration) {
 }
 
 var errNegativeFlushDelay = errors.New("--flush-delay is 0 or more")
+
+const maxPerPeerUsage = "maximum number of connections of one address, or of one IPv6 network of 64 bits; what is " +
+	"beyond gets status 503"
+
+var errMaxPerPeer = errors.New("--max-per-peer is at least 1")

@@ -23,6 +23,7 @@ type proxyOptions struct {
 	others          []routeOptions // routes of the --config file
 	timeout, drain  time.Duration
 	maxConns        int
+	maxPerPeer      int // 0: half of maxConns
 	maxBuffer       size
 	without         stages
 	transport       string
@@ -70,6 +71,7 @@ func (o *proxyOptions) flags(f *pflag.FlagSet, g *global) {
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	f.IntVar(&o.maxConns, "max-conns", proxy.DefaultMaxConns,
 		"maximum number of connections of clients, and of those to upstreams; what is beyond gets status 503")
+	f.IntVar(&o.maxPerPeer, "max-per-peer", 0, maxPerPeerUsage+"; 0: half of --max-conns")
 	f.Var(&o.maxBuffer, "max-buffer", "how much of one message is held at most to see it whole")
 	f.DurationVar(&o.drain, "drain", proxyGrace, "how long calls in progress may take after SIGTERM or Ctrl-C")
 	contextFlag(f, &o.context)
@@ -107,6 +109,8 @@ func (o *proxyOptions) check() error {
 		return usage(errors.New("--drain is 0 or more"), "")
 	case o.maxConns < 1 || o.maxBuffer < minBuffer:
 		return usage(errors.New("--max-conns is at least 1, --max-buffer at least 64KiB"), "")
+	case o.maxPerPeer < 0:
+		return usage(errMaxPerPeer, "")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 	defer func() { err = errors.Join(err, s.close()) }()
 	book := binary.NewBook(ctxstore.Shapes{Store: s.store})
 	book.Log, book.Without = g.logger(), uint64(o.without)
-	checkDescriptors(g.logger(), 2*o.maxConns) // of clients, and of upstreams
+	checkDescriptors(g.logger(), 3*o.maxConns) // of clients, of streams, and of upstreams
 	p, err := proxy.Start(o.config(g, s, &bound, routes, book, described))
 	if err != nil {
 		return err
@@ -77,7 +77,8 @@ func (o *proxyOptions) config(
 		NearOnly: o.tcp == noAddress, Admit: s.access.admitSession,
 		Advertise: o.advertise, Routes: routes, ListenTo: bound.listenTo, Store: s.store, Coders: coders.OfBook(book),
 		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay},
-		MaxConns: o.maxConns, MaxBuffer: int(o.maxBuffer), Contract: described.contract, Schema: described.hhfr,
+		MaxConns: o.maxConns, MaxPerPeer: o.maxPerPeer, MaxBuffer: int(o.maxBuffer),
+		Contract: described.contract, Schema: described.hhfr,
 		WrapDialed: s.recording.dialed(), WrapAccepted: s.recording.accepted(), OnSession: s.recording.facts,
 		Context: s.contexts, Common: s.common, Archive: o.common.archive, PlainOnly: o.transport == plainTransport,
 		Meter: s.seen.Meter, Log: g.logger(), OnLong: new(collector).hurry,

@@ -22,6 +22,7 @@ type serveOptions struct {
 	serverOptions
 	udp, geoip, misbehave, soapRM string
 	allowHost                     []string
+	maxPerPeer                    int
 }
 
 func newServe(env Env, g *global) *cobra.Command {
@@ -52,6 +53,7 @@ func newServe(env Env, g *global) *cobra.Command {
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
 	flushDelayFlag(f, &o.flushDelay)
 	o.metrics.flags(f)
+	f.IntVar(&o.maxPerPeer, "max-per-peer", peer.DefaultMaxConns/2, maxPerPeerUsage)
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()
@@ -119,6 +121,8 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 		return cfg, usage(errors.New("--sync is at most 1MiB"), "")
 	case o.flushDelay < 0:
 		return cfg, usage(errNegativeFlushDelay, "")
+	case o.maxPerPeer < 1:
+		return cfg, usage(errMaxPerPeer, "")
 	case len(o.allowHost) > 0 && o.soapRM == "":
 		return cfg, usage(errors.New("--allow-host goes with --soap-rm"), "")
 	}
@@ -128,6 +132,7 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 	cfg = peer.Config{
 		PlainOnly: o.tcp != "", Advertise: o.advertise, Callbacks: o.allowHost, Archive: o.common.archive,
 		Stream: streamer.Config{SyncBytes: int64(o.sync), FlushDelay: o.flushDelay},
+		Limits: peer.Limits{MaxPerPeer: o.maxPerPeer},
 	}
 	if cfg.Misbehave, err = peer.ParseMisbehavior(o.misbehave); err != nil {
 		return cfg, usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")

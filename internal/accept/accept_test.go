@@ -1,7 +1,6 @@
 package accept_test
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -171,11 +170,11 @@ func TestRoom(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(log.String(), "too many connections"))
 }
 
-// Connections beyond the bound are closed; one that is closed frees a slot, and half-closing is
-// passed on.
+// Connections beyond the bound are refused, of HTTP by a reply; one that is closed frees a slot, and
+// half-closing is passed on.
 func TestLimit(t *testing.T) {
 	l := listen(t)
-	limited := accept.Limit(l, &accept.Room{Max: 1, Log: slog.New(slog.DiscardHandler)})
+	limited := accept.Limit(l, &accept.Room{Max: 1}, nil)
 	first := connect(t, l)
 	got, err := limited.Accept()
 	require.NoError(t, err)
@@ -185,8 +184,17 @@ func TestLimit(t *testing.T) {
 		c, _ := limited.Accept()
 		next <- c
 	}()
-	_, err = refused.Read(make([]byte, 1))
-	require.True(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET), err)
+	_, err = io.WriteString(refused, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(t, err)
+	reply, err := io.ReadAll(refused)
+	require.NoError(t, err)
+	assert.Regexp(t, "^HTTP/1.1 503 (.|\n)*Retry-After: 5\r\n", string(reply))
+	stranger := connect(t, l)
+	_, err = io.WriteString(stranger, "no HTTP\r\n")
+	require.NoError(t, err)
+	reply, err = io.ReadAll(stranger)
+	require.NoError(t, err)
+	assert.Empty(t, reply)
 	require.NoError(t, got.(interface{ CloseWrite() error }).CloseWrite())
 	_, err = first.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)

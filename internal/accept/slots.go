@@ -1,6 +1,8 @@
 package accept
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -18,7 +20,7 @@ type Room struct {
 	// PerPeer is the maximum for one peer (see [Peer]); 0: any number.
 	PerPeer int
 	// Log gets a warning when a peer is rejected, and no other until half of the slots are free
-	// again.
+	// again; nil: nothing is logged.
 	Log *slog.Logger
 
 	mu    sync.Mutex
@@ -85,7 +87,7 @@ func (r *Room) Take(s *Slot, addr net.Addr) bool {
 }
 
 func (r *Room) refuse(full *bool, addr net.Addr, limit int) {
-	if !*full {
+	if !*full && r.Log != nil {
 		r.Log.Warn("too many connections: further ones are refused", "peer", addr, "limit", limit)
 	}
 	*full = true
@@ -122,12 +124,24 @@ func Peer(addr string) string {
 }
 
 // Limit accepts those connections of l for which room has a slot, until they are closed; others are
-// closed at once.
-func Limit(l net.Listener, room *Room) net.Listener { return &limited{l, room} }
+// refused (see [Refusals]), in TLS if secure is given. Who accepts handles their TLS in its own way.
+func Limit(l net.Listener, room *Room, secure *tls.Config) net.Listener {
+	limited := &limited{Listener: l, room: room, secure: secure}
+	limited.ctx, limited.stop = context.WithCancel(context.Background())
+	return limited
+}
 
 type limited struct {
 	net.Listener
-	room *Room
+	room     *Room
+	secure   *tls.Config // nil: it is not needed
+	refusals Refusals
+	ctx      context.Context // of the refusals
+	stop     context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	wait   sync.WaitGroup
 }
 
 // Accept implements [net.Listener].
@@ -140,8 +154,36 @@ func (l *limited) Accept() (net.Conn, error) {
 		if leave, ok := l.room.Enter(conn.RemoteAddr()); ok {
 			return &guest{conn, leave}, nil
 		}
-		_ = conn.Close()
+		l.refuse(conn)
 	}
+}
+
+func (l *limited) refuse(conn net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	leave, ok := l.refusals.Enter(conn.RemoteAddr())
+	if !ok || l.closed {
+		_ = conn.Close()
+		return
+	}
+	if l.secure != nil {
+		conn = tls.Server(conn, l.secure)
+	}
+	l.wait.Go(func() {
+		defer leave()
+		Refuse(l.ctx, conn)
+	})
+}
+
+// Close implements [net.Listener], and ends the refusals.
+func (l *limited) Close() error {
+	err := l.Listener.Close()
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.stop()
+	l.wait.Wait()
+	return err
 }
 
 // guest is a connection that has a slot.

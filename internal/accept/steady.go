@@ -1,5 +1,5 @@
 // Package accept keeps servers running: a listener that waits out the failures that clients can
-// cause, and bounds on the open connections, in all and for each peer.
+// cause, and bounds on the open connections, in all and for each peer, with a reply for those beyond.
 package accept
 
 import (

@@ -11,7 +11,6 @@ const (
 	DefaultTimeout = 30 * time.Second
 	// DefaultMaxSniffed is how many connections are inspected at once; each has a buffer of 16 KiB.
 	DefaultMaxSniffed = 1024
-
 	// maxAhead bounds the bytes that are read of a connection to detect its kind: more than the
 	// longest hello.
 	maxAhead = 128 << 10

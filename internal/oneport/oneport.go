@@ -49,8 +49,9 @@ type Config struct {
 	// Timeout is how long a connection may take to show its kind, TLS handshake included; 0 means
 	// [DefaultTimeout]. After that a connection in a handshake is closed; any other one is HTTP's.
 	Timeout time.Duration
-	// MaxSniffed is how many connections are inspected at once; 0 means [DefaultMaxSniffed].
-	// Further ones are closed.
+	// MaxSniffed is how many connections are inspected at once; 0 means [DefaultMaxSniffed]. Few
+	// further ones are, for a second, so that whoever accepts them can tell them that there are too
+	// many; others are closed.
 	MaxSniffed int
 	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
 	// means half of MaxSniffed.
@@ -69,6 +70,7 @@ type Port struct {
 	http     *half
 	streams  *half
 	room     accept.Room
+	beyond   accept.Refusals
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -139,14 +141,19 @@ func (p *Port) run() {
 			close(p.failed)
 			return
 		}
+		within := p.cfg.Timeout
 		leave, ok := p.room.Enter(conn.RemoteAddr())
+		if !ok {
+			within = min(within, accept.RefusalTime)
+			leave, ok = p.beyond.Enter(conn.RemoteAddr())
+		}
 		if !ok {
 			_ = conn.Close()
 			continue
 		}
 		p.wait.Go(func() {
 			defer leave()
-			p.sniff(conn)
+			p.sniff(conn, within)
 		})
 	}
 }

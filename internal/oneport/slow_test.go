@@ -137,7 +137,8 @@ func TestSlowHandshake(t *testing.T) {
 }
 
 // A flood of connections of unknown kind takes no more than its slots: other peers get through, and
-// so does its own client when their time is over.
+// so does its own client when their time is over. Some beyond them have a second, and are HTTP's
+// then, whose server can say why it does not serve them; others are closed.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged lines
@@ -146,20 +147,26 @@ func TestFlood(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(&logged, nil))})
 		streams, conns := accepted(p.Streams()), accepted(p.HTTP())
 		var flood []net.Conn
-		for range 20 {
+		for range 50 {
 			flood = append(flood, l.dial("192.0.2.66"))
 		}
 		synctest.Wait()
-		for _, c := range flood[4:] {
+		const share, hurried = 4, 32
+		for _, c := range flood[share+hurried:] {
 			_, err := c.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF, "beyond its share")
 		}
+		began := time.Now()
+		for range hurried {
+			_ = (<-conns).Close()
+		}
+		assert.Equal(t, time.Second, time.Since(began))
 		assert.Equal(t, 1, strings.Count(logged.String(), "too many connections"))
 		good := l.dial("192.0.2.2")
 		_, err := good.Write(hello)
 		require.NoError(t, err)
 		_ = (<-streams).Close()
-		for range 4 {
+		for range share {
 			_ = (<-conns).Close()
 		}
 		again := l.dial("192.0.2.66")

@@ -9,17 +9,18 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// sniff determines the kind of a connection, and hands it out.
-func (p *Port) sniff(conn net.Conn) {
+// sniff determines the kind of a connection within a time, and hands it out.
+func (p *Port) sniff(conn net.Conn, within time.Duration) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	defer p.cfg.Clock.AfterFunc(p.cfg.Timeout, cancel).Stop()
+	defer p.cfg.Clock.AfterFunc(within, cancel).Stop()
 	in := sock.NewSource(conn, p.cfg.Clock)
 	if p.secure == nil {
 		p.tell(ctx, in)

@@ -162,8 +162,8 @@ func TestRepliesThatNobodyTakesAreCut(t *testing.T) {
 	})
 }
 
-// One client address has no more than its share of HTTP connections, and is told by their end; a
-// warning tells once.
+// One client address has no more than its share of HTTP connections: it gets status 503 for others,
+// a warning tells once.
 func TestHTTPConnectionsAreBounded(t *testing.T) {
 	var log bytes.Buffer
 	limits := peer.Limits{MaxConns: 8, MaxPerPeer: 3}
@@ -178,8 +178,13 @@ func TestHTTPConnectionsAreBounded(t *testing.T) {
 	}
 	served := func(c net.Conn) bool {
 		_, _ = io.WriteString(c, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
-		_, err := http.ReadResponse(bufio.NewReader(c), nil)
-		return err == nil
+		reply, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		if reply.StatusCode != http.StatusOK {
+			require.NoError(t, c.Close())
+			return false
+		}
+		return true
 	}
 	var held []net.Conn
 	for range limits.MaxPerPeer {

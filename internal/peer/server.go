@@ -107,7 +107,7 @@ func Start(cfg Config) (*Server, error) {
 	})
 	room := &accept.Room{Max: limits.MaxConns, PerPeer: limits.connsPerPeer(), Log: s.cfg.Log}
 	s.serving = responder.StartServer(responder.ServerConfig{
-		Port: port, HTTP: s.http, Plain: httpConns{accept.Limit(port.HTTP(), room), limits.Stall, cfg.WrapConn},
+		Port: port, HTTP: s.http, Plain: httpConns{accept.Limit(port.HTTP(), room, nil), limits.Stall, cfg.WrapConn},
 		Handler: s.negotiating, Streams: cfg.Streams,
 		Failed: func(name string, err error) {
 			if !errors.Is(err, net.ErrClosed) {

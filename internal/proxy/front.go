@@ -51,7 +51,7 @@ func (p *Proxy) newFront(name string, l, streams net.Listener) (*front, error) {
 		Store: cfg.Store, Coders: cfg.Coders, Contract: func(string, bool) *typed.Contract { return cfg.Contract },
 		Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
 		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
-		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns,
+		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns, MaxPerPeer: cfg.MaxPerPeer,
 		Common: cfg.Common, Archive: cfg.Archive, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
@@ -66,12 +66,12 @@ func (f *front) begin() {
 	cfg := &f.p.cfg
 	f.port = oneport.New(f.listen, oneport.Config{
 		TLS: cfg.ListenTLS, NoStreams: cfg.NearOnly, Own: f.own, Silence: cfg.Silence, Timeout: cfg.Timeout,
-		MaxSniffed: cfg.MaxConns, MaxPerPeer: cfg.MaxConns, Clock: cfg.Clock, Log: cfg.Log,
+		MaxSniffed: cfg.MaxConns, MaxPerPeer: cfg.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
-	f.p.wait.Go(func() { f.accept(f.port.HTTP(), f.serveClient, f.p.refuseClient) })
-	f.p.wait.Go(func() { f.accept(f.port.Streams(), f.serveStream, closeConn) })
+	f.p.wait.Go(func() { f.accept(f.port.HTTP(), f.enterClient, f.serveClient) })
+	f.p.wait.Go(func() { f.accept(f.port.Streams(), enterStream, f.serveStream) })
 	if f.streams != nil {
-		f.p.wait.Go(func() { f.accept(f.streams, f.serveStream, closeConn) })
+		f.p.wait.Go(func() { f.accept(f.streams, enterStream, f.serveStream) })
 	}
 }
 
@@ -106,8 +106,48 @@ func (f *front) own(ctx context.Context, start []byte) (own, more bool) {
 	return f.responder.Knows(ctx, hello.Session, hello.Token), false
 }
 
-// accept serves the connections of a listener, up to their maximum number.
-func (f *front) accept(l net.Listener, serve, refuse func(net.Conn)) {
+// enterClient takes the slot of a client. A connection for which there is none is refused, as long
+// as few are.
+func (f *front) enterClient(conn net.Conn) (leave func(), ok bool) {
+	p := f.p
+	if leave, ok = p.conns.Enter(conn.RemoteAddr()); ok {
+		return leave, true
+	}
+	done, ok := p.refusals.Enter(conn.RemoteAddr())
+	if !ok {
+		_ = conn.Close()
+		return nil, false
+	}
+	p.wait.Go(func() {
+		defer done()
+		f.refuse(conn, done)
+	})
+	return nil, false
+}
+
+// refuse tells a client that there is no slot for it, unless it asks for a stream, which the
+// responder bounds: a near proxy comes back also where clients have all slots of its address. taken
+// is called for such a stream.
+func (f *front) refuse(conn net.Conn, taken func()) {
+	ctx, cancel := context.WithTimeout(f.p.ctx, accept.RefusalTime)
+	defer cancel()
+	in := f.p.newSource(conn)
+	h, n, st, _ := readHead(ctx, in, 0, 0, false)
+	if st == stateWhole && f.responder != nil && string(h.Method()) == http.MethodOptions && asks(&h) {
+		h = h.Clone()
+		if f.upgrade(in, &h, n, taken) {
+			_ = in.Conn.Close()
+			return
+		}
+	}
+	accept.Refuse(f.p.ctx, oneport.GiveBack(in))
+}
+
+// enterStream leaves it to the responder to bound streams.
+func enterStream(net.Conn) (leave func(), ok bool) { return func() {}, true }
+
+// accept serves the connections of a listener that enter admits.
+func (f *front) accept(l net.Listener, enter func(net.Conn) (leave func(), ok bool), serve func(net.Conn)) {
 	p := f.p
 	for {
 		conn, err := l.Accept()
@@ -117,9 +157,8 @@ func (f *front) accept(l net.Listener, serve, refuse func(net.Conn)) {
 			}
 			return
 		}
-		leave, ok := p.conns.Enter(conn.RemoteAddr())
+		leave, ok := enter(conn)
 		if !ok {
-			refuse(conn)
 			continue
 		}
 		if !f.use.enter() {

@@ -163,7 +163,7 @@ func TestTooFewFileDescriptors(t *testing.T) {
 // more than the maximum.
 func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.MaxConns = 5 })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *settings) { c.MaxConns, c.MaxPerPeer = 5, 5 })
 	call := func(near end) (*client, string) {
 		c := connect(t, near.url())
 		c.say(post("", envelope))

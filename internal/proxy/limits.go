@@ -96,10 +96,6 @@ const (
 	// replyGap is how long a server that is forwarded without a look may pause in a reply while the
 	// proxy drains.
 	replyGap = 250 * time.Millisecond
-	// maxRefusals is the maximum number of clients that are told at once that there are too many,
-	// and refusalTime how long that may take for one.
-	maxRefusals = 64
-	refusalTime = time.Second
 	// retryAfter is when a client that is refused may call again, in seconds.
 	retryAfter = 5
 	// maxFailures is the number of failed listeners that wait to be reported.

@@ -79,7 +79,10 @@ type Config struct {
 	OnLong func() (over func())
 	// MaxConns, MaxBuffer, Pause, Gather, Silence, HeadTime, Idle and Stall: see the Default
 	// constants of these names; 0 means them.
-	MaxConns                                      int
+	MaxConns int
+	// MaxPerPeer is how many of MaxConns one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of them.
+	MaxPerPeer                                    int
 	MaxBuffer                                     int
 	Pause, Gather, Silence, HeadTime, Idle, Stall time.Duration
 	// Stream has limits, sizes and hooks of streams. Messages may exceed its MaxMessage: none is
@@ -107,7 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Listen == nil || c.Store == nil || c.Coders == nil || len(c.Routes) == 0:
 		return c, badConfig("Listen, Routes, Store and Coders are required")
-	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
+	case c.MaxConns < 0 || c.MaxPerPeer < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
 		c.HeadTime < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
@@ -116,6 +119,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Silence, c.HeadTime = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.HeadTime, DefaultHeadTime)
 	c.Idle, c.Stall = cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stall, DefaultStall)
 	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
+	c.MaxPerPeer = cmp.Or(c.MaxPerPeer, max(c.MaxConns/2, 1))
 	c.Stream = StreamConfig(c.Stream)
 	c.Clock = cmp.Or(c.Clock, clock.Real())
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
@@ -152,10 +156,10 @@ type Proxy struct {
 	calls atomic.Int64 // that have no whole reply yet
 	raw   rawConns
 
-	conns accept.Room
+	conns accept.Room // of clients
 	// long has those that hold a body beyond MaxBuffer.
 	upstreams, long places
-	refusals        places
+	refusals        accept.Refusals
 	draining        atomic.Bool // no further call is to begin
 
 	rerouting sync.Mutex
@@ -183,10 +187,10 @@ func newProxy(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, maxFailures), upstreams: make(places, cfg.MaxConns),
-		long: make(places, maxLong), refusals: make(places, maxRefusals),
+		long:     make(places, maxLong),
 		contexts: newContexts(cfg.Context, cfg.Listen.Addr(), cfg.Log)}
 	p.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
-	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
+	p.conns.Max, p.conns.PerPeer, p.conns.Log = cfg.MaxConns, cfg.MaxPerPeer, cfg.Log
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	main, err := p.newFront("", cfg.Listen, cfg.Streams)
 	if err == nil {

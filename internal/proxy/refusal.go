@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -18,7 +17,6 @@ import (
 
 const (
 	noRoomText   = "hhfr: the far proxy has no free slot; the request was not processed"
-	tooManyText  = "hhfr: this proxy has its maximum number of connections; the request was not sent"
 	drainingText = "hhfr: this proxy is shutting down; the request was not sent"
 )
 
@@ -26,27 +24,6 @@ const (
 func busyReply(text string) []byte {
 	return errorReply(http.StatusServiceUnavailable, text, fmt.Sprintf("Retry-After: %d\r\n", retryAfter))
 }
-
-// refuseClient tells a client beyond the maximum number that it is one, unless as many are being
-// told as may be: those are closed.
-func (p *Proxy) refuseClient(conn net.Conn) {
-	if !p.refusals.enter() {
-		closeConn(conn)
-		return
-	}
-	p.wait.Go(func() {
-		defer p.refusals.leave()
-		defer context.AfterFunc(p.ctx, func() { sock.Reset(conn) })()
-		in := p.newSource(conn)
-		if _, err := in.Wait(p.ctx, 0, refusalTime); err == nil {
-			defer p.cfg.Clock.AfterFunc(refusalTime, func() { sock.Reset(conn) }).Stop()
-			_, _ = conn.Write(busyReply(tooManyText))
-		}
-		sock.Finish(p.ctx, in)
-	})
-}
-
-func closeConn(conn net.Conn) { _ = conn.Close() }
 
 // isDraining reports whether no further call is to begin.
 func (p *Proxy) isDraining() bool { return p.draining.Load() }

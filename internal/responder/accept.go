@@ -50,14 +50,34 @@ type openListener struct{ net.Listener }
 // stop implements [closer].
 func (l *openListener) stop() { _ = l.Close() }
 
-// enterConn counts a connection until the end of its stream. A connection beyond the limit is
-// closed at once; then it returns nil.
+// enterConn counts a connection until the end of its stream. For one beyond the limit it returns
+// nil: its peer is told by a close frame, as long as few are told.
 func (r *Responder) enterConn(conn net.Conn) *servedStream {
 	v := r.count(conn.RemoteAddr())
-	if v == nil {
-		turnAway(conn)
+	if v != nil {
+		return v
 	}
-	return v
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	leave, ok := r.beyond.Enter(conn.RemoteAddr())
+	if !ok || r.closed {
+		turnAway(conn)
+		return nil
+	}
+	r.wait.Go(func() {
+		defer leave()
+		defer context.AfterFunc(r.ctx, func() { turnAway(conn) })()
+		cfg := r.cfg.Stream
+		cfg.Initiator, cfg.HelloTimeout = false, accept.RefusalTime
+		cfg.Accept = func(context.Context, streamer.Hello) (a streamer.Admission, err error) { return a, busy() }
+		_, _ = streamer.Over(r.ctx, conn, cfg) // it fails, and closes conn
+	})
+	return nil
+}
+
+// busy refuses a peer for which there is no slot.
+func busy() error {
+	return &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
 }
 
 // count reserves a slot for a connection, until end is called for its stream; nil: there is none.

@@ -88,7 +88,7 @@ func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer s
 	gone, ok := r.registry.join(id, peer)
 	r.forget(ctx, gone)
 	if !ok {
-		return &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
+		return busy()
 	}
 	r.unretire(id)
 	return nil
@@ -227,7 +227,7 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	case errors.Is(err, errChanged): // another peer's session has this name
 		return nil, refusedSession()
 	case errors.Is(err, errNoRoom):
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
+		return nil, busy()
 	}
 	return j, err
 }

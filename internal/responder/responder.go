@@ -163,6 +163,7 @@ type Responder struct {
 	registry *registry
 	restorer *unchanging.Restorer // nil: there is no common store
 	conns    accept.Room
+	beyond   accept.Refusals
 
 	mu      sync.Mutex
 	closed  bool

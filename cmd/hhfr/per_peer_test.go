@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// connFrom is a connection from an address of this machine.
+type connFrom struct {
+	t *testing.T
+	net.Conn
+	in *bufio.Reader
+}
+
+func dialFrom(t *testing.T, from string, to *url.URL, roots *tls.Config) *connFrom {
+	t.Helper()
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}
+	var c net.Conn
+	var err error
+	if to.Scheme == "https" {
+		c, err = (&tls.Dialer{NetDialer: d, Config: roots}).DialContext(t.Context(), "tcp", to.Host)
+	} else {
+		c, err = d.DialContext(t.Context(), "tcp", to.Host)
+	}
+	require.NoError(t, err)
+	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
+	t.Cleanup(func() { _ = c.Close() })
+	return &connFrom{t, c, bufio.NewReader(c)}
+}
+
+// call makes a call that is long enough for a server that does not read it to reset the connection.
+func (c *connFrom) call(path string) *http.Response {
+	c.t.Helper()
+	body := envelope(1) + strings.Repeat("\n", 100_000)
+	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://h"+path, strings.NewReader(body))
+	require.NoError(c.t, err)
+	r.Header.Set("Content-Type", "text/xml")
+	require.NoError(c.t, r.Write(c.Conn))
+	reply, err := http.ReadResponse(c.in, r)
+	require.NoError(c.t, err)
+	_, err = io.Copy(io.Discard, reply.Body)
+	require.NoError(c.t, err)
+	return reply
+}
+
+// TestOneAddressHasItsShare: of all servers, in TLS or not, an address that has its share of
+// connections gets status 503 for others, and no EOF; other addresses are served.
+func TestOneAddressHasItsShare(t *testing.T) {
+	a, dir := shared.NewAuthority(t), t.TempDir()
+	cert, key := certificate(t, dir, a.Issue(time.Hour, "127.0.0.1"))
+	roots := &tls.Config{RootCAs: a.Pool()}
+	start := func(args ...string) *url.URL {
+		c := exec.CommandContext(t.Context(), "hhfr", append(args, "-q", "-o", "json", "--max-per-peer", "3")...)
+		c.Stderr = os.Stderr
+		out, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		t.Cleanup(func() {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		})
+		line, err := bufio.NewReader(out).ReadBytes('\n')
+		require.NoError(t, err)
+		var said struct {
+			URL       string
+			Addresses map[string]string
+		}
+		require.NoError(t, json.Unmarshal(line, &said))
+		u := &url.URL{Scheme: "http", Host: said.Addresses["http"]}
+		if said.URL != "" {
+			u, err = url.Parse(said.URL)
+			require.NoError(t, err)
+		}
+		for _, arg := range args {
+			if arg == "--cert" {
+				u.Scheme = "https"
+			}
+		}
+		return u
+	}
+	const any = "127.0.0.1:0"
+	inTLS := []string{"--cert", cert, "--key", key}
+	behind := httptest.NewServer(http.NotFoundHandler()) // with one address for all clients of a proxy
+	defer behind.Close()
+	far := start("proxy", "--listen", any, "--no-offer", "--upstream", behind.URL)
+	for name, to := range map[string]*url.URL{
+		"serve":              start("serve", "--listen", any, "--udp", "none"),
+		"serve, TLS":         start(append(inTLS, "serve", "--listen", any, "--udp", "none")...),
+		"far":                far,
+		"near":               start("proxy", "--listen", any, "--upstream", behind.URL),
+		"near, TLS":          start(append(inTLS, "proxy", "--listen", any, "--upstream", behind.URL)...),
+		"context serve":      start("context", "serve", "--listen", any, "--store", "mem:"),
+		"context serve, TLS": start(append(inTLS, "context", "serve", "--listen", any, "--store", "mem:")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := "/echo"
+			if strings.HasPrefix(name, "context") {
+				path = "/"
+			}
+			for range 3 {
+				dialFrom(t, "127.0.0.9", to, roots).call(path)
+			}
+			for range 4 {
+				refused := dialFrom(t, "127.0.0.9", to, roots).call(path)
+				assert.Equal(t, http.StatusServiceUnavailable, refused.StatusCode)
+				assert.NotEmpty(t, refused.Header.Get("Retry-After"))
+			}
+			other := dialFrom(t, "127.0.0.10", to, roots).call(path)
+			assert.NotEqual(t, http.StatusServiceUnavailable, other.StatusCode)
+		})
+	}
+}
