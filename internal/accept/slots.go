@@ -86,6 +86,13 @@ func (r *Room) Take(s *Slot, addr net.Addr) bool {
 	return true
 }
 
+// Len is how many slots are taken.
+func (r *Room) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n
+}
+
 func (r *Room) refuse(full *bool, addr net.Addr, limit int) {
 	if !*full && r.Log != nil {
 		r.Log.Warn("too many connections: further ones are refused", "peer", addr, "limit", limit)

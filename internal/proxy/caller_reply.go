@@ -213,17 +213,17 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 // it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
 	if what.isMade() {
-		if err := copyFramed(&x.out, what, m, c.p.cfg.MaxBuffer+maxWhole); err != nil {
+		err := copyFramed(&x.out, what, m, c.p.cfg.MaxBuffer+maxWhole)
+		if x.replied = err == nil || c.isLeft(err); err != nil {
 			return endBroken
 		}
-		x.replied = true
 		return c.behindReply(&what.head)
 	}
 	b := http1.NewBody(f)
-	if err := copyRest(&x.out, what, m, b); err != nil {
+	err := copyRest(&x.out, what, m, b)
+	if x.replied = err == nil || c.isLeft(err); err != nil {
 		return endBroken
 	}
-	x.replied = true
 	switch {
 	case f.Kind == http1.Tunnel:
 		return c.outlive()
@@ -231,6 +231,12 @@ func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage
 		return c.behindReply(&what.head)
 	}
 	return endInOrder
+}
+
+// isLeft reports whether a reply came to its end because the client took no more of it: many close
+// when they have understood it, before its last chunk. Nothing has failed then.
+func (c *caller) isLeft(err error) bool {
+	return c.p.ctx.Err() == nil && (c.ctx.Err() != nil || errors.Is(err, errUntaken))
 }
 
 // behindReply ends the connection after a reply that says so, if no other call is in progress: the

@@ -1,15 +1,19 @@
 package proxy_test
 
 import (
+	"context"
 	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // TestDrainRefusesFurtherCalls: while a proxy drains, the call in progress gets its reply, further
@@ -55,6 +59,60 @@ func TestDrainRefusesFurtherCalls(t *testing.T) {
 			assert.Empty(t, arrived)
 		})
 	}
+}
+
+// standing is a clock that stands still, and tells when somebody sleeps on it.
+type standing struct {
+	clock.Clock
+	now    time.Time
+	passed atomic.Int64
+	sleeps chan struct{}
+}
+
+func (s *standing) Now() time.Time { return s.now.Add(time.Duration(s.passed.Load())) }
+
+func (s *standing) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case s.sleeps <- struct{}{}:
+	default:
+	}
+	return s.Clock.Sleep(ctx, d)
+}
+
+// TestDrainHearsWhoIsBetweenCalls: a proxy that ends while no call is in progress answers what
+// clients of kept connections send in the next moment, and waits for another moment then; without
+// such clients it ends at once.
+func TestDrainHearsWhoIsBetweenCalls(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	c := &standing{Clock: clock.Real(), now: time.Now(), sleeps: make(chan struct{}, 1)}
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(s *settings) { s.Clock = c })
+	near.linked(t)
+	var kept []*client
+	for range 10 {
+		k := connect(t, near.url())
+		k.say(post("", envelope))
+		k.hear(envelope)
+		kept = append(kept, k)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		near.Drain(t.Context())
+		assert.NoError(t, near.Close())
+	}()
+	for i, k := range kept {
+		select {
+		case <-c.sleeps:
+		case <-ended:
+			require.Fail(t, "it ended with clients between two calls", "%d of them were answered", i)
+		}
+		c.passed.Add(int64(200 * time.Millisecond))
+		k.say(post("", envelope))
+		got := k.rest()
+		assert.True(t, strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n"), "%q", got)
+	}
+	<-ended
 }
 
 // TestDrainWaitsForWhatIsNotLookedAt: a call that is forwarded plainly without routes has its whole

@@ -76,7 +76,7 @@ func linkCut(t *testing.T, mode negotiate.Mode) {
 func TestMoreClientsThanThereMayBe(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.MaxConns = 2 })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.MaxConns, c.MaxPerPeer = 2, 2 })
 	var held []*client
 	for range 2 {
 		c := connect(t, near.url())
@@ -89,7 +89,7 @@ func TestMoreClientsThanThereMayBe(t *testing.T) {
 	got := over.rest()
 	assert.True(t, strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n"), "%q", got)
 	assert.Contains(t, got, "\r\nRetry-After: 5\r\n")
-	assert.Contains(t, got, "the request was not sent")
+	assert.Contains(t, got, "the request was not processed")
 	assert.Len(t, o.received(), 2)
 	held[0].say(post("", "<again/>"))
 	held[0].hear("<again/>")

@@ -153,8 +153,9 @@ type Proxy struct {
 	close  sync.Once
 	failed chan error
 
-	calls atomic.Int64 // that have no whole reply yet
-	raw   rawConns
+	calls   atomic.Int64 // that have no whole reply yet
+	refused atomic.Int64 // calls that came while the proxy drains
+	raw     rawConns
 
 	conns accept.Room // of clients
 	// long has those that hold a body beyond MaxBuffer.
@@ -249,13 +250,23 @@ func (p *Proxy) Linked(ctx context.Context) error {
 }
 
 // Drain accepts no further connection, refuses further calls, and waits until none is in progress,
-// or ctx is done. Connections continue until [Proxy.Close]. What is forwarded plainly without
-// routes is not looked at: there a call is in progress until something has come back for what the
-// client has sent, and that has paused.
+// and none has come for a moment in which clients that are still connected may begin one; or until
+// ctx is done. Connections continue until [Proxy.Close]. What is forwarded plainly without routes
+// is not looked at: there a call is in progress until something has come back for what the client
+// has sent, and that has paused.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.draining.Store(true)
 	p.closeListeners()
-	for (p.calls.Load() > 0 || p.raw.areBusy(p.cfg.Clock.Now())) && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	still, refused := p.cfg.Clock.Now(), int64(0)
+	for {
+		now := p.cfg.Clock.Now()
+		busy := p.calls.Load() > 0 || p.raw.areBusy(now)
+		if n := p.refused.Load(); busy || n != refused {
+			still, refused = now, n
+		}
+		if !busy && (now.Sub(still) >= callGap || p.conns.Len() == 0) || p.cfg.Clock.Sleep(ctx, drainStep) != nil {
+			return
+		}
 	}
 }
 

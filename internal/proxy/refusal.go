@@ -92,6 +92,7 @@ func unreachable(err error) []byte {
 
 // drained tells a client whose next request came while the proxy shuts down.
 func (f *front) drained(in *sock.Source, j journey) {
+	f.p.refused.Add(1)
 	if j.to != nil {
 		j.to.use.leave()
 	}

@@ -122,7 +122,7 @@ func tellsNothing(t *testing.T, perAddress bool) {
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.WrapDialed = func(conn net.Conn) net.Conn { return &tapped{Conn: conn, tap: tap} }
 		c.PerAddress = perAddress
-		c.MaxConns = 2 // no lane is kept for one who may come again
+		c.MaxConns, c.MaxPerPeer = 2, 2 // no lane is kept for one who may come again
 	})
 	address := netip.MustParseAddr("127.0.0.1")
 	connect := func(t *testing.T, to *url.URL) *client { // another client each time
