@@ -170,8 +170,8 @@ func TestRoom(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(log.String(), "too many connections"))
 }
 
-// Connections beyond the bound are refused, of HTTP by a reply; one that is closed frees a slot, and
-// half-closing is passed on.
+// Connections beyond the bound are refused, of HTTP by a reply; one that is closed frees a slot,
+// and half-closing is passed on.
 func TestLimit(t *testing.T) {
 	l := listen(t)
 	limited := accept.Limit(l, &accept.Room{Max: 1}, nil)

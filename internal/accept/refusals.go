@@ -39,9 +39,9 @@ func (r *Refusals) Enter(addr net.Addr) (leave func(), ok bool) {
 	return r.room.Enter(addr)
 }
 
-// Refuse replies to a client that begins to speak HTTP, and closes the connection, or aborts it when
-// ctx is done. It reads for a moment what the client still sends, who is to see the reply and no
-// reset.
+// Refuse replies to a client that begins to speak HTTP, and closes the connection, or aborts it
+// when ctx is done. It reads for a moment what the client still sends, who is to see the reply and
+// no reset.
 func Refuse(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = netconn.Abort(conn) })()

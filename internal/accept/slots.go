@@ -130,8 +130,9 @@ func Peer(addr string) string {
 	return network.String()
 }
 
-// Limit accepts those connections of l for which room has a slot, until they are closed; others are
-// refused (see [Refusals]), in TLS if secure is given. Who accepts handles their TLS in its own way.
+// Limit accepts those connections of l for which room has a slot, until they are closed; others
+// are refused (see [Refusals]), in TLS if secure is given. Who accepts handles their TLS in its own
+// way.
 func Limit(l net.Listener, room *Room, secure *tls.Config) net.Listener {
 	limited := &limited{Listener: l, room: room, secure: secure}
 	limited.ctx, limited.stop = context.WithCancel(context.Background())

@@ -1,5 +1,6 @@
 // Package accept keeps servers running: a listener that waits out the failures that clients can
-// cause, and bounds on the open connections, in all and for each peer, with a reply for those beyond.
+// cause, and bounds on the open connections, in all and for each peer, with a reply for those
+// beyond.
 package accept
 
 import (

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -475,6 +476,7 @@ func TestUpstreamThatIsItself(t *testing.T) {
 			assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 "), "%q", got)
 			assert.Contains(t, got, "the upstream is this proxy itself; the request was not sent")
 		}
-		assert.Len(t, said.lines(), 1, "%q", said.lines())
+		of := func(l string) bool { return !strings.Contains(l, "is this proxy itself") } // else it came around
+		assert.Len(t, slices.DeleteFunc(said.lines(), of), 1, "%q", said.lines())
 	}
 }

@@ -51,7 +51,8 @@ func (p *Proxy) newFront(name string, l, streams net.Listener) (*front, error) {
 		Store: cfg.Store, Coders: cfg.Coders, Contract: func(string, bool) *typed.Contract { return cfg.Contract },
 		Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
 		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
-		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns, MaxPerPeer: cfg.MaxPerPeer,
+		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream,
+		MaxSessions: cfg.MaxConns, MaxPerPeer: cfg.MaxPerPeer,
 		Common: cfg.Common, Archive: cfg.Archive, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {

@@ -93,8 +93,8 @@ const (
 	otherScheme = 10 * time.Second
 	// drainStep is the interval at which a draining proxy checks whether calls are in progress.
 	drainStep = 5 * time.Millisecond
-	// callGap is how long no call must have come before a draining proxy takes its clients for idle:
-	// one that has its reply begins the next call within a round trip.
+	// callGap is how long no call must have come before a draining proxy takes its clients for
+	// idle: one that has its reply begins the next call within a round trip.
 	callGap = 250 * time.Millisecond
 	// replyGap is how long a server that is forwarded without a look may pause in a reply while the
 	// proxy drains.

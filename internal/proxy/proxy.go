@@ -110,7 +110,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Listen == nil || c.Store == nil || c.Coders == nil || len(c.Routes) == 0:
 		return c, badConfig("Listen, Routes, Store and Coders are required")
-	case c.MaxConns < 0 || c.MaxPerPeer < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 ||
+	case c.MaxConns < 0 || c.MaxPerPeer < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 ||
+		c.Silence < 0 || c.Idle < 0 ||
 		c.HeadTime < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
