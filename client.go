@@ -3,7 +3,6 @@ package hhfr
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -179,13 +178,7 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 		_ = closeBody(req.Body)
 		return nil, &Error{Code: Unsent, Err: context.Cause(ctx)}
 	}
-	if _, ok := req.Body.(memory); !ok && req.Body != nil {
-		reading, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(c.life, func() { cancel(net.ErrClosed) })()
-		ctx = reading
-	}
-	return req.message(ctx, c.url, &c.cfg, &c.made)
+	return req.message(ctx, c.life, c.url, &c.cfg, &c.made)
 }
 
 // finishing bounds how long Close waits for messages under a guarantee.

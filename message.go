@@ -87,7 +87,7 @@ func (m *Message) Reply(ctx context.Context, r *Reply) error {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	body, version, err := recognized(ctx, r.Body)
+	body, version, err := recognized(ctx, context.Background(), r.Body)
 	if err != nil {
 		return &Error{Code: Unsent, Err: err}
 	}

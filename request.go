@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -51,10 +54,10 @@ func (r *Request) drop() {
 	}
 }
 
-// message converts a request to the message that goes to the service at u. ctx bounds what has to
-// be read for that.
+// message converts a request to the message that goes to the service at u. ctx and the life of its
+// client bound what has to be read for that.
 func (r *Request) message(
-	ctx context.Context, u *url.URL, cfg *Config, made *atomic.Pointer[madeHead],
+	ctx, life context.Context, u *url.URL, cfg *Config, made *atomic.Pointer[madeHead],
 ) (*streamer.Message, error) {
 	body, version := r.Body, soap.V11
 	if memory, ok := body.(memory); ok {
@@ -62,31 +65,34 @@ func (r *Request) message(
 	}
 	if r.Header.Get("Content-Type") == "" && cfg.Header.Get("Content-Type") == "" {
 		var err error
-		if body, version, err = recognized(ctx, body); err != nil {
+		if body, version, err = recognized(ctx, life, body); err != nil {
 			return nil, &Error{Code: Unsent, Err: err}
 		}
 	}
 	last := made.Load()
-	if last == nil || last.version != version || last.action != r.Action || len(r.Header)+len(cfg.Header) > 0 {
+	if last == nil || !last.isOf(r, version, cfg) {
 		head, err := r.head(u, cfg, version)
 		if err != nil {
 			r.drop()
 			return nil, err
 		}
-		last = &madeHead{version, r.Action, head}
-		if len(r.Header)+len(cfg.Header) == 0 {
-			made.Store(last)
-		}
+		last = &madeHead{version, r.Action, r.Header.Clone(), cfg.Header.Clone(), head}
+		made.Store(last)
 	}
 	return &streamer.Message{Head: last.head, Body: body}, nil
 }
 
-// madeHead is the head of a request that has no fields of its own: the next one mostly has the
-// same.
+// madeHead is the head that was made last, and of what: the next request mostly has the same.
 type madeHead struct {
-	version soap.Version
-	action  string
-	head    []byte
+	version     soap.Version
+	action      string
+	own, common http.Header
+	head        []byte
+}
+
+func (h *madeHead) isOf(r *Request, version soap.Version, cfg *Config) bool {
+	return h.version == version && h.action == r.Action && maps.EqualFunc(h.own, r.Header, slices.Equal) &&
+		maps.EqualFunc(h.common, cfg.Header, slices.Equal)
 }
 
 // head is the HTTP head of a request; nil if no head says the same.
@@ -116,9 +122,9 @@ func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, e
 }
 
 // recognized returns the version of SOAP of a body, SOAP 1.1 if it is none, and a reader of the
-// whole body. The error is that of ctx, if it ends before as much is there; then the body is
-// closed.
-func recognized(ctx context.Context, body io.Reader) (io.Reader, soap.Version, error) {
+// whole body. The error is that of ctx, or [net.ErrClosed] at the end of life, if that comes before
+// as much is there; then the body is closed.
+func recognized(ctx, life context.Context, body io.Reader) (io.Reader, soap.Version, error) {
 	switch b := body.(type) {
 	case nil:
 		return nil, soap.V11, nil
@@ -135,6 +141,9 @@ func recognized(ctx context.Context, body io.Reader) (io.Reader, soap.Version, e
 			return b, version(start), nil
 		}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(life, func() { cancel(net.ErrClosed) })()
 	var failed error // of the body, after its beginning
 	start, err := httpmsg.UntilDone(ctx, func() (start []byte, _ error) {
 		start, failed = beginning(body)

@@ -23,7 +23,7 @@ func (r *Responder) takingFragments(
 			others(ctx, x)
 			return
 		}
-		w := &exchangeWriter{ctx: ctx, x: x, replyHead: replyHead{header: http.Header{}}}
+		w := &exchangeWriter{ctx: ctx, x: x}
 		if err := r.keepFragments(ctx, facts, headers, x.Message().Body); err != nil {
 			r.cfg.Log.Info("fragments not taken", "session", facts.Session.String(), "err", err)
 			r.fault(w, soap.V11, fragmentsFault(err))

@@ -62,7 +62,7 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 		x.Refuse("another path than that of the stream")
 		return
 	}
-	w := &exchangeWriter{ctx: ctx, x: x, replyHead: replyHead{header: http.Header{}}}
+	w := &exchangeWriter{ctx: ctx, x: x}
 	path, ended := req.URL.Path, false
 	defer func() { h.endReply(w, path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)

@@ -122,7 +122,7 @@ type wholeWriter struct {
 }
 
 func newWholeWriter() *wholeWriter {
-	w := &wholeWriter{replyHead: replyHead{header: http.Header{}}, ready: make(chan struct{})}
+	w := &wholeWriter{ready: make(chan struct{})}
 	w.reader, w.rest = io.Pipe()
 	return w
 }

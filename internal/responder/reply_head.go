@@ -11,7 +11,7 @@ import (
 // replyHead is the head of a service's reply, and what it says of the body, as net/http has it:
 // changes of the fields count until the status is set.
 type replyHead struct {
-	header http.Header // of the service
+	header http.Header // of the service; nil: it did not ask for it
 	status int         // 0: not set
 	// fixed are the fields as they were then, where one may still be added; nil: the head is ready.
 	fixed http.Header
@@ -35,7 +35,12 @@ func isInterim(status int) bool {
 }
 
 // Header returns the fields to be sent.
-func (h *replyHead) Header() http.Header { return h.header }
+func (h *replyHead) Header() http.Header {
+	if h.header == nil {
+		h.header = http.Header{}
+	}
+	return h.header
+}
 
 // fix sets the status, once. ended: the service has returned, so that it changes nothing any more.
 func (h *replyHead) fix(status int, ended bool) {
@@ -52,9 +57,9 @@ func (h *replyHead) fix(status int, ended bool) {
 		h.head = encodeHead(status, h.header)
 		return
 	case ended:
-		h.fixed = h.header
+		h.fixed = h.Header()
 	default:
-		h.fixed = h.header.Clone()
+		h.fixed = h.Header().Clone()
 	}
 	delete(h.fixed, "Trailer") // streams carry none
 }
