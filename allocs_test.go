@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr"
 )
 
-// TestCallsAllocateLittle: a call looks at its envelope where it is, and knows its own head and that
-// of the reply if they came before, whatever fields are in them.
+// TestCallsAllocateLittle: a call looks at its envelope where it is, and knows its own head and
+// that of the reply if they came before, whatever fields are in them.
 func TestCallsAllocateLittle(t *testing.T) {
 	client, err := hhfr.Dial(t.Context(), serve(t, stream, echo), config(t))
 	require.NoError(t, err)
