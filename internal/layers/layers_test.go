@@ -146,6 +146,7 @@ var plan = map[string]row{
 	"internal/link":        {floor: 0}, // waits on the clock
 	"internal/accept":      {floor: 0}, // waits on the clock
 	"internal/sock":        {floor: 0}, // waits on the clock
+	"internal/principal":   {floor: 0}, // reads heads with internal/http1
 	"internal/oneport":     {floor: 2}, // recognizes a hello
 	"internal/window":      {floor: 0}, // reads packets with internal/bin
 	"internal/datagram":    {floor: base},
