@@ -38,13 +38,13 @@ func (r *results) writeCalls(p *tablePrinter) {
 	if len(r.Calls) == 0 {
 		return
 	}
-	p.printf("\nCalls and one-way messages of %s from end to end, both ends in one process with one processor. µs per "+
-		"message are medians; memory is resident, in MB, after the last turn and after %s without a message.\n\n",
-		callsWorkload, r.Idle)
+	p.printf("\nCalls and one-way messages of %s from end to end, by the public API, both ends in one process with "+
+		"one processor. µs per message are medians; memory is resident, in MB, after the last turn and after %s "+
+		"without a message.\n\n", callsWorkload, r.Idle)
 	t := cells{{"way", "processor, µs", "time, µs", "to the first of its kind", "memory, used", "idle"}}
 	var first float64
 	for i, c := range r.Calls {
-		if i == 0 || c.OneWay != r.Calls[i-1].OneWay {
+		if i == 0 || c.Kind != r.Calls[i-1].Kind {
 			first = c.Processor
 		}
 		t = append(t, []string{c.Way, micros(c.Processor), micros(c.Time), ratio(c.Processor / first),
@@ -82,10 +82,12 @@ func callsTo(way, other string) func(*results) (float64, bool) {
 // callGoals limit what a message costs from end to end.
 func callGoals() []goal {
 	return []goal{
-		{15, "round trip, to gRPC's bidirectional stream", 1.0, false, callsTo(ends.HHFRStream, ends.GRPCBidi)},
-		{15, "Transport and Handler, to plain HTTP", 1.0, false, callsTo(ends.HHFRDropIn, ends.PlainHTTP)},
-		{15, "64 calls in flight, to a round trip of raw TCP", 1.2, false, callsTo(ends.HHFRPipeline, ends.RawTCP)},
-		{15, oneWayWhat, 0.8, false, callsTo(ends.HHFRSend, ends.GRPCSend)},
+		{15, "round trip, to gRPC's bidirectional stream", 1.15, false, callsTo(ends.HHFRClient, ends.GRPCBidi)},
+		{15, "Transport and Handler, to plain HTTP", 0.9, false, callsTo(ends.HHFRDropIn, ends.PlainHTTP)},
+		{15, "64 calls in flight, to gRPC's stream with a window of 64", 2, false,
+			callsTo(ends.HHFRClientCrowd, ends.GRPCWindow)},
+		{15, "one-way, to gRPC's client stream", 1.6, false, callsTo(ends.HHFRSend, ends.GRPCSend)},
 		{15, "one-way, 16 producers to one", 1.05, false, callsTo(ends.HHFRSendCrowd, ends.HHFRSend)},
+		{15, "SendAll of 64, to Send", 0.8, false, callsTo(ends.HHFRSendAll, ends.HHFRSend)},
 	}
 }

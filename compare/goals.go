@@ -22,7 +22,6 @@ var beyondReach = func() map[string]string {
 	why[leastWhat], why[leastTLSWhat] = "docs/benchmarks.md, Sessions from their first connection on",
 		"docs/benchmarks.md, Sessions from their first connection on"
 	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
-	why[oneWayWhat] = "docs/benchmarks.md, Calls from end to end"
 	why[longWhat] = "docs/benchmarks.md, Calls and long bodies through a pair"
 	return why
 }()
@@ -35,8 +34,7 @@ const (
 
 	echoWhat = "a long text given back while it is read, a pair to one proxy"
 
-	oneWayWhat = "one-way, to gRPC's client stream"
-	longWhat   = "pair, long bodies, speed to a stream alone, least"
+	longWhat = "pair, long bodies, speed to a stream alone, least"
 )
 
 // thin are links on which bytes count most, fast the others.

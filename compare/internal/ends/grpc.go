@@ -116,6 +116,45 @@ func openBidi(ctx context.Context, messages [][]byte) (*contestant, error) {
 	}, end), nil
 }
 
+// openWindow has so many messages in flight on one stream.
+func openWindow(ctx context.Context, messages [][]byte) (*contestant, error) {
+	_, c, end, err := openGRPC(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.NewStream(ctx, &bidiStream, "/"+service+"/"+bidiName)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	at := 0
+	return &contestant{close: end, carry: func(n int) error {
+		window := make(chan struct{}, inFlight)
+		received := make(chan error, 1)
+		go func() {
+			for range n {
+				if err := s.RecvMsg(new(bytesValue)); err != nil {
+					received <- err
+					return
+				}
+				<-window
+			}
+			received <- nil
+		}()
+		for range n {
+			select {
+			case window <- struct{}{}:
+			case err := <-received:
+				return err
+			}
+			if err := s.SendMsg(&bytesValue{Value: messages[at%len(messages)]}); err != nil {
+				return errors.Join(err, <-received)
+			}
+			at++
+		}
+		return <-received
+	}}, nil
+}
+
 func openGRPCSend(ctx context.Context, messages [][]byte) (*contestant, error) {
 	counting, c, end, err := openGRPC(ctx)
 	if err != nil {

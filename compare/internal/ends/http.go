@@ -11,7 +11,12 @@ import (
 	"github.com/coder/websocket"
 )
 
-const contentType = "text/xml; charset=utf-8"
+// Requests have these fields, as those of services with users have them.
+const (
+	contentType   = "text/xml; charset=utf-8"
+	soapAction    = `"urn:example:echo"`
+	authorization = "Basic dXNlcjpwYXNzd29yZA=="
+)
 
 // echo returns what it gets.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +56,8 @@ func post(ctx context.Context, client *http.Client, url string, m []byte) error 
 		return err
 	}
 	req.Header.Set("Content-Type", contentType)
-	req.Header.Set("SOAPAction", `""`)
+	req.Header.Set("SOAPAction", soapAction)
+	req.Header.Set("Authorization", authorization)
 	resp, err := client.Do(req)
 	if err != nil {
 		return err
@@ -65,22 +71,26 @@ func post(ctx context.Context, client *http.Client, url string, m []byte) error 
 }
 
 func openHTTP(ctx context.Context, messages [][]byte) (*contestant, error) {
-	return posting(ctx, messages, &http.Transport{})
+	return posting(ctx, messages, &http.Transport{}, 1)
+}
+
+func openHTTPCrowd(ctx context.Context, messages [][]byte) (*contestant, error) {
+	return posting(ctx, messages, &http.Transport{MaxIdleConnsPerHost: inFlight}, inFlight)
 }
 
 func openH2C(ctx context.Context, messages [][]byte) (*contestant, error) {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	return posting(ctx, messages, &http.Transport{Protocols: &protocols})
+	return posting(ctx, messages, &http.Transport{Protocols: &protocols}, 1)
 }
 
-func posting(ctx context.Context, messages [][]byte, t *http.Transport) (*contestant, error) {
+func posting(ctx context.Context, messages [][]byte, t *http.Transport, callers int) (*contestant, error) {
 	addr, end, err := serveHTTP(ctx, echo)
 	if err != nil {
 		return nil, err
 	}
 	client := &http.Client{Transport: t}
-	return each(messages, func(m []byte) error { return post(ctx, client, "http://"+addr+"/echo", m) },
+	return crowded(callers, messages, func(m []byte) error { return post(ctx, client, "http://"+addr+"/echo", m) },
 		func() error { t.CloseIdleConnections(); return end() }), nil
 }
 

@@ -1,7 +1,6 @@
 package ends
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -16,15 +15,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/hhfr/hhfr"
-	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -58,8 +54,8 @@ var hosts = []host{
 	{IdleHTTP, serveIdleHTTP(false), dialHTTP("http://")},
 	{IdleHTTPS, serveIdleHTTP(true), dialHTTP("https://")},
 	{IdleGRPC, serveIdleGRPC, dialGRPC},
-	{IdleHHFR, serveIdleHHFR(false), dialHHFR("http://")},
-	{IdleHHFRTLS, serveIdleHHFR(true), dialHHFR("https://")},
+	{IdleHHFR, serveIdleHHFR(false), dialIdleHHFR("http://")},
+	{IdleHHFRTLS, serveIdleHHFR(true), dialIdleHHFR("https://")},
 }
 
 // IdleRow is what idle sessions cost at the server: resident memory in bytes for each session.
@@ -192,33 +188,20 @@ func (h *host) clients(ctx context.Context, addr string, messages [][]byte, in i
 		switch {
 		case o.Count > 0:
 			all = make([]idleClient, o.Count)
-			return answer{}, atOnce(len(all), func(i int) (err error) {
+			return answer{}, byAll(dialers, len(all), func(i int) (err error) {
 				all[i], err = h.dial(ctx, addr, messages[i%len(messages)])
 				return err
 			})
 		case o.Use:
-			return answer{}, atOnce(len(all), func(i int) error { return all[i].use(messages[i%len(messages)]) })
+			return answer{}, byAll(dialers, len(all), func(i int) error {
+				return all[i].use(messages[i%len(messages)])
+			})
 		}
 		closing := all
 		all = nil
-		return answer{}, atOnce(len(closing), func(i int) error { return closing[i].close() })
+		return answer{}, byAll(dialers, len(closing), func(i int) error { return closing[i].close() })
 	})
 	return err
-}
-
-// atOnce calls do for all numbers below n, from several goroutines.
-func atOnce(n int, do func(i int) error) error {
-	errs := make([]error, dialers)
-	var wg sync.WaitGroup
-	for d := range dialers {
-		wg.Go(func() {
-			for i := d; i < n && errs[d] == nil; i += dialers {
-				errs[d] = do(i)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 func serveIdleHTTP(secure bool) func(context.Context, net.Listener) (func() error, error) {
@@ -227,11 +210,7 @@ func serveIdleHTTP(secure bool) func(context.Context, net.Listener) (func() erro
 
 func serveIdleHHFR(secure bool) func(context.Context, net.Listener) (func() error, error) {
 	return func(_ context.Context, l net.Listener) (func() error, error) {
-		const most = 1 << 20
-		h, err := responder.NewHandler(echo, responder.Config{MaxSessions: most, MaxPerPeer: most})
-		if err != nil {
-			return nil, err
-		}
+		h := &hhfr.Handler{Handler: echo}
 		end, err := serveAt(l, h, secure)
 		return func() error { return errors.Join(h.Close(), end()) }, err
 	}
@@ -308,29 +287,14 @@ func dialGRPC(ctx context.Context, addr string, m []byte) (c idleClient, err err
 	return idleClient{use, conn.Close}, use(m)
 }
 
-func dialHHFR(scheme string) func(context.Context, string, []byte) (idleClient, error) {
+func dialIdleHHFR(scheme string) func(context.Context, string, []byte) (idleClient, error) {
 	return func(ctx context.Context, addr string, m []byte) (idleClient, error) {
-		var plain atomic.Pointer[error]
-		c, err := hhfr.Dial(ctx, scheme+addr+"/echo", &hhfr.Config{
-			TLS: anyServer(), Mode: negotiate.FirstCall, OnPlain: func(why error) { plain.Store(&why) },
-		})
+		cfg := &hhfr.Config{TLS: anyServer(), Mode: negotiate.FirstCall}
+		c, plain, err := dialHHFR(ctx, scheme+addr+"/echo", cfg)
 		if err != nil {
 			return idleClient{}, err
 		}
-		use := func(m []byte) error {
-			reply, err := c.Call(ctx, &hhfr.Request{Body: hhfr.Body(m)})
-			if err != nil {
-				return err
-			}
-			body, err := reply.ReadAll()
-			if err == nil && !bytes.Equal(body, m) {
-				err = errors.New("another message came back")
-			}
-			if why := plain.Load(); why != nil {
-				err = errors.Join(err, *why)
-			}
-			return err
-		}
+		use := func(m []byte) error { return errors.Join(call(ctx, c, m), plain()) }
 		return idleClient{use, c.Close}, use(m)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Outcome is what one way took; nanoseconds per message are medians over all turns.
 type Outcome struct {
 	Way       string  `json:"way"`
-	OneWay    bool    `json:"one_way,omitempty"`
+	Kind      Kind    `json:"kind"`
 	Processor float64 `json:"processor_ns"`
 	Time      float64 `json:"time_ns"`
 	// Used and Idle are the resident memory of both ends in one process, in bytes, after the last
@@ -58,7 +58,7 @@ func Measure(ctx context.Context, cfg Config) (rows []Outcome, err error) {
 	}
 	for i, w := range ways {
 		rows = append(rows, Outcome{
-			Way: w.name, OneWay: w.oneWay, Processor: median(processor[i]), Time: median(took[i]),
+			Way: w.name, Kind: w.kind, Processor: median(processor[i]), Time: median(took[i]),
 			Used: all[i].resident(),
 		})
 	}
