@@ -16,8 +16,8 @@ import (
 )
 
 // Client calls one service: over a stream if the peer agrees, otherwise in plain SOAP. [Dial] makes
-// one; the zero value does not work. All methods are safe for concurrent use; exchanges run
-// concurrently, and replies may overtake one another.
+// one; those of the zero value fail as Invalid, and it has no messages. All methods are safe for
+// concurrent use; exchanges run concurrently, and replies may overtake one another.
 type Client struct {
 	cfg      Config
 	url      *url.URL
@@ -38,6 +38,9 @@ type Client struct {
 // only. Errors are *[Error]: Invalid; Unreachable; NoHHFR with a guarantee or order; Unsent if ctx
 // ended or the store failed. The caller must call Close.
 func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	c := &Client{incoming: make(chan *Message)}
 	c.life, c.end = context.WithCancel(context.Background())
 	if cfg != nil {
@@ -156,13 +159,18 @@ func (c *Client) Send(ctx context.Context, req *Request) error {
 // packets as they fit. It returns how many were accepted, all of them if the error is nil.
 // Otherwise the next one failed with that error, and those behind it were not sent.
 func (c *Client) SendAll(ctx context.Context, reqs ...*Request) (accepted int, err error) {
-	c.session.Together(func() {
+	send := func() {
 		for accepted < len(reqs) && err == nil {
 			if err = c.Send(ctx, reqs[accepted]); err == nil {
 				accepted++
 			}
 		}
-	})
+	}
+	if c.isDialed() {
+		c.session.Together(send)
+	} else {
+		send() // it fails
+	}
 	for _, req := range reqs[min(accepted+1, len(reqs)):] {
 		req.drop()
 	}
@@ -174,12 +182,21 @@ func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, 
 	switch {
 	case req == nil:
 		return nil, invalid(errors.New("no request"))
+	case !c.isDialed():
+		req.drop()
+		return nil, invalid(errors.New("a Client that was not dialed"))
+	case ctx == nil:
+		req.drop()
+		return nil, errNoContext
 	case ctx.Err() != nil:
 		_ = closeBody(req.Body)
 		return nil, &Error{Code: Unsent, Err: context.Cause(ctx)}
 	}
 	return req.message(ctx, c.life, c.url, &c.cfg, &c.made)
 }
+
+// isDialed reports whether [Dial] made the client.
+func (c *Client) isDialed() bool { return c != nil && c.session != nil }
 
 // finishing bounds how long Close waits for messages under a guarantee.
 const finishing = 10 * time.Second
@@ -190,6 +207,9 @@ const finishing = 10 * time.Second
 // are left, the error is Kept, and the next client with the same store and URL sends them. Close is
 // idempotent.
 func (c *Client) Close() error {
+	if !c.isDialed() {
+		return nil
+	}
 	c.close.Do(func() {
 		c.end()
 		if c.cfg.Guarantee != 0 {

@@ -22,6 +22,10 @@ import (
 // there.
 func Decode(in io.Reader, store ctxstore.Store) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
+		if in == nil {
+			yield(nil, &Error{Code: Malformed, Err: errors.New("no input")})
+			return
+		}
 		ctx := context.Background()
 		r := capture.NewReader(ctx, capture.DecodeConfig{Store: store})
 		found := false

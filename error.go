@@ -38,12 +38,14 @@ const (
 	// Kept: the message is pending in Config.Store and not known to be committed. The next client
 	// with the same store and URL sends it.
 	Kept
+	// Unfinished: requests were in progress when the context of a Shutdown was done.
+	Unfinished
 )
 
 var codeNames = map[Code]string{
 	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent",
 	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr",
-	Kept: "pending in the store, not known to be committed",
+	Kept: "pending in the store, not known to be committed", Unfinished: "requests in progress",
 }
 
 // String returns the code in words.
@@ -93,6 +95,9 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 
 // Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
+
+// errNoContext is for a nil context, as with [net/http.NewRequestWithContext].
+var errNoContext = invalid(errors.New("no context"))
 
 func invalid(err error) error { return &Error{Code: Invalid, Err: err} }
 

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -146,6 +147,33 @@ func ExampleTransport() {
 	fmt.Println(resp.Status, string(body), err)
 	// Output:
 	// 200 OK <GET/> <nil>
+	// <nil> <nil>
+}
+
+// A server is shut down while it answers: whoever asked has the whole reply.
+func ExampleServer_Shutdown() {
+	asked := make(chan struct{})
+	server := &hhfr.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		shout(w, r)
+	})}
+	url, stop := listening(server)
+	defer stop()
+	go func() {
+		<-asked
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	}()
+	reply, err := hhfr.Call(context.Background(), url, "<get/>")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := reply.ReadAll()
+	fmt.Println(string(body), err)
+	// Output:
+	// <GET/> <nil>
 	// <nil> <nil>
 }
 

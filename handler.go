@@ -74,8 +74,12 @@ func (h *Handler) open(addresses map[string]string) error {
 	return h.broken
 }
 
-// ServeHTTP serves one request; see [http.Handler].
+// ServeHTTP serves one request; see [http.Handler]. Without a request, or a writer for its reply,
+// it does nothing.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if w == nil || r == nil {
+		return
+	}
 	if err := h.open(nil); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -83,7 +87,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.below.ServeHTTP(w, r)
 }
 
-// Close ends all streams, after what was accepted is written, and waits for them. It is idempotent.
+// Shutdown is Close for requests that take longer: [Server.Shutdown] for the streams. Plain SOAP
+// ends with the server of net/http, whose own Shutdown does not wait for streams.
+func (h *Handler) Shutdown(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	if err := h.open(nil); err != nil {
+		return err
+	}
+	return unfinished(h.below.Shutdown(ctx))
+}
+
+// Close ends all streams, after what was accepted is written, within 5 seconds, and waits for them.
+// It is idempotent.
 func (h *Handler) Close() error {
 	if err := h.open(nil); err != nil {
 		return err

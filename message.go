@@ -82,6 +82,9 @@ func (m *Message) Reply(ctx context.Context, r *Reply) error {
 	case m.exchange == nil || m.OneWay:
 		_ = closeBody(r.Body)
 		return invalid(errors.New("a message that wants no reply"))
+	case ctx == nil:
+		_ = closeBody(r.Body)
+		return errNoContext
 	}
 	status, header := r.Status, r.Header.Clone()
 	if status == 0 {
@@ -146,6 +149,9 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 // once, each over some of the messages.
 func (c *Client) Messages() iter.Seq[*Message] {
 	return func(yield func(*Message) bool) {
+		if !c.isDialed() {
+			return
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() {

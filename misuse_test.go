@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -323,4 +324,85 @@ func refusedOrNone(by way) error {
 		return &hhfr.Error{Code: hhfr.Refused}
 	}
 	return nil
+}
+
+// What a program leaves out is an error of this package, or does what the documentation says; it is
+// never a panic.
+func TestWhatIsNil(t *testing.T) {
+	var none context.Context
+	url := serve(t, stream, echo)
+	dialed, zero, absent := dial(t, url, config(t)), new(hhfr.Client), (*hhfr.Client)(nil)
+	server := &hhfr.Server{Handler: echo, Store: newStore(t)}
+	start(t, server)
+	fails := map[string]func(body *closing) error{
+		"Dial": func(*closing) error { _, err := hhfr.Dial(none, url, nil); return err },
+		"Call": func(b *closing) error { _, err := hhfr.Call(none, url, &hhfr.Request{Body: b}); return err },
+		"Call without a request": func(*closing) error {
+			_, err := hhfr.Call(t.Context(), url, (*hhfr.Request)(nil))
+			return err
+		},
+		"Serve":            func(*closing) error { return new(hhfr.Server).Serve(nil) },
+		"Server.Shutdown":  func(*closing) error { return server.Shutdown(none) },
+		"Handler.Shutdown": func(*closing) error { return new(hhfr.Handler).Shutdown(none) },
+		"RoundTrip": func(*closing) error {
+			_, err := new(hhfr.Transport).RoundTrip(nil) //nolint:bodyclose // an error
+			return err
+		},
+	}
+	for name, c := range map[string]*hhfr.Client{"no context": dialed, "zero": zero, "absent": absent} {
+		ctx := none
+		if c != dialed {
+			ctx = t.Context()
+		}
+		fails["Client.Call "+name] = func(b *closing) error {
+			_, err := c.Call(ctx, &hhfr.Request{Body: b})
+			return err
+		}
+		fails["Client.Send "+name] = func(b *closing) error { return c.Send(ctx, &hhfr.Request{Body: b}) }
+		fails["Client.SendAll "+name] = func(b *closing) error {
+			n, err := c.SendAll(ctx, &hhfr.Request{}, &hhfr.Request{Body: b})
+			assert.Zero(t, n)
+			return err
+		}
+	}
+	for name, fail := range fails {
+		t.Run(name, func(t *testing.T) {
+			body := &closing{Reader: strings.NewReader("<a/>")}
+			require.ErrorIs(t, fail(body), &hhfr.Error{Code: hhfr.Invalid})
+			if strings.HasPrefix(name, "Client") || name == "Call" {
+				assert.True(t, body.is)
+			}
+		})
+	}
+	for _, c := range []*hhfr.Client{zero, absent} {
+		for range c.Messages() {
+			t.Error("a message of nobody")
+		}
+		require.NoError(t, c.Close())
+	}
+	var last error
+	for m, err := range hhfr.Decode(nil, nil) {
+		assert.Nil(t, m)
+		last = err
+	}
+	require.ErrorIs(t, last, &hhfr.Error{Code: hhfr.Malformed})
+	handler := &hhfr.Handler{Handler: echo}
+	handler.ServeHTTP(nil, request(t, url, nil))
+	handler.ServeHTTP(httptest.NewRecorder(), nil)
+	require.NoError(t, handler.Close())
+	empty := new(hhfr.Reply)
+	assert.Nil(t, empty.Fault())
+	body, err := empty.ReadAll()
+	require.NoError(t, err)
+	assert.Empty(t, body)
+	transport := &hhfr.Transport{}
+	for range 3 { // in plain SOAP, and over a stream
+		req := request(t, url, nil)
+		req.Header = nil
+		_, err = transport.RoundTrip(req) //nolint:bodyclose // an error
+		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+		post(t, transport, url, envelope("1.1", "<a/>"))
+	}
+	require.NoError(t, transport.Close())
+	require.NoError(t, call(t, dialed), "it is as good as before")
 }

@@ -17,8 +17,8 @@ type Reply struct {
 	Status int
 	// Header are the HTTP fields.
 	Header http.Header
-	// Body is the envelope; never nil in a received reply. It must be read to its end or closed. If
-	// it breaks off, the error is an [Error] of code FateUnknown.
+	// Body is the envelope; nil: empty, which it never is in a received reply. It must be read to
+	// its end or closed. If it breaks off, the error is an [Error] of code FateUnknown.
 	Body io.ReadCloser
 }
 
@@ -28,6 +28,9 @@ const maxReadAll = 64 << 20
 // ReadAll reads the body to its end and closes it. A body of more than 64 MiB is TooLarge; it can
 // be read by Body.
 func (r *Reply) ReadAll() ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
 	defer r.Body.Close()
 	room := int64(bytes.MinRead)
 	if b, ok := r.Body.(*received); ok && b.length > 0 {
@@ -54,6 +57,9 @@ func (r *Reply) ReadAll() ([]byte, error) {
 // Fault returns the SOAP fault in the reply; nil if it is none. It reads no more than it needs for
 // that, and Body still returns all of it.
 func (r *Reply) Fault() *soap.Fault {
+	if r.Body == nil {
+		return nil
+	}
 	looked, ok := r.Body.(*looking)
 	if !ok {
 		looked = &looking{ReadCloser: r.Body}

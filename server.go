@@ -53,8 +53,8 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// ListenAndServe listens on Addr and serves until Close is called; then it returns nil. Errors are
-// *[Error].
+// ListenAndServe listens on Addr and serves until [Server.Close] or [Server.Shutdown] has returned;
+// then it returns nil. Errors are *[Error].
 func (s *Server) ListenAndServe() error {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", cmp.Or(s.Addr, defaultAddr))
 	if err != nil {
@@ -63,9 +63,12 @@ func (s *Server) ListenAndServe() error {
 	return s.Serve(l)
 }
 
-// Serve serves the connections of a listener until Close is called; then it returns nil. It closes
-// the listener. Errors are *[Error].
+// Serve serves the connections of a listener until [Server.Close] or [Server.Shutdown] has
+// returned; then it returns nil. It closes the listener. Errors are *[Error].
 func (s *Server) Serve(l net.Listener) error {
+	if l == nil {
+		return invalid(errors.New("no listener"))
+	}
 	failed := make(chan error, 3)
 	run, err := s.start(l, func(_ string, err error) { failed <- &Error{Code: Unreachable, Err: err} })
 	if err != nil || run == nil {
@@ -73,9 +76,9 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 	select {
 	case err = <-failed:
-	case <-run.Closing():
+		_ = run.Close()
+	case <-run.Done():
 	}
-	_ = run.Close()
 	return err
 }
 
@@ -133,12 +136,39 @@ func (s *Server) start(l net.Listener, failed func(name string, err error)) (*re
 // Close accepts nothing more, lets requests in progress end within 5 seconds, closes the streams in
 // order, and waits for all that the server started. It is idempotent.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	run := s.serving
-	s.closed = true
-	s.mu.Unlock()
-	if run != nil {
+	if run := s.end(); run != nil {
 		_ = run.Close()
 	}
 	return nil
+}
+
+// Shutdown is Close for requests that take longer, as [http.Server.Shutdown]: it accepts nothing
+// more, lets no request begin, not on the streams either, and waits until those in progress are
+// over and the streams are closed in order. A message under a guarantee that was not handled stays
+// with its client. If ctx is done before, the error is Unfinished; what is left goes on until
+// Close, which may be called at any time. A server that has not begun to serve serves nothing then.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	if run := s.end(); run != nil {
+		return unfinished(run.Shutdown(ctx))
+	}
+	return nil
+}
+
+// end has the server serve no more listener, and returns what serves its own; nil: nothing.
+func (s *Server) end() *responder.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.serving
+}
+
+// unfinished is the error of a Shutdown that waited too long; nil: it did not.
+func unfinished(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: Unfinished, Err: err}
 }

@@ -73,6 +73,13 @@ func (t *Transport) open() error {
 
 // RoundTrip sends one request; see [http.RoundTripper].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch {
+	case req == nil:
+		return nil, invalid(errors.New("no request"))
+	case req.Header == nil:
+		_ = closeBody(req.Body)
+		return nil, invalid(errors.New("a request without a Header"))
+	}
 	if err := t.open(); err != nil {
 		_ = closeBody(req.Body)
 		return nil, err

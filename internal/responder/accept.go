@@ -50,6 +50,9 @@ type openListener struct{ net.Listener }
 // stop implements [closer].
 func (l *openListener) stop() { _ = l.Close() }
 
+// drain implements [closer].
+func (l *openListener) drain() { _ = l.Close() }
+
 // enterConn counts a connection until the end of its stream. For one beyond the limit it returns
 // nil: its peer is told by a close frame, as long as few are told.
 func (r *Responder) enterConn(conn net.Conn) *servedStream {
@@ -248,6 +251,9 @@ func (v *servedStream) live(
 
 // stop implements [closer].
 func (v *servedStream) stop() { _ = v.stream.Close() }
+
+// drain implements [closer].
+func (v *servedStream) drain() { v.stream.Drain() }
 
 // ended is the end of a stream that lived.
 func (v *servedStream) ended() {

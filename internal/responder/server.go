@@ -1,6 +1,7 @@
 package responder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -33,16 +34,16 @@ type ServerConfig struct {
 // Server serves plain SOAP and streams, until it is closed. All methods are safe for concurrent
 // use.
 type Server struct {
-	cfg     ServerConfig
-	wait    sync.WaitGroup
-	close   sync.Once
-	closing chan struct{}
-	err     error
+	cfg                    ServerConfig
+	wait                   sync.WaitGroup
+	shutting, close, ended sync.Once
+	closing, done          chan struct{}
+	err                    error
 }
 
 // StartServer starts a server.
 func StartServer(cfg ServerConfig) *Server {
-	s := &Server{cfg: cfg, closing: make(chan struct{})}
+	s := &Server{cfg: cfg, closing: make(chan struct{}), done: make(chan struct{})}
 	s.run("http", func() error { return cfg.HTTP.Serve(cfg.Plain) })
 	s.run("http", func() error { return cfg.Handler.ServeStreams(context.Background(), cfg.Port.Streams()) })
 	for name, l := range cfg.Streams {
@@ -65,14 +66,15 @@ func (s *Server) run(name string, serve func() error) {
 	})
 }
 
-// Closing is closed when Close is called.
-func (s *Server) Closing() <-chan struct{} { return s.closing }
+// Done is closed when Close or Shutdown has returned, whichever does first.
+func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Close accepts nothing more, lets requests in progress end within 5 seconds, ends the streams in
 // order, and waits for all that the server started. It is idempotent.
 func (s *Server) Close() error {
 	s.close.Do(func() {
-		close(s.closing)
+		defer s.over()
+		s.shut()
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		// Concurrently with HTTP, so that neither uses up the other's time.
@@ -85,3 +87,26 @@ func (s *Server) Close() error {
 	})
 	return s.err
 }
+
+// Shutdown is Close for requests that take longer: it waits until those in progress are over, or
+// until ctx is done. Then its error is the cause of that, and what is left goes on until Close.
+func (s *Server) Shutdown(ctx context.Context) error {
+	defer s.over()
+	s.shut()
+	streams := make(chan error, 1)
+	go func() { streams <- s.cfg.Handler.Shutdown(ctx) }()
+	err := s.cfg.HTTP.Shutdown(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err := cmp.Or(<-streams, err); err != nil {
+		return err
+	}
+	return s.Close() // nothing is left that it would have to wait for
+}
+
+// shut has listeners that end be none that fail.
+func (s *Server) shut() { s.shutting.Do(func() { close(s.closing) }) }
+
+// over tells who waits for Done.
+func (s *Server) over() { s.ended.Do(func() { close(s.done) }) }

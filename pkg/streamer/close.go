@@ -16,8 +16,16 @@ import (
 // A one-way message whose shape the peer turns out to lack is lost when the close overtakes the
 // asking; the peer says so by a cancel "unprocessed".
 func (s *Stream) Close() error {
-	s.drain()
+	s.endSoon()
 	return s.ended()
+}
+
+// Drain lets nothing new begin on either side, as Close does, but gives what is under way as long
+// as it takes, and does not wait for it. A Close that follows bounds it.
+func (s *Stream) Drain() {
+	if s.exchanges.close() {
+		s.queue.wakeWriter()
+	}
 }
 
 // Abort ends the stream at once, and tells the peer why if the connection takes it; of a stream
@@ -41,18 +49,22 @@ func (s *Stream) ended() error {
 	return s.Err()
 }
 
-// drain lets nothing new begin; the writer says "done" when all is written, and a timer sees to it
-// that this comes.
-func (s *Stream) drain() {
-	if !s.exchanges.close() {
-		return
-	}
+// endSoon lets nothing new begin; the writer says "done" when all is written, and a timer sees to
+// it that this comes.
+func (s *Stream) endSoon() {
+	s.Drain()
 	s.ending.mu.Lock()
-	s.ending.linger = time.AfterFunc(closeLinger, func() {
-		s.fail(&Error{Code: GoingAway, Err: context.DeadlineExceeded})
-	})
-	s.ending.mu.Unlock()
-	s.queue.wakeWriter()
+	defer s.ending.mu.Unlock()
+	s.lingerLocked()
+}
+
+// lingerLocked has a timer end the stream, unless one does already.
+func (s *Stream) lingerLocked() {
+	if s.ending.linger == nil && !s.ending.over {
+		s.ending.linger = time.AfterFunc(closeLinger, func() {
+			s.fail(&Error{Code: GoingAway, Err: context.DeadlineExceeded})
+		})
+	}
 }
 
 // fail ends the stream at once: who waits is told, the connection is given a moment to carry the
@@ -96,14 +108,16 @@ func (s *Stream) deafen() {
 	s.ending.mu.Unlock()
 	s.exchanges.deafen(why)
 	s.queue.unbegun(why)
-	s.drain()
+	s.endSoon()
 	s.queue.wakeWriter()
 }
 
-// wrote tells that our last byte is written.
+// wrote tells that our last byte is written. The peer, which may be gone, has the time of Close for
+// its own.
 func (s *Stream) wrote() {
 	s.ending.mu.Lock()
 	s.ending.wrote = true
+	s.lingerLocked()
 	s.ending.mu.Unlock()
 }
 

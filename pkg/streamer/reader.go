@@ -338,6 +338,6 @@ func (r *streamReader) close(at int64, ev *wire.Event) error {
 	}
 	r.closed = true
 	r.s.exchanges.done(r.s.queue.hasSaid())
-	r.s.drain()
+	r.s.endSoon()
 	return nil
 }
