@@ -177,6 +177,28 @@ func ExampleServer_Shutdown() {
 	// <nil> <nil>
 }
 
+// A handler around all services counts their calls by operation.
+func ExampleOperationOf() {
+	calls := map[string]int{}
+	url, stop := listening(&hhfr.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls[hhfr.OperationOf(r)]++
+		shout(w, r)
+	})})
+	const envelope = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">` +
+		`<s:Body><get/></s:Body></s:Envelope>`
+	reply, err := hhfr.Call(context.Background(), url, envelope)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = reply.ReadAll()
+	stop()
+	fmt.Println(calls, err)
+	// Output:
+	// <nil> <nil>
+	// map[get:1] <nil>
+}
+
 // ExampleHandler wraps the services of an existing server.
 func ExampleHandler() {
 	handler := &hhfr.Handler{Handler: shout}

@@ -60,11 +60,8 @@ func (r *Reply) Fault() *soap.Fault {
 	if r.Body == nil {
 		return nil
 	}
-	looked, ok := r.Body.(*looking)
-	if !ok {
-		looked = &looking{ReadCloser: r.Body}
-		r.Body = looked
-	}
+	looked := lookInto(r.Body)
+	r.Body = looked
 	for found := (soap.Recognized{}); !found.Complete; {
 		found = soap.Recognize(looked.start)
 		if found.Fault {
