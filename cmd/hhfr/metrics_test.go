@@ -76,7 +76,8 @@ func TestBlockedStreamIsAMetric(t *testing.T) {
 	}
 	assert.EqualValues(t, 1, metricOf(t, metrics, "hhfr_stream_blocked", `role="near"`))
 	assert.EqualValues(t, 1, metricOf(t, metrics, "hhfr_stream_failures_total", `reason="blocked"`))
-	assert.EqualValues(t, 3, metricOf(t, metrics, "hhfr_plain_total", `reason="blocked"`))
+	assert.EqualValues(t, 3, metricOf(t, metrics, "hhfr_plain_calls_total", `reason="blocked"`))
+	assert.EqualValues(t, 3, metricOf(t, metrics, "hhfr_fall_backs_total", `reason="blocked"`))
 	assert.Zero(t, metricOf(t, metrics, "hhfr_streams"))
 
 	server.Close()
@@ -86,7 +87,8 @@ func TestBlockedStreamIsAMetric(t *testing.T) {
 	near.end()
 	assert.Equal(t, 1, strings.Count(near.errs.String(), "cannot be opened"), &near.errs)
 	assert.Equal(t, 1, strings.Count(near.errs.String(), "msg=upstream"), "once, not for each call: %s", &near.errs)
-	assert.Regexp(t, `hhfr: near http://\S+/service: 0 calls, 0 failed; .*; 3 plain, .* \(blocked 3\)`, &near.errs)
+	assert.Regexp(t, `hhfr: near http://\S+/service: 8 calls, 0 faults, 5 failed; 0 over streams: .*; `+
+		`8 plain: .* on 3 connections, 8 fall-backs \(blocked 8\)`, &near.errs)
 }
 
 // TestNearOnlyWithoutPartner: a proxy that is only a near one has no use without a stream.
@@ -100,7 +102,8 @@ func TestNearOnlyWithoutPartner(t *testing.T) {
 }
 
 var summaryOfPair = regexp.MustCompile(
-	`hhfr: near (\S+): 20 calls, 0 failed; (.*) of HTTP, (.*) on the link, ratio ([\d.]+) %; 1 stream opened`)
+	`hhfr: near (\S+): 20 calls, 0 faults, 0 failed; 20 over streams: (.*) of HTTP, (.*) on the link, ` +
+		`ratio ([\d.]+) %; 1 stream opened`)
 
 // TestSummaryOnSignal: SIGUSR1 has a proxy and a server report what they carried, with the ratio,
 // and go on; the end reports it again. What they report is what --metrics has.
@@ -161,10 +164,20 @@ func TestServeCounts(t *testing.T) {
 	_, _ = io.Copy(io.Discard, resp.Body)
 	require.NoError(t, resp.Body.Close())
 	require.Eventually(t, func() bool {
-		return metricOf(t, metrics, "hhfr_calls_total", `role="serve",upstream="/echo"`) == 10 &&
-			metricOf(t, metrics, "hhfr_plain_total", `upstream="/echo",reason="client"`) == 1
+		return metricOf(t, metrics, "hhfr_calls_total", `role="serve",upstream="/echo",way="stream"`) == 10 &&
+			metricOf(t, metrics, "hhfr_plain_calls_total", `upstream="/echo",reason="client"`) == 1
 	}, time.Minute, 10*time.Millisecond)
 	assert.EqualValues(t, 10, metricOf(t, metrics, "hhfr_operation_calls_total", `operation="Inform"`))
+	concat := strings.Replace(url, "/echo", "/concat", 1) // it has no such operation
+	resp, err = http.Post(concat, "text/xml", strings.NewReader(envelope(1)))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	_, _, _ = do(t, "stream", concat, message, "--require-hhfr")
+	for _, way := range []string{`way="stream"`, `way="plain"`} {
+		require.Eventually(t, func() bool {
+			return metricOf(t, metrics, "hhfr_faults_total", `upstream="/concat"`, way) == 1
+		}, time.Minute, 10*time.Millisecond, way)
+	}
 	for _, direction := range []string{"sent", "received"} {
 		assert.Positive(t, metricOf(t, metrics, "hhfr_operation_link_bytes_total", `operation="Inform"`, direction))
 	}
@@ -172,7 +185,8 @@ func TestServeCounts(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait(), &errs)
 	assert.Regexp(t,
-		`hhfr: serve /echo: 10 calls, 0 failed; .*, ratio \d+\.\d %; 1 stream opened; 1 plain, .* \(client 1\)`, &errs)
+		`hhfr: serve /echo: 11 calls, 0 faults, 0 failed; 10 over streams: .*, ratio \d+\.\d %; 1 stream opened; `+
+			`1 plain: .* \(client 1\)`, &errs)
 }
 
 // TestMetricsAreForNoPage: counters are for requests that name the address as its operator does. A

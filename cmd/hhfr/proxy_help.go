@@ -70,7 +70,8 @@ ones before had on the stream: fewer bytes for devices that open a connection fo
 addresses of many users, who could then find out, by lengths, what others send.
 
 On a terminal one line shows what was carried so far. A summary is reported at the end and, except
-on Windows, on SIGUSR1: calls, their bytes on the HTTP side and on the link, and the ratio of the two.
+on Windows, on SIGUSR1: calls, SOAP faults, calls that failed; of those over streams the bytes on the
+HTTP side and on the link, and the ratio of the two; and what went plainly, with the reasons.
 ` + metricsHelp + `
 After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, answers further
 requests with status 503, waits for the calls in progress, at most for the time of --drain, and

@@ -16,8 +16,9 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
 the environment variable SSLKEYLOGFILE names, for Wireshark.
 
-A summary is reported at the end and, except on Windows, on SIGUSR1: calls, their bytes on the HTTP
-side and on the link, and the ratio of the two.
+A summary is reported at the end and, except on Windows, on SIGUSR1: calls, SOAP faults, calls that
+failed; of those over streams the bytes on the HTTP side and on the link, and the ratio of the two;
+and those in plain SOAP.
 ` + metricsHelp + `
 Services (all but the first have a description at URL?wsdl, which declares where there are streams):
 

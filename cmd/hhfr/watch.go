@@ -88,23 +88,34 @@ func (l *liveLine) show(text string) {
 
 // totals are sums over the upstreams of a role.
 type totals struct {
-	calls, failed, busy, http, link, plain, plainBytes, opened int64
-	streams, upstreams, connected                              int
-	roundTrip                                                  float64
-	why                                                        string
+	calls, failed, faults, busy         int64 // over streams and plainly
+	overStreams, http, link, opened     int64
+	plain, conns, plainBytes, fallBacks int64
+	streams, upstreams, connected       int
+	roundTrip                           float64
+	why                                 string
 }
 
 func totalsOf(list []*meter.UpstreamCounts) (t totals) {
 	for _, u := range list {
 		t.calls += u.Calls
+		t.overStreams += u.Calls
 		t.failed += u.Failed
+		t.faults += u.Faults
 		t.busy += u.InProgress
 		t.http += u.RequestBytes + u.ReplyBytes
 		t.link += u.SentBytes + u.ReceivedBytes
 		t.opened += u.Opened
 		for _, p := range u.Plain {
-			t.plain += p.Count
+			t.calls += p.Calls
+			t.failed += p.Failed
+			t.faults += p.Faults
+			t.plain += p.Calls
+			t.conns += p.Connections
 			t.plainBytes += p.RequestBytes + p.ReplyBytes
+			if p.FallBack {
+				t.fallBacks += p.Calls
+			}
 		}
 		t.streams += u.Streams
 		t.roundTrip = max(t.roundTrip, u.RoundTrip)
@@ -125,11 +136,17 @@ func liveText(s *meter.Snapshot) string {
 	if t.busy > 0 {
 		parts[0] += fmt.Sprintf(" and %d under way", t.busy)
 	}
+	if t.faults > 0 {
+		parts = append(parts, count(t.faults, "fault"))
+	}
+	if t.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", t.failed))
+	}
 	if t.http > 0 {
 		became := fmt.Sprintf("%s became %s (%s)", bytesText(t.http), bytesText(t.link), ratioText(t.link, t.http))
 		parts = append(parts, became)
 	}
-	if t.plain > 0 {
+	if t.plainBytes > 0 {
 		parts = append(parts, fmt.Sprintf("%d plain (%s)", t.plain, bytesText(t.plainBytes)))
 	}
 	switch {
@@ -164,16 +181,24 @@ func (c *metricsCounters) summarize() {
 
 // summaryText is a line of a summary; one is the upstream that it is about, if it is about one.
 func summaryText(t totals, one *meter.UpstreamCounts) string {
-	text := fmt.Sprintf("%s, %d failed; %s of HTTP, %s on the link, ratio %s; %s opened", count(t.calls, "call"),
-		t.failed, bytesText(t.http), bytesText(t.link), ratioText(t.link, t.http), count(t.opened, "stream"))
-	if t.plain > 0 {
-		text += fmt.Sprintf("; %d plain, %s", t.plain, bytesText(t.plainBytes))
+	text := fmt.Sprintf("%s, %s, %d failed; %d over streams: %s of HTTP, %s on the link, ratio %s; %s opened",
+		count(t.calls, "call"), count(t.faults, "fault"), t.failed, t.overStreams, bytesText(t.http),
+		bytesText(t.link), ratioText(t.link, t.http), count(t.opened, "stream"))
+	if t.plain == 0 && t.plainBytes == 0 {
+		return text
+	}
+	text += fmt.Sprintf("; %d plain: %s", t.plain, bytesText(t.plainBytes))
+	if t.conns > 0 {
+		text += " on " + count(t.conns, "connection")
+	}
+	if t.fallBacks > 0 {
+		text += ", " + count(t.fallBacks, "fall-back")
 	}
 	if one == nil {
 		return text
 	}
 	for i, p := range one.Plain {
-		text += []string{" (", ", "}[min(i, 1)] + fmt.Sprintf("%s %d", p.Reason, p.Count)
+		text += []string{" (", ", "}[min(i, 1)] + fmt.Sprintf("%s %d", p.Reason, p.Calls)
 		if i == len(one.Plain)-1 {
 			text += ")"
 		}

@@ -8,19 +8,28 @@ import (
 )
 
 // Call is a call under way. It is part of what its owner keeps of the call, and begins with
-// [Upstream.Begin]. Its methods may be called concurrently.
+// [Upstream.Begin] or [Plain.Begin]. Its methods may be called concurrently.
 type Call struct {
 	upstream  *Upstream
-	operation atomic.Pointer[load]
+	plain     *Plain // nil: it goes over a stream
+	operation atomic.Pointer[operation]
 	began     time.Time
+	fault     atomic.Bool
 	over      atomic.Bool
 }
 
-// Begin counts a call that begins. Its operation is not known yet.
+// Begin counts a call over a stream that begins. Its operation is not known yet.
 func (u *Upstream) Begin(c *Call, now time.Time) {
 	c.upstream, c.began = u, now
 	c.operation.Store(&u.role.operations.none)
 	u.inProgress.Add(1)
+}
+
+// Begin counts a call without a stream that begins. Its operation is not known yet. Its bytes are
+// those of [Plain], and not counted by the call.
+func (p *Plain) Begin(c *Call, now time.Time) {
+	c.plain = p
+	p.upstream.Begin(c, now)
 }
 
 // Name gives the operation of the call; an empty one is [NoOperation]. The name is not kept.
@@ -29,18 +38,18 @@ func (c *Call) Name(operation []byte) {
 }
 
 // Wire is where the frames of the call count.
-func (c *Call) Wire() *streamer.WireBytes { return &c.operation.Load().wire }
+func (c *Call) Wire() *streamer.WireBytes { return &c.operation.Load().stream.wire }
 
 // Request counts bytes of the request, as HTTP has them.
 func (c *Call) Request(n int) {
 	c.upstream.load.request.Add(int64(n))
-	c.operation.Load().request.Add(int64(n))
+	c.operation.Load().stream.request.Add(int64(n))
 }
 
 // Reply counts bytes of replies, as HTTP has them.
 func (c *Call) Reply(n int) {
 	c.upstream.load.reply.Add(int64(n))
-	c.operation.Load().reply.Add(int64(n))
+	c.operation.Load().stream.reply.Add(int64(n))
 }
 
 // Began is when the call began.
@@ -49,22 +58,34 @@ func (c *Call) Began() time.Time { return c.began }
 // Added counts time in which the message was in this process, and waited for nobody else.
 func (c *Call) Added(d time.Duration) {
 	c.upstream.load.added.Add(int64(d))
-	c.operation.Load().added.Add(int64(d))
+	c.operation.Load().stream.added.Add(int64(d))
 }
+
+// Fault notes that the reply is a SOAP fault.
+func (c *Call) Fault() { c.fault.Store(true) }
 
 // Done counts the end of the call, once. ok: its reply has arrived whole.
 func (c *Call) Done(now time.Time, ok bool) {
 	if c.upstream == nil || c.over.Swap(true) {
 		return
 	}
-	took := int64(now.Sub(c.began))
-	for _, l := range [...]*load{&c.upstream.load, c.operation.Load()} {
+	took := now.Sub(c.began)
+	o := c.operation.Load()
+	all, own := &c.upstream.load, &o.stream
+	if c.plain != nil {
+		all, own = &c.plain.load, &o.plain
+	}
+	for _, l := range [...]*load{all, &own.load} {
 		l.calls.Add(1)
-		l.took.Add(took)
+		l.took.Add(int64(took))
 		if !ok {
 			l.failed.Add(1)
 		}
+		if c.fault.Load() {
+			l.faults.Add(1)
+		}
 	}
+	own.times.add(took)
 	c.upstream.inProgress.Add(-1)
 }
 

@@ -69,19 +69,33 @@ func (r *Role) Upstream(name string) *Upstream {
 	return u
 }
 
-// load are the counters of calls over streams, of an upstream or an operation.
+// load are the counters of calls that go one way, of an upstream or an operation.
 type load struct {
-	calls, failed  atomic.Int64
-	request, reply atomic.Int64 // bytes of HTTP
-	wire           streamer.WireBytes
-	took, added    atomic.Int64 // nanoseconds
+	calls, failed, faults atomic.Int64
+	request, reply        atomic.Int64 // bytes of HTTP
+	wire                  streamer.WireBytes
+	took, added           atomic.Int64 // nanoseconds
 }
 
-// Plain are the counters of what did not go over a stream, for one reason.
-type Plain struct{ count, request, reply atomic.Int64 }
+// timedLoad has the times of its calls as well.
+type timedLoad struct {
+	load
+	times times
+}
+
+// Plain are the counters of what did not go over a stream, for one reason: its connections, if they
+// are counted, their bytes, and the calls that could be told apart in them.
+type Plain struct {
+	upstream    *Upstream
+	connections atomic.Int64
+	load        load
+}
+
+// Connection counts a connection.
+func (p *Plain) Connection() { p.connections.Add(1) }
 
 // Request counts bytes from the client.
-func (p *Plain) Request(n int) { p.request.Add(int64(n)) }
+func (p *Plain) Request(n int) { p.load.request.Add(int64(n)) }
 
 // Reply counts bytes to the client.
-func (p *Plain) Reply(n int) { p.reply.Add(int64(n)) }
+func (p *Plain) Reply(n int) { p.load.reply.Add(int64(n)) }

@@ -25,10 +25,15 @@ const (
 	recount = 256
 )
 
+// operation are the counters of one.
+type operation struct{ stream, plain timedLoad }
+
+func (o *operation) calls() int64 { return o.stream.calls.Load() + o.plain.calls.Load() }
+
 // operations are the counters of operations. Those of their own are found without a lock.
 type operations struct {
-	none, other load
-	own         atomic.Pointer[map[string]*load]
+	none, other operation
+	own         atomic.Pointer[map[string]*operation]
 
 	mu         sync.Mutex
 	candidates map[string]int64 // calls so far
@@ -37,12 +42,12 @@ type operations struct {
 }
 
 func (o *operations) init() {
-	o.own.Store(&map[string]*load{})
+	o.own.Store(&map[string]*operation{})
 	o.candidates = map[string]int64{}
 }
 
 // of returns the counters of an operation, for a call that begins.
-func (o *operations) of(name []byte) *load {
+func (o *operations) of(name []byte) *operation {
 	if l := (*o.own.Load())[string(name)]; l != nil {
 		return l
 	}
@@ -60,7 +65,7 @@ func (o *operations) of(name []byte) *load {
 func isHidden(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }
 
 // candidate counts a call of an operation without counters of its own, which may get some.
-func (o *operations) candidate(name []byte) *load {
+func (o *operations) candidate(name []byte) *operation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own := *o.own.Load()
@@ -90,8 +95,8 @@ func (o *operations) candidate(name []byte) *load {
 }
 
 // promote gives an operation counters of its own.
-func (o *operations) promote(own map[string]*load, name []byte) *load {
-	l := new(load)
+func (o *operations) promote(own map[string]*operation, name []byte) *operation {
+	l := new(operation)
 	more := maps.Clone(own)
 	more[string(name)] = l
 	o.own.Store(&more)
@@ -105,10 +110,10 @@ func (o *operations) forget() {
 }
 
 // leastOfBusiest is the number of calls of the last of the busiest operations.
-func leastOfBusiest(own map[string]*load) int64 {
+func leastOfBusiest(own map[string]*operation) int64 {
 	var calls []int64
 	for _, l := range own {
-		calls = append(calls, l.calls.Load())
+		calls = append(calls, l.calls())
 	}
 	slices.Sort(calls)
 	return calls[max(0, len(calls)-busiest)]

@@ -9,20 +9,20 @@ import (
 
 // Snapshot is what a meter has counted at one time. It is also the JSON of a status.
 type Snapshot struct {
-	Version    int               `json:"version"` // 1
-	Began      time.Time         `json:"began"`
-	Now        time.Time         `json:"now"`
-	Upstreams  []*UpstreamCounts `json:"upstreams"`
-	Operations []*CallCounts     `json:"operations"` // the busiest first; those of none and all others last
+	Version    int                `json:"version"` // 1
+	Began      time.Time          `json:"began"`
+	Now        time.Time          `json:"now"`
+	Upstreams  []*UpstreamCounts  `json:"upstreams"`
+	Operations []*OperationCounts `json:"operations"` // the busiest first; those of none and all others last
 }
 
 // CallCounts are those of calls over streams. Bytes are those of HTTP at this end (requests and
 // replies), and those of frames on the link (sent and received).
 type CallCounts struct {
-	Role          string  `json:"role"`                // near, far or serve
-	Operation     string  `json:"operation,omitempty"` // of an operation
-	Calls         int64   `json:"calls"`               // that have ended
-	Failed        int64   `json:"failed"`              // of them, without a whole reply
+	Role          string  `json:"role"`   // near, far or serve
+	Calls         int64   `json:"calls"`  // that have ended
+	Failed        int64   `json:"failed"` // of them, without a whole reply
+	Faults        int64   `json:"faults"` // of them, with a SOAP fault for a reply
 	RequestBytes  int64   `json:"request_bytes"`
 	ReplyBytes    int64   `json:"reply_bytes"`
 	SentBytes     int64   `json:"sent_bytes"`
@@ -36,7 +36,7 @@ type CallCounts struct {
 type UpstreamCounts struct {
 	Upstream string `json:"upstream"`
 	CallCounts
-	InProgress     int64            `json:"in_progress"`
+	InProgress     int64            `json:"in_progress"` // over streams or not
 	Plain          []PlainCounts    `json:"plain,omitempty"`
 	Streams        int              `json:"streams"` // open now
 	Opened         int64            `json:"streams_opened"`
@@ -52,17 +52,47 @@ type UpstreamCounts struct {
 	RoundTrip      float64          `json:"round_trip_seconds"` // the longest of its streams; 0: not known
 }
 
-// PlainCounts are those of what went without a stream.
+// PlainCounts are those of what went without a stream, for one reason. Calls are those that could be
+// told apart in its connections.
 type PlainCounts struct {
-	Reason       string `json:"reason"`
-	Count        int64  `json:"count"`
-	RequestBytes int64  `json:"request_bytes"`
-	ReplyBytes   int64  `json:"reply_bytes"`
+	Reason       string  `json:"reason"`
+	FallBack     bool    `json:"fall_back"` // a stream was wanted
+	Connections  int64   `json:"connections"`
+	Calls        int64   `json:"calls"`
+	Failed       int64   `json:"failed"`
+	Faults       int64   `json:"faults"`
+	Seconds      float64 `json:"seconds"`
+	RequestBytes int64   `json:"request_bytes"`
+	ReplyBytes   int64   `json:"reply_bytes"`
+}
+
+// OperationCounts are those of an operation.
+type OperationCounts struct {
+	Operation string `json:"operation"`
+	CallCounts
+	Buckets []Bucket   `json:"buckets"` // of the time of calls
+	Plain   PlainTimes `json:"plain"`   // its calls without a stream
+}
+
+// PlainTimes are the calls of an operation without a stream.
+type PlainTimes struct {
+	Calls   int64    `json:"calls"`
+	Failed  int64    `json:"failed"`
+	Faults  int64    `json:"faults"`
+	Seconds float64  `json:"seconds"`
+	Buckets []Bucket `json:"buckets"`
+}
+
+// noFallBack are the reasons for which something goes without a stream because somebody wants it so,
+// or goes nowhere.
+var noFallBack = map[string]bool{
+	"client": true, "draining": true, "in_sequence": true, "no_offer": true, "no_route": true, "own": true,
+	"silent": true,
 }
 
 // Snapshot returns what was counted.
 func (m *Meter) Snapshot(now time.Time) *Snapshot {
-	s := &Snapshot{Version: 1, Began: m.began, Now: now, Upstreams: []*UpstreamCounts{}, Operations: []*CallCounts{}}
+	s := &Snapshot{Version: 1, Began: m.began, Now: now, Upstreams: []*UpstreamCounts{}, Operations: []*OperationCounts{}}
 	for _, r := range []*Role{m.Near, m.Far, m.Serve} {
 		s.Upstreams = append(s.Upstreams, r.upstreamCounts()...)
 		s.Operations = append(s.Operations, r.operationCounts()...)
@@ -92,7 +122,7 @@ func (u *Upstream) counts() *UpstreamCounts {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sweepLocked()
-	c := &UpstreamCounts{Upstream: u.name, CallCounts: *u.load.counts(u.role, ""), InProgress: u.inProgress.Load(),
+	c := &UpstreamCounts{Upstream: u.name, CallCounts: *u.load.counts(u.role), InProgress: u.inProgress.Load(),
 		Streams: len(u.live), Opened: u.opened, Failures: maps.Clone(u.failed), Gone: u.gone}
 	if !u.gone {
 		c.Reason, c.Why, c.Changed = u.reason, u.why, u.changed
@@ -107,30 +137,45 @@ func (u *Upstream) counts() *UpstreamCounts {
 	c.CreditWaits, c.Resent = all.creditWaits, all.resent
 	c.Ratio = ratio(&c.CallCounts)
 	for _, reason := range slices.Sorted(maps.Keys(u.plain)) {
-		p := u.plain[reason]
-		c.Plain = append(c.Plain, PlainCounts{reason, p.count.Load(), p.request.Load(), p.reply.Load()})
+		c.Plain = append(c.Plain, u.plain[reason].counts(reason))
 	}
 	return c
 }
 
-func (r *Role) operationCounts() (list []*CallCounts) {
-	for name, l := range *r.operations.own.Load() {
-		list = append(list, l.counts(r, name))
+func (p *Plain) counts(reason string) PlainCounts {
+	l := p.load.counts(p.upstream.role)
+	return PlainCounts{
+		Reason: reason, FallBack: !noFallBack[reason], Connections: p.connections.Load(), Calls: l.Calls, Failed: l.Failed,
+		Faults: l.Faults, Seconds: l.Seconds, RequestBytes: l.RequestBytes, ReplyBytes: l.ReplyBytes,
 	}
-	slices.SortFunc(list, func(a, b *CallCounts) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Operation, b.Operation))
+}
+
+func (r *Role) operationCounts() (list []*OperationCounts) {
+	for name, o := range *r.operations.own.Load() {
+		list = append(list, o.counts(r, name))
+	}
+	slices.SortFunc(list, func(a, b *OperationCounts) int {
+		return cmp.Or(cmp.Compare(b.Calls+b.Plain.Calls, a.Calls+a.Plain.Calls),
+			cmp.Compare(a.Operation, b.Operation))
 	})
-	for _, c := range []*CallCounts{r.operations.none.counts(r, NoOperation), r.operations.other.counts(r, Other)} {
-		if c.Calls > 0 || c.RequestBytes > 0 {
+	for _, c := range []*OperationCounts{r.operations.none.counts(r, NoOperation), r.operations.other.counts(r, Other)} {
+		if c.Calls+c.Plain.Calls > 0 || c.RequestBytes > 0 {
 			list = append(list, c)
 		}
 	}
 	return list
 }
 
-func (l *load) counts(r *Role, operation string) *CallCounts {
+func (o *operation) counts(r *Role, name string) *OperationCounts {
+	c := &OperationCounts{Operation: name, CallCounts: *o.stream.counts(r), Buckets: o.stream.times.buckets()}
+	p := o.plain.counts(r)
+	c.Plain = PlainTimes{p.Calls, p.Failed, p.Faults, p.Seconds, o.plain.times.buckets()}
+	return c
+}
+
+func (l *load) counts(r *Role) *CallCounts {
 	c := &CallCounts{
-		Role: r.name, Operation: operation, Calls: l.calls.Load(), Failed: l.failed.Load(),
+		Role: r.name, Calls: l.calls.Load(), Failed: l.failed.Load(), Faults: l.faults.Load(),
 		RequestBytes: l.request.Load(), ReplyBytes: l.reply.Load(),
 		SentBytes: l.wire.Sent.Load(), ReceivedBytes: l.wire.Received.Load(),
 		Seconds: time.Duration(l.took.Load()).Seconds(), AddedSeconds: time.Duration(l.added.Load()).Seconds(),

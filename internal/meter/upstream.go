@@ -68,16 +68,16 @@ func (u *Upstream) Leave() {
 	u.gone = u.uses == 0
 }
 
-// Plain counts something that goes to the upstream, or is answered, without a stream.
+// Plain returns the counters of what goes to the upstream, or is answered, without a stream for a
+// reason in a word.
 func (u *Upstream) Plain(reason string) *Plain {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	p := u.plain[reason]
 	if p == nil {
-		p = new(Plain)
+		p = &Plain{upstream: u}
 		u.plain[reason] = p
 	}
-	p.count.Add(1)
 	return p
 }
 

@@ -14,21 +14,25 @@ type exposition struct {
 	types  map[string]string  // of families with metadata
 	values map[string]float64 // by series
 	labels map[string]map[string]string
+	last   map[string][2]float64 // the bound and the value of a histogram's bucket so far, by its series
 }
 
 var (
-	metadataLine = regexp.MustCompile(`^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$`)
-	sampleLine   = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{.*\})? (\S+)$`)
-	labelPair    = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`)
+	metadataLine  = regexp.MustCompile(`^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$`)
+	sampleLine    = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{.*\})? (\S+)$`)
+	histogramPart = regexp.MustCompile(`_(bucket|sum|count)$`)
+	labelPair     = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`)
 )
 
 // parseExposition reads the text format of Prometheus, strictly: the lines of a family stand
-// together, HELP and TYPE before them, no series occurs twice, and what is named a counter is one.
+// together, HELP before them, with a text, no series occurs twice, what is named a counter is one,
+// and of histograms buckets grow up to the count.
 func parseExposition(t *testing.T, text string) *exposition {
 	t.Helper()
-	e := &exposition{types: map[string]string{}, values: map[string]float64{}, labels: map[string]map[string]string{}}
+	e := &exposition{types: map[string]string{}, values: map[string]float64{}, labels: map[string]map[string]string{},
+		last: map[string][2]float64{}}
 	require.True(t, strings.HasSuffix(text, "\n"), "the last line ends")
-	family, over := "", map[string]bool{}
+	family, over, helped := "", map[string]bool{}, map[string]bool{}
 	enter := func(name, line string) {
 		if name != family {
 			require.False(t, over[name], "the lines of a family stand together: %s", line)
@@ -41,8 +45,11 @@ func parseExposition(t *testing.T, text string) *exposition {
 			m := metadataLine.FindStringSubmatch(line)
 			require.NotNil(t, m, line)
 			enter(m[2], line)
-			if m[1] == "TYPE" {
-				require.Contains(t, []string{"counter", "gauge"}, m[3], line)
+			if m[1] == "HELP" {
+				require.False(t, helped[m[2]], line)
+				helped[m[2]] = true
+			} else {
+				require.Contains(t, []string{"counter", "gauge", "histogram", "summary"}, m[3], line)
 				require.Empty(t, e.types[m[2]], line)
 				e.types[m[2]] = m[3]
 			}
@@ -50,7 +57,12 @@ func parseExposition(t *testing.T, text string) *exposition {
 		}
 		m := sampleLine.FindStringSubmatch(line)
 		require.NotNil(t, m, line)
-		enter(m[1], line)
+		name := m[1]
+		if base := histogramPart.ReplaceAllString(name, ""); e.types[base] == "histogram" || e.types[base] == "summary" {
+			name = base
+		}
+		enter(name, line)
+		require.True(t, helped[name], "no HELP before %s", line)
 		series := m[1] + m[2]
 		_, twice := e.values[series]
 		require.False(t, twice, series)
@@ -60,11 +72,29 @@ func parseExposition(t *testing.T, text string) *exposition {
 		if !strings.HasPrefix(m[1], "hhfr_") {
 			continue
 		}
-		require.NotEmpty(t, e.types[m[1]], "no TYPE before %s", line)
-		require.Equal(t, strings.HasSuffix(m[1], "_total"), e.types[m[1]] == "counter", line)
+		require.NotEmpty(t, e.types[name], "no TYPE before %s", line)
+		require.Equal(t, strings.HasSuffix(name, "_total"), e.types[name] == "counter", line)
 		require.GreaterOrEqual(t, value, 0.0, line)
+		if strings.HasSuffix(m[1], "_bucket") && e.types[name] == "histogram" {
+			e.checkBucket(t, series, value)
+		}
 	}
 	return e
+}
+
+// checkBucket checks that a bucket has at least what the one before it has, and that the last one
+// has the count.
+func (e *exposition) checkBucket(t *testing.T, series string, value float64) {
+	t.Helper()
+	le := e.labels[series]["le"]
+	at, err := strconv.ParseFloat(le, 64)
+	require.NoError(t, err, series)
+	same := strings.Replace(series, `le="`+le+`"`, "", 1)
+	if before, ok := e.last[same]; ok {
+		require.Greater(t, at, before[0], series)
+		require.GreaterOrEqual(t, value, before[1], series)
+	}
+	e.last[same] = [2]float64{at, value}
 }
 
 func parseLabels(t *testing.T, text string) map[string]string {

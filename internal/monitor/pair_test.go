@@ -224,6 +224,10 @@ func TestCountsOfAPair(t *testing.T) {
 		for operation, calls := range map[string]float64{"poll": 10, "setValue": 2, `we\"ird\`: 1, "-": 1} {
 			assert.Equal(t, calls, e.sum("hhfr_operation_calls_total", "role", role, "operation", operation), operation)
 		}
+		assert.EqualValues(t, 14, e.sum("hhfr_operation_call_seconds_count", "role", role, "way", "stream"))
+		assert.EqualValues(t, 14, e.sum("hhfr_operation_call_seconds_bucket", "role", role, "le", "+Inf"))
+		assert.InDelta(t, e.sum("hhfr_call_seconds_total", "role", role),
+			e.sum("hhfr_operation_call_seconds_sum", "role", role), 1e-6)
 		assert.Zero(t, e.sum("hhfr_calls_failed_total"))
 		assert.Zero(t, e.sum("hhfr_calls_in_progress"))
 		assert.Positive(t, e.sum("hhfr_call_seconds_total"))
@@ -295,7 +299,11 @@ func TestPlainIsCounted(t *testing.T) {
 		e = near.metrics(t)
 		return e.sum("hhfr_plain_bytes_total", "reason", "no_partner", "direction", "reply") == float64(c.received)
 	})
-	assert.EqualValues(t, 1, e.sum("hhfr_plain_total", "reason", "no_partner"))
+	for _, metric := range []string{"hhfr_plain_calls_total", "hhfr_plain_connections_total", "hhfr_fall_backs_total"} {
+		assert.EqualValues(t, 1, e.sum(metric, "reason", "no_partner"), metric)
+	}
+	assert.EqualValues(t, 1, e.sum("hhfr_calls_total", "way", "plain"))
+	assert.EqualValues(t, 1, e.sum("hhfr_operation_call_seconds_count", "operation", "poll", "way", "plain"))
 	assert.EqualValues(t, c.sent, e.sum("hhfr_plain_bytes_total", "reason", "no_partner", "direction", "request"))
 	assert.EqualValues(t, 1, e.sum("hhfr_stream_failures_total", "reason", "no_partner"))
 	assert.Zero(t, e.sum("hhfr_streams"))
@@ -304,7 +312,7 @@ func TestPlainIsCounted(t *testing.T) {
 }
 
 // absent are metrics of what a pair did not do, or of what not every system knows.
-var absent = regexp.MustCompile("_plain_|_failures_|round_trip")
+var absent = regexp.MustCompile("_plain_|_fall_backs_|_failures_|round_trip")
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(hhfr_\\w+)` \\| (\\w+) \\| (.*?) \\|")
 
@@ -334,6 +342,9 @@ func TestMetricsPage(t *testing.T) {
 		}
 		for series := range e.values {
 			name, _, _ := strings.Cut(series, "{")
+			if base := histogramPart.ReplaceAllString(name, ""); kinds[base] == "histogram" {
+				name = base
+			}
 			for label := range e.labels[series] {
 				if strings.HasPrefix(name, "hhfr_") {
 					assert.Contains(t, labels[name], "`"+label+"`", series)

@@ -27,25 +27,26 @@ func metered(role *meter.Role, services *Services, c clock.Clock, next http.Hand
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		up := role.Upstream(services.name(r.URL.Path))
 		to, overStream := w.(interface{ Count(to *streamer.WireBytes) })
-		if !overStream {
-			plain := up.Plain(plainClient)
-			plain.Request(headSize(r))
-			r.Body = &bodyCounter{ReadCloser: r.Body, count: plain.Request}
-			next.ServeHTTP(&replyCounter{ResponseWriter: w, count: plain.Reply}, r)
-			return
-		}
 		var call meter.Call
-		up.Begin(&call, c.Now())
-		call.Request(headSize(r))
-		ok := false
+		ok, request, reply := false, call.Request, call.Reply
+		if overStream {
+			up.Begin(&call, c.Now())
+		} else {
+			plain := up.Plain(plainClient)
+			plain.Begin(&call, c.Now())
+			request, reply = plain.Request, plain.Reply
+		}
+		request(headSize(r))
 		defer func() {
-			to.Count(call.Wire())
+			if overStream {
+				to.Count(call.Wire())
+			}
 			call.Done(c.Now(), ok)
 		}()
-		r.Body = &bodyCounter{ReadCloser: r.Body, count: call.Request, look: func(start []byte) {
+		r.Body = &bodyCounter{ReadCloser: r.Body, count: request, look: func(start []byte) {
 			call.Name(soap.OperationName(start))
 		}}
-		next.ServeHTTP(&replyCounter{ResponseWriter: w, count: call.Reply}, r)
+		next.ServeHTTP(&replyCounter{ResponseWriter: w, count: reply, fault: call.Fault}, r)
 		ok = true
 	})
 }
@@ -86,6 +87,7 @@ func (b *bodyCounter) Read(p []byte) (int, error) {
 type replyCounter struct {
 	http.ResponseWriter
 	count func(int)
+	fault func() // is called if the reply is a fault, by its beginning
 	begun bool
 }
 
@@ -106,9 +108,18 @@ func (w *replyCounter) ReadFrom(body io.Reader) (int64, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
+	body = &bodyCounter{ReadCloser: io.NopCloser(body), count: func(int) {}, look: w.look}
 	n, err := io.Copy(w.ResponseWriter, body)
 	w.count(int(n))
 	return n, err
+}
+
+// look finds out whether the reply is a fault, by its beginning.
+func (w *replyCounter) look(start []byte) {
+	if w.fault != nil && soap.IsFault(start) {
+		w.fault()
+	}
+	w.fault = nil
 }
 
 // Write implements [io.Writer].
@@ -116,6 +127,7 @@ func (w *replyCounter) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.look(p)
 	n, err := w.ResponseWriter.Write(p)
 	w.count(n)
 	return n, err

@@ -212,6 +212,11 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 // reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
 // it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
+	x.seen.reply.begins(&what.head, len(what.head.Octets))
+	if what.coding != nil { // it is coded again as it is written
+		x.seen.reply.head = 0
+		m.Body = &lookedBody{m.Body, &x.seen}
+	}
 	if what.isMade() {
 		err := copyFramed(&x.out, what, m, c.p.cfg.MaxBuffer+maxWhole)
 		if x.replied = err == nil || c.isLeft(err); err != nil {
@@ -221,9 +226,11 @@ func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage
 	}
 	b := http1.NewBody(f)
 	err := copyRest(&x.out, what, m, b)
-	if x.replied = err == nil || c.isLeft(err); err != nil {
+	if err != nil {
+		x.replied = c.isLeft(err)
 		return endBroken
 	}
+	x.replied = b.Done() || f.Kind == http1.UntilClose
 	switch {
 	case f.Kind == http1.Tunnel:
 		return c.outlive()

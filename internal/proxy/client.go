@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 )
@@ -92,6 +93,9 @@ func (f *front) forward(in *sock.Source, first bool) {
 			return
 		}
 		if j.to == nil {
+			if said := in.Peek(); len(refusal) > 0 && len(said) > 0 {
+				f.p.countRefused(f.p.cfg.Meter.Near.Upstream(meter.Other), plainNoRoute, said)
+			}
 			_, _ = in.Conn.Write(refusal)
 			sock.Finish(f.p.ctx, in)
 			return
@@ -111,7 +115,7 @@ func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
 	l, err := u.links.Get()
 	if wrong := schemeError(err); wrong != nil {
 		if said, _ := in.Wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
-			p.refuse(in, said, wrong)
+			u.refuse(in, said, reasonOf(err), wrong)
 			return false
 		}
 	}

@@ -168,6 +168,7 @@ func (r *plainRelay) refuses(h *http1.Head, n int, f http1.Framing, c *plainCall
 		ref.Refused(c.references, forever, why)
 	}
 	r.up.Take(n + g.octets)
+	r.seen.sentAgain()
 	c.refused = true
 	r.finish(c)
 	return true

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/sequenced"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -143,12 +144,19 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 		return false, false
 	}
 	count := u.near.Plain(plainInSequence)
+	var call meter.Call
+	count.Begin(&call, u.p.cfg.Clock.Now())
+	call.Name(soap.OperationName(message))
 	count.Request(n + g.octets)
 	in.Take(n + g.octets)
 	u.p.calls.Add(1)
 	defer u.p.calls.Add(-1)
 	r.Header.Set("Host", r.Host)
 	reply, err := u.forwarder.Do(u.p.ctx, r.URL.RequestURI(), r.Header, message)
+	whole := err == nil
+	if whole && soap.IsFault(reply.Body) {
+		call.Fault()
+	}
 	if err != nil {
 		u.p.cfg.Log.Warn("no reply in a sequence", "upstream", u.cfg.Name, "err", err)
 		reply = refusedInSequence(message, err)
@@ -157,6 +165,7 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 	if _, err = in.Conn.Write(out); err == nil {
 		count.Reply(len(out))
 	}
+	call.Done(u.p.cfg.Clock.Now(), whole)
 	return true, err == nil && !last
 }
 

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"io"
 	"net/url"
@@ -21,6 +23,9 @@ const (
 	plainSilent = "silent"  // the client waits for the server to speak first
 	plainLane   = "no_lane" // the stream has no lane to spare
 	plainLost   = "lost"    // the stream ended before anything of the call was sent
+	// Calls that go nowhere:
+	plainNoRoute  = "no_route" // no route takes them
+	plainDraining = "draining" // the proxy ends
 	// toward an upstream that wants WS-ReliableMessaging:
 	plainInSequence = "in_sequence" // in a sequence of this proxy
 	plainOwn        = "own"         // as it is, in a sequence of its client or in none
@@ -82,6 +87,7 @@ type measured struct {
 	meter.Call
 	clock clock.Clock
 	named bool
+	reply replyLook
 	since time.Time // when the message that is passed on now was here; zero: it has been passed on
 }
 
@@ -101,6 +107,62 @@ func (s *measured) look(h *http1.Head, body []byte) {
 	}
 	if s.named = len(name) > 0; s.named {
 		s.Name(name)
+	}
+}
+
+// replyLook finds out whether a final reply is a fault, by its beginning.
+type replyLook struct {
+	head   int    // bytes of the head that pass before the body
+	coding string // of the body, if it may be that of a fault
+	looks  bool
+}
+
+// begins is called with the head of a final reply, of which so many bytes pass before the body.
+func (l *replyLook) begins(h *http1.Head, passes int) {
+	*l = replyLook{head: passes, looks: true}
+	if codings := h.Tokens("Content-Encoding"); len(codings) == 1 && h.Status() >= 400 {
+		l.coding = codings[0]
+	}
+}
+
+// isFault reports whether what passes now shows that the reply is a fault.
+func (l *replyLook) isFault(b []byte) bool {
+	if !l.looks {
+		return false
+	}
+	n := min(l.head, len(b))
+	if l.head -= n; n == len(b) {
+		return false
+	}
+	l.looks = false
+	return soap.IsFault(b[n:]) || l.coding != "" && soap.IsFault(inflated(l.coding, b[n:]))
+}
+
+// maxInflated is how much of a compressed reply is looked at, in bytes.
+const maxInflated = 4 << 10
+
+// inflated is the beginning of a compressed body; empty if the coding is not known.
+func inflated(coding string, start []byte) []byte {
+	var r io.Reader
+	var err error
+	switch coding {
+	case "gzip", "x-gzip":
+		r, err = gzip.NewReader(bytes.NewReader(start))
+	case "deflate":
+		r, err = zlib.NewReader(bytes.NewReader(start))
+	}
+	if r == nil || err != nil {
+		return nil
+	}
+	plain := make([]byte, maxInflated)
+	n, _ := io.ReadFull(r, plain) // the rest is not there
+	return plain[:n]
+}
+
+// lookAtReply looks at a part of the final reply.
+func (s *measured) lookAtReply(b []byte) {
+	if s.reply.isFault(b) {
+		s.Fault()
 	}
 }
 
@@ -136,7 +198,7 @@ func actionOf(h *http1.Head) []byte {
 // relayedReply passes on what a server sends to a client without a stream, and counts it.
 type relayedReply struct {
 	to    io.Writer
-	count *meter.Plain
+	seen  *observer
 	reach *reach
 }
 
@@ -144,8 +206,30 @@ type relayedReply struct {
 func (w relayedReply) Write(b []byte) (int, error) {
 	w.reach.worked()
 	n, err := w.to.Write(b)
-	w.count.Reply(n)
+	if err != nil {
+		w.seen.leave()
+	}
+	w.seen.reply(b[:n])
 	return n, err
+}
+
+// lookedBody is the body of a reply that is looked at as it is read.
+type lookedBody struct {
+	io.Reader
+	seen *measured
+}
+
+// Read implements [io.Reader].
+func (b *lookedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.seen.lookAtReply(p[:n])
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *lookedBody) Close() error {
+	closeBody(b.Reader)
+	return nil
 }
 
 // replyMeter passes on the reply to a call, and counts it.
@@ -156,6 +240,7 @@ type replyMeter struct {
 
 // Write implements [io.Writer].
 func (w *replyMeter) Write(b []byte) (int, error) {
+	w.lookAtReply(b)
 	n, err := w.to.Write(b)
 	w.Reply(n)
 	w.passed()
@@ -203,6 +288,7 @@ type bodyMeter struct {
 // Write implements [io.Writer].
 func (w bodyMeter) Write(b []byte) (int, error) {
 	if w.request == nil {
+		w.reply.seen.lookAtReply(b)
 		w.reply.seen.Reply(len(b))
 		return w.bodyWriter.Write(b)
 	}

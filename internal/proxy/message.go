@@ -101,6 +101,7 @@ func (f *far) exchange(
 		if h.Status()/100 == 1 {
 			continue
 		}
+		s.reply.begins(&h, 0)
 		framing, err := http1.ReplyFraming(&h, method)
 		if err != nil {
 			return nil, done, err
@@ -194,6 +195,7 @@ func (r *entityReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		r.seen.lookAtReply(entity)
 		n, k := copy(p, entity), n
 		r.in.Take(k)
 		r.seen.Reply(k)

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
 )
@@ -20,7 +19,7 @@ type plainRelay struct {
 	u       *upstream
 	in, up  *sock.Source
 	to, out *sock.StallWriter // the server, the client
-	count   *meter.Plain
+	seen    *observer
 	ctx     context.Context
 	cancel  context.CancelFunc
 	back    sync.WaitGroup
@@ -50,23 +49,24 @@ type plainCall struct {
 // what the client sends from now on. It reports whether its next request goes elsewhere. why is the
 // reason, for the meter.
 func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j journey) (moves bool) {
+	var raw []byte
+	for _, x := range first {
+		raw = append(raw, x.raw...)
+	}
 	if j.whole {
-		var raw []byte
-		for _, x := range first {
-			raw = append(raw, x.raw...)
-		}
 		_ = u.plainOrStream(in, raw, why, nil)
 		return false
 	}
 	conn, err := u.dialPlain(u.p.ctx)
 	if err != nil {
 		u.reach.failed(err)
-		u.p.refuse(in, nil, err)
+		u.refuse(in, raw, why, err)
 		return false
 	}
 	conn = u.p.recorded(conn)
 	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), to: u.p.patient(conn), out: u.p.patient(in.Conn),
-		count: u.near.Plain(why)}
+		seen: u.p.observed(u.near.Plain(why))}
+	defer r.seen.end(false)
 	r.ctx, r.cancel = context.WithCancel(u.p.ctx)
 	defer context.AfterFunc(u.p.ctx, func() { sock.Reset(conn) })()
 	r.back.Go(r.replies)
@@ -176,8 +176,8 @@ func (r *plainRelay) request(h *http1.Head, n int, alone bool) bool {
 
 // send sends the server what the client sent.
 func (r *plainRelay) send(b []byte) error {
-	n, err := r.to.Write(b)
-	r.count.Request(n)
+	r.seen.request(b)
+	_, err := r.to.Write(b)
 	return err
 }
 
@@ -210,7 +210,7 @@ func (r *plainRelay) body(b *http1.Body, alone bool) error {
 
 // tunnel forwards all further bytes of the client; false.
 func (r *plainRelay) tunnel() bool {
-	_ = copyUp(r.ctx, r.up.Conn, r.to, r.in, r.count.Request)
+	_ = copyUp(r.ctx, r.up.Conn, r.to, r.in, r.seen.request)
 	return false
 }
 
@@ -252,7 +252,7 @@ func (r *plainRelay) giveUp() {
 // replies forwards what the server sends.
 func (r *plainRelay) replies() {
 	written := int64(0)
-	to := relayedReply{r.out, r.count, &r.u.reach}
+	to := relayedReply{r.out, r.seen, &r.u.reach}
 	for {
 		data, err := r.up.Wait(r.ctx, 0, 0)
 		if len(data) == 0 {
@@ -367,5 +367,6 @@ func (r *plainRelay) ends(err error, written int64) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
+	r.seen.end(err == nil)
 	r.u.p.endBack(err, r.in, r.cancel)
 }

@@ -83,7 +83,7 @@ func (r *plainRelay) referringReply(
 		whole, fragments, err := c.refer.referrer.RestoreReply(c.refer.taken, start)
 		if err != nil {
 			text := fmt.Sprintf("hhfr: %v; the request was processed", err)
-			_, _ = to.Write(errorReply(http.StatusBadGateway, text))
+			_, _ = r.out.Write(errorReply(http.StatusBadGateway, text)) // which is not the server's
 			r.u.p.cfg.Log.Warn("reply not made whole", "upstream", r.u.cfg.Name, "err", err)
 			return 0, true, io.EOF
 		}

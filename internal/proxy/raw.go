@@ -23,7 +23,7 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	up, err := u.dialPlain(p.ctx)
 	if err != nil {
 		u.reach.failed(err)
-		p.refuse(in, first, err)
+		u.refuse(in, first, why, err)
 		return nil
 	}
 	up = p.recorded(up)
@@ -41,9 +41,10 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
-	count := u.near.Plain(why)
+	seen := p.observed(u.near.Plain(why))
+	defer seen.end(false)
 	out := p.patient(in.Conn)
-	word := &firstWord{relayedReply: relayedReply{out, count, &u.reach}, raw: raw, clock: p.cfg.Clock}
+	word := &firstWord{relayedReply: relayedReply{out, seen, &u.reach}, raw: raw, clock: p.cfg.Clock}
 	back.Go(func() {
 		n, err := io.Copy(word, up)
 		if !word.isServers() {
@@ -54,6 +55,8 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 			u.reach.failed(err)
 			_, _ = in.Conn.Write(unreachable(err))
 			err = nil
+		} else {
+			seen.end(err == nil)
 		}
 		p.endBack(err, in, cancel)
 	})
@@ -63,12 +66,12 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 		return oneport.GiveBack(in)
 	}
 	to := p.patient(up)
-	asked := func(n int) {
+	asked := func(b []byte) {
 		raw.ask()
-		count.Request(n)
+		seen.request(b)
 	}
 	if len(first) > 0 {
-		asked(len(first))
+		asked(first)
 	}
 	if _, err := to.Write(first); err == nil {
 		_ = copyUp(ctx, up, to, in, asked) // the direction back shows how the connection ended
@@ -91,12 +94,12 @@ func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 }
 
 // copyUp copies what a client sends until it ends, by a writer to up, and passes that end on.
-// sent is called with the number of bytes before they are sent.
-func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sent func(int)) error {
+// sent is called with the bytes before they are sent.
+func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sent func([]byte)) error {
 	for {
 		data, err := in.Wait(ctx, 0, 0)
 		if len(data) > 0 {
-			sent(len(data))
+			sent(data)
 			if _, err := to.Write(data); err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -48,12 +49,15 @@ var hints = map[session.Trouble]string{
 	session.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
 }
 
-// refuse reports to a client that speaks HTTP why nothing can be forwarded.
-func (p *Proxy) refuse(in *sock.Source, first []byte, err error) {
+// refuse reports to a client that speaks HTTP why nothing can be forwarded. why is the reason for
+// which its call has no stream, for the meter.
+func (u *upstream) refuse(in *sock.Source, first []byte, why string, err error) {
+	p := u.p
 	if len(first) == 0 {
 		first, _ = in.Wait(p.ctx, 0, p.cfg.Silence)
 	}
 	if http1.LooksLikeStart(first) {
+		p.countRefused(u.near, why, first)
 		_, _ = in.Conn.Write(unreachable(err))
 	}
 	sock.Finish(p.ctx, in)
@@ -93,10 +97,13 @@ func unreachable(err error) []byte {
 // drained tells a client whose next request came while the proxy shuts down.
 func (f *front) drained(in *sock.Source, j journey) {
 	f.p.refused.Add(1)
+	to := f.p.cfg.Meter.Near.Upstream(meter.Other)
 	if j.to != nil {
+		to = j.to.near
 		j.to.use.leave()
 	}
 	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
+		f.p.countRefused(to, plainDraining, said)
 		_, _ = in.Conn.Write(busyReply(drainingText))
 	}
 	sock.Finish(f.p.ctx, in)

@@ -236,6 +236,7 @@ func (l *lane) reply(up *serverConn, s *served) error {
 		return l.stream(up, s, line(tunnel), arriving{})
 	}
 	s.decide(f.Kind == http1.Tunnel)
+	s.seen.reply.begins(&h, 0)
 	up.last = isLast(&h)
 	there := in.Peek()[n:]
 	switch {
@@ -277,6 +278,9 @@ func (l *lane) whole(
 	if sizeOf(entity) <= inlineBody {
 		m = streamer.NewMessage(head, joined(entity))
 	}
+	if len(entity) > 0 {
+		s.seen.lookAtReply(entity[0])
+	}
 	s.seen.Reply(n + octets)
 	err := s.x.Reply(s.ctx, m)
 	s.whole = err == nil
@@ -301,7 +305,7 @@ func (l *lane) stream(up *serverConn, s *served, head []byte, a arriving) error 
 		err = stream(up.ctx, up.in, out, arriving{})
 	}
 	end()
-	s.whole = err == nil || a.body != nil && a.body.Done()
+	s.whole = err == nil || a.body != nil && (a.body.Done() || errors.Is(err, io.EOF) && a.body.Close() == nil)
 	if err != nil {
 		l.lose() // before the near end can know
 	}

@@ -57,6 +57,12 @@ func OperationName(prefix []byte) []byte {
 	return s.find(prefix).operation.local
 }
 
+// IsFault is Recognized.Fault. It allocates nothing, for callers that look at every message.
+func IsFault(prefix []byte) bool {
+	var s envelopeScanner
+	return s.find(prefix).fault
+}
+
 // find scans the first envelope in a message.
 func (s *envelopeScanner) find(prefix []byte) (none scannedEnvelope) {
 	s.b = narrow(prefix[:min(len(prefix), MaxRecognize)])

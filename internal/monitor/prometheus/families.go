@@ -10,13 +10,31 @@ import (
 // families are all metrics that are about upstreams or operations. Names of the two differ, so that
 // a sum over a metric counts nothing twice.
 var families = []family{
-	{name: "hhfr_calls_total", kind: "counter", help: "Calls over streams that have ended.",
-		upstream: func(u *meter.UpstreamCounts, put sink) { put(float64(u.Calls)) }},
+	{name: "hhfr_calls_total", kind: "counter", help: "Calls that have ended, over streams or plainly.",
+		upstream: func(u *meter.UpstreamCounts, put sink) {
+			putWays(u, put, u.Calls, func(p *meter.PlainCounts) int64 { return p.Calls })
+		}},
 	{name: "hhfr_calls_failed_total", kind: "counter", help: "Of them, those without a whole reply.",
-		upstream: func(u *meter.UpstreamCounts, put sink) { put(float64(u.Failed)) }},
-	{name: "hhfr_calls_in_progress", kind: "gauge", help: "Calls over streams under way.",
+		upstream: func(u *meter.UpstreamCounts, put sink) {
+			putWays(u, put, u.Failed, func(p *meter.PlainCounts) int64 { return p.Failed })
+		}},
+	{name: "hhfr_faults_total", kind: "counter", help: "Of them, those with a SOAP fault for a reply.",
+		upstream: func(u *meter.UpstreamCounts, put sink) {
+			putWays(u, put, u.Faults, func(p *meter.PlainCounts) int64 { return p.Faults })
+		}},
+	{name: "hhfr_fall_backs_total", kind: "counter",
+		help: "Calls that went plainly although a stream was wanted, by reason.",
+		upstream: func(u *meter.UpstreamCounts, put sink) {
+			for _, p := range u.Plain {
+				if p.FallBack {
+					put(float64(p.Calls), "reason", p.Reason)
+				}
+			}
+		}},
+	{name: "hhfr_calls_in_progress", kind: "gauge", help: "Calls under way.",
 		upstream: func(u *meter.UpstreamCounts, put sink) { put(float64(u.InProgress)) }},
-	{name: "hhfr_call_seconds_total", kind: "counter", help: "Time from request to end of reply, summed over calls.",
+	{name: "hhfr_call_seconds_total", kind: "counter",
+		help:     "Time from request to end of reply, summed over calls over streams.",
 		upstream: func(u *meter.UpstreamCounts, put sink) { put(u.Seconds) }},
 	{name: "hhfr_added_seconds_total", kind: "counter", help: "Of it, time that messages spent in this process.",
 		upstream: func(u *meter.UpstreamCounts, put sink) { put(u.AddedSeconds) }},
@@ -62,13 +80,22 @@ var families = []family{
 				put(blocked)
 			}
 		}},
-	{name: "hhfr_plain_total", kind: "counter", help: "Connections, or calls of serve, without a stream, by reason.",
+	{name: "hhfr_plain_calls_total", kind: "counter", help: "Calls that went without a stream, by reason.",
 		upstream: func(u *meter.UpstreamCounts, put sink) {
 			for _, p := range u.Plain {
-				put(float64(p.Count), "reason", p.Reason)
+				put(float64(p.Calls), "reason", p.Reason)
 			}
 		}},
-	{name: "hhfr_plain_bytes_total", kind: "counter", help: "Their bytes.",
+	{name: "hhfr_plain_connections_total", kind: "counter",
+		help: "Connections that were forwarded without a stream, by reason.",
+		upstream: func(u *meter.UpstreamCounts, put sink) {
+			for _, p := range u.Plain {
+				if p.Connections > 0 {
+					put(float64(p.Connections), "reason", p.Reason)
+				}
+			}
+		}},
+	{name: "hhfr_plain_bytes_total", kind: "counter", help: "Bytes without a stream.",
 		upstream: func(u *meter.UpstreamCounts, put sink) {
 			for _, p := range u.Plain {
 				put(float64(p.RequestBytes), "reason", p.Reason, "direction", "request")
@@ -86,22 +113,55 @@ var families = []family{
 	{name: "hhfr_resent_packets_total", kind: "counter", help: "Packets of streams that were sent again.",
 		upstream: func(u *meter.UpstreamCounts, put sink) { put(float64(u.Resent)) }},
 
-	{name: "hhfr_operation_calls_total", kind: "counter", help: "Calls over streams that have ended.",
-		operation: func(o *meter.CallCounts, put sink) { put(float64(o.Calls)) }},
+	{name: "hhfr_operation_calls_total", kind: "counter", help: "Calls that have ended, over streams or plainly.",
+		operation: func(o *meter.OperationCounts, put sink) { putBoth(o, put, o.Calls, o.Plain.Calls) }},
 	{name: "hhfr_operation_calls_failed_total", kind: "counter", help: "Of them, those without a whole reply.",
-		operation: func(o *meter.CallCounts, put sink) { put(float64(o.Failed)) }},
-	{name: "hhfr_operation_call_seconds_total", kind: "counter",
-		help:      "Time from request to end of reply, summed over calls.",
-		operation: func(o *meter.CallCounts, put sink) { put(o.Seconds) }},
+		operation: func(o *meter.OperationCounts, put sink) { putBoth(o, put, o.Failed, o.Plain.Failed) }},
+	{name: "hhfr_operation_faults_total", kind: "counter", help: "Of them, those with a SOAP fault for a reply.",
+		operation: func(o *meter.OperationCounts, put sink) { putBoth(o, put, o.Faults, o.Plain.Faults) }},
+	{name: "hhfr_operation_call_seconds", kind: "histogram", help: "Time from request to end of reply.",
+		times: func(o *meter.OperationCounts, put histogramSink) {
+			if o.Calls > 0 {
+				put(o.Buckets, o.Seconds, "way", "stream")
+			}
+			if o.Plain.Calls > 0 {
+				put(o.Plain.Buckets, o.Plain.Seconds, "way", "plain")
+			}
+		}},
 	{name: "hhfr_operation_added_seconds_total", kind: "counter",
-		help:      "Of it, time that messages spent in this process.",
-		operation: func(o *meter.CallCounts, put sink) { put(o.AddedSeconds) }},
+		help:      "Of it, time that messages over streams spent in this process.",
+		operation: func(o *meter.OperationCounts, put sink) { put(o.AddedSeconds) }},
 	{name: "hhfr_operation_http_bytes_total", kind: "counter", help: "Bytes of calls over streams, on the HTTP side.",
-		operation: putHTTP},
+		operation: func(o *meter.OperationCounts, put sink) { putHTTP(&o.CallCounts, put) }},
 	{name: "hhfr_operation_link_bytes_total", kind: "counter", help: "Bytes of their data frames, on the link side.",
-		operation: putLink},
+		operation: func(o *meter.OperationCounts, put sink) { putLink(&o.CallCounts, put) }},
 	{name: "hhfr_operation_ratio", kind: "gauge", help: "Bytes on the link by bytes of HTTP, since the start.",
-		operation: putRatio},
+		operation: func(o *meter.OperationCounts, put sink) { putRatio(&o.CallCounts, put) }},
+}
+
+// putWays puts a number of calls over streams, and that of plain ones, each if there are such calls.
+func putWays(u *meter.UpstreamCounts, put sink, stream int64, plain func(*meter.PlainCounts) int64) {
+	calls, sum := int64(0), int64(0)
+	for i := range u.Plain {
+		calls += u.Plain[i].Calls
+		sum += plain(&u.Plain[i])
+	}
+	if u.Calls > 0 || calls == 0 {
+		put(float64(stream), "way", "stream")
+	}
+	if calls > 0 {
+		put(float64(sum), "way", "plain")
+	}
+}
+
+// putBoth is putWays for an operation.
+func putBoth(o *meter.OperationCounts, put sink, stream, plain int64) {
+	if o.Calls > 0 || o.Plain.Calls == 0 {
+		put(float64(stream), "way", "stream")
+	}
+	if o.Plain.Calls > 0 {
+		put(float64(plain), "way", "plain")
+	}
 }
 
 func putHTTP(c *meter.CallCounts, put sink) {
