@@ -52,8 +52,8 @@ type UpstreamCounts struct {
 	RoundTrip      float64          `json:"round_trip_seconds"` // the longest of its streams; 0: not known
 }
 
-// PlainCounts are those of what went without a stream, for one reason. Calls are those that could be
-// told apart in its connections.
+// PlainCounts are those of what went without a stream, for one reason. Calls are those that could
+// be told apart in its connections.
 type PlainCounts struct {
 	Reason       string  `json:"reason"`
 	FallBack     bool    `json:"fall_back"` // a stream was wanted
@@ -83,8 +83,8 @@ type PlainTimes struct {
 	Buckets []Bucket `json:"buckets"`
 }
 
-// noFallBack are the reasons for which something goes without a stream because somebody wants it so,
-// or goes nowhere.
+// noFallBack are the reasons for which something goes without a stream because somebody wants it
+// so, or goes nowhere.
 var noFallBack = map[string]bool{
 	"client": true, "draining": true, "in_sequence": true, "no_offer": true, "no_route": true, "own": true,
 	"silent": true,
@@ -92,7 +92,8 @@ var noFallBack = map[string]bool{
 
 // Snapshot returns what was counted.
 func (m *Meter) Snapshot(now time.Time) *Snapshot {
-	s := &Snapshot{Version: 1, Began: m.began, Now: now, Upstreams: []*UpstreamCounts{}, Operations: []*OperationCounts{}}
+	s := &Snapshot{Version: 1, Began: m.began, Now: now,
+		Upstreams: []*UpstreamCounts{}, Operations: []*OperationCounts{}}
 	for _, r := range []*Role{m.Near, m.Far, m.Serve} {
 		s.Upstreams = append(s.Upstreams, r.upstreamCounts()...)
 		s.Operations = append(s.Operations, r.operationCounts()...)
@@ -145,8 +146,8 @@ func (u *Upstream) counts() *UpstreamCounts {
 func (p *Plain) counts(reason string) PlainCounts {
 	l := p.load.counts(p.upstream.role)
 	return PlainCounts{
-		Reason: reason, FallBack: !noFallBack[reason], Connections: p.connections.Load(), Calls: l.Calls, Failed: l.Failed,
-		Faults: l.Faults, Seconds: l.Seconds, RequestBytes: l.RequestBytes, ReplyBytes: l.ReplyBytes,
+		Reason: reason, FallBack: !noFallBack[reason], Connections: p.connections.Load(),
+		Calls: l.Calls, Failed: l.Failed, Faults: l.Faults, Seconds: l.Seconds, RequestBytes: l.RequestBytes, ReplyBytes: l.ReplyBytes,
 	}
 }
 
@@ -158,7 +159,8 @@ func (r *Role) operationCounts() (list []*OperationCounts) {
 		return cmp.Or(cmp.Compare(b.Calls+b.Plain.Calls, a.Calls+a.Plain.Calls),
 			cmp.Compare(a.Operation, b.Operation))
 	})
-	for _, c := range []*OperationCounts{r.operations.none.counts(r, NoOperation), r.operations.other.counts(r, Other)} {
+	none, other := r.operations.none.counts(r, NoOperation), r.operations.other.counts(r, Other)
+	for _, c := range []*OperationCounts{none, other} {
 		if c.Calls+c.Plain.Calls > 0 || c.RequestBytes > 0 {
 			list = append(list, c)
 		}

@@ -58,7 +58,8 @@ func parseExposition(t *testing.T, text string) *exposition {
 		m := sampleLine.FindStringSubmatch(line)
 		require.NotNil(t, m, line)
 		name := m[1]
-		if base := histogramPart.ReplaceAllString(name, ""); e.types[base] == "histogram" || e.types[base] == "summary" {
+		base := histogramPart.ReplaceAllString(name, "")
+		if e.types[base] == "histogram" || e.types[base] == "summary" {
 			name = base
 		}
 		enter(name, line)

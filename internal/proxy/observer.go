@@ -143,7 +143,8 @@ func (o *observer) over() {
 	o.calls = o.calls[1:]
 }
 
-// sentAgain forgets the call that began last: it is sent once more, and its reply was not passed on.
+// sentAgain forgets the call that began last: it is sent once more, and its reply was not passed
+// on.
 func (o *observer) sentAgain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

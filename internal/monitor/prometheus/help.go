@@ -77,9 +77,9 @@ var helps = map[string]string{
 	"process_open_fds":                       "File descriptors that are open.",
 }
 
-// describeLibrary writes what the library has written, with the meaning and the type of each family.
-// A name that is not known, of another system or of a later library, says where it comes from. One
-// that could be of another type than it seems has none.
+// describeLibrary writes what the library has written, with the meaning and the type of each
+// family. A name that is not known, of another system or of a later library, says where it comes
+// from. One that could be of another type than it seems has none.
 func describeLibrary(w io.Writer, text []byte) {
 	last := ""
 	for line := range bytes.Lines(text) {
