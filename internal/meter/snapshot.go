@@ -147,7 +147,8 @@ func (p *Plain) counts(reason string) PlainCounts {
 	l := p.load.counts(p.upstream.role)
 	return PlainCounts{
 		Reason: reason, FallBack: !noFallBack[reason], Connections: p.connections.Load(),
-		Calls: l.Calls, Failed: l.Failed, Faults: l.Faults, Seconds: l.Seconds, RequestBytes: l.RequestBytes, ReplyBytes: l.ReplyBytes,
+		Calls: l.Calls, Failed: l.Failed, Faults: l.Faults, Seconds: l.Seconds,
+		RequestBytes: l.RequestBytes, ReplyBytes: l.ReplyBytes,
 	}
 }
 
