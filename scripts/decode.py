@@ -18,7 +18,7 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
          5: ('window', b'', 'lane R:octet exchange octets', lambda f: f['R'] < 2 and f['octets']), 9: ('flush', b'', 'lane R:octet exchange settled', lambda f: f['R'] < 2 and f['settled']),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
          7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
-         0x44: ('ack', b'', 'body:rest', lambda f: True), 0x4A: ('kept', b'', 'body:rest', lambda f: True),
+         0x44: ('ack', b'', 'body:rest', lambda f: True), 0x4A: ('kept', b'', 'body:rest', lambda f: True), 0x4B: ('resync', b'', '', lambda f: True),
          0x48: ('idle', b'', 'lanes:[lane]', lambda f: all(a['lane'] < b['lane'] for a, b in zip(f['lanes'], f['lanes'][1:])))}
 def order(entry, n): return [v & 1 if k == 'R' else v for k, v in entry.items()][:n]
 def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
@@ -189,11 +189,11 @@ class Direction:                        # runs: (position, octets), gaps between
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
             try: len((f := frame(buf, at)[0])['open']) < 1024 and found.append((start + at, identity(f, start + at)))
             except (ValueError, EOFError): pass    # §6, joining: sync frames by position, with what identifies the direction
-        twice = [i for i, n in collections.Counter(i for _, i in found).items() if n > 1]
+        counts = collections.Counter(i for _, i in found); likely = [i for i, n in counts.items() if n > 1 or len(counts) == 1]    # a single one if nothing disagrees
         for n, (start, buf) in enumerate(runs):
             at, self.blind = 0, n or not buf.startswith(HELLO)
             if self.blind:
-                trusted, self.open, self.pieces, self.since, self.chain, self.unseen = [self.id] if self.id else twice, {}, {}, [], b'', None
+                trusted, self.open, self.pieces, self.since, self.chain, self.unseen = [self.id] if self.id else likely, {}, {}, [], b'', None
                 at, self.id = next(((p - start, i) for p, i in found if start <= p < start + len(buf) and i in trusted), (len(buf), self.id))
             try:
                 while at < len(buf):

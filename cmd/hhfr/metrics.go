@@ -37,6 +37,14 @@ Requests name the address by an IP address, localhost, or the host of ADDR; --me
 allows other names. Any other name could be one that a hostile page has a browser use.
 `
 
+// syncHelp is the part of help texts about syncs on demand.
+const syncHelp = `
+Except on Windows SIGUSR2 has a sync go out on every stream, and asks the peers for theirs: what
+tcpdump records from then on is decoded without a store. So does a POST of /status at --metrics, from
+this machine only, once in 10 s.
+
+`
+
 // metricsCounters are those of a server, and who shows them: on a terminal a live line, at
 // --metrics a listener, and lines on stderr on SIGUSR1 and at the end.
 type metricsCounters struct {
@@ -78,7 +86,7 @@ func (c *metricsCounters) listen(ctx context.Context, o metricsOptions, others [
 	}
 	c.addr = l.Addr().String()
 	host, _, _ := net.SplitHostPort(addr) // metricsAddr made it
-	c.monitor = monitor.Start(l, c.now, append(o.hosts, host), c.g.logger())
+	c.monitor = monitor.Start(l, c.Meter, append(o.hosts, host), c.g.logger())
 	return nil
 }
 

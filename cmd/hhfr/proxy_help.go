@@ -72,7 +72,7 @@ addresses of many users, who could then find out, by lengths, what others send.
 On a terminal one line shows what was carried so far. A summary is reported at the end and, except
 on Windows, on SIGUSR1: calls, SOAP faults, calls that failed; of those over streams the bytes on the
 HTTP side and on the link, and the ratio of the two; and what went plainly, with the reasons.
-` + metricsHelp + `
+` + syncHelp + metricsHelp + `
 After Ctrl-C (exit code 130) or SIGTERM (0), proxy accepts no further connection, answers further
 requests with status 503, waits for the calls in progress, at most for the time of --drain, and
 ends. SIGHUP reads certificates, keys, authorities and tokens again, with --config and without, for

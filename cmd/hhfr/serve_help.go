@@ -19,7 +19,7 @@ the environment variable SSLKEYLOGFILE names, for Wireshark.
 A summary is reported at the end and, except on Windows, on SIGUSR1: calls, SOAP faults, calls that
 failed; of those over streams the bytes on the HTTP side and on the link, and the ratio of the two;
 and those in plain SOAP.
-` + metricsHelp + `
+` + syncHelp + metricsHelp + `
 Services (all but the first have a description at URL?wsdl, which declares where there are streams):
 
   /echo     returns the body it got

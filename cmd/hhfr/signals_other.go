@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// notifySummary delivers nothing: there is no SIGUSR1.
-func notifySummary() (asked <-chan os.Signal, stop func()) { return nil, func() {} }
+// notifyUser delivers nothing: there are no SIGUSR1 and SIGUSR2.
+func notifyUser() (summaries, syncs <-chan os.Signal, stop func()) { return nil, nil, func() {} }

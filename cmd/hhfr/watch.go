@@ -14,9 +14,10 @@ import (
 // liveInterval is how often the live line is renewed.
 const liveInterval = time.Second
 
-// watch shows a live line, if stderr is a terminal, and a summary on SIGUSR1, until stop is called.
+// watch shows a live line, if stderr is a terminal, a summary on SIGUSR1, and has syncs sent on
+// SIGUSR2, until stop is called.
 func (c *metricsCounters) watch(env Env, live bool) (stop func()) {
-	asked, forget := notifySummary()
+	summaries, syncs, forget := notifyUser()
 	over := make(chan struct{})
 	var line *liveLine
 	var tick <-chan time.Time
@@ -33,8 +34,10 @@ func (c *metricsCounters) watch(env Env, live bool) (stop func()) {
 			select {
 			case <-tick:
 				line.show(liveText(c.now()))
-			case <-asked:
+			case <-summaries:
 				c.summarize()
+			case <-syncs:
+				c.g.note("a sync goes out on %s", count(int64(c.Resync()), "stream"))
 			case <-over:
 				return
 			}

@@ -163,8 +163,8 @@ func TestEveryFieldIsCovered(t *testing.T) {
 	for field, covered := range seen {
 		assert.True(t, covered, "no frame was found that shows %s to be covered", field)
 	}
-	for _, f := range []frame.Frame{frame.Shape{}, frame.Sync{}, frame.Ack{}, frame.Kept{}, frame.Close{}, frame.Idle{},
-		frame.Window{}, frame.Flush{}, frame.Skipped{}} {
+	for _, f := range []frame.Frame{frame.Shape{}, frame.Sync{}, frame.Ack{}, frame.Kept{}, frame.Resync{},
+		frame.Close{}, frame.Idle{}, frame.Window{}, frame.Flush{}, frame.Skipped{}} {
 		v := reflect.ValueOf(f)
 		walk(v.Type().Name(), v, nil)
 	}

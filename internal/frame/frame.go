@@ -45,6 +45,7 @@ const (
 	KindIdle   Kind = 8
 	KindFlush  Kind = 9
 	KindKept   Kind = 10
+	KindResync Kind = 11
 )
 
 const (
@@ -54,7 +55,7 @@ const (
 )
 
 // Frame is one frame: [Data], [Hello], [Shape], [Sync], [Ack], [Window], [Cancel], [Close], [Idle],
-// [Flush], [Kept] or [Skipped], each by value.
+// [Flush], [Kept], [Resync] or [Skipped], each by value.
 type Frame interface {
 	// Kind is the kind of the frame.
 	Kind() Kind

@@ -28,6 +28,7 @@ var kinds = map[Kind]struct {
 	KindIdle:   {name: "idle", parse: parseIdle, skip: true},
 	KindFlush:  {name: "flush", parse: parseFlush},
 	KindKept:   {name: "kept", parse: parseKept, skip: true},
+	KindResync: {name: "resync", parse: parseResync, skip: true},
 }
 
 // String is the name of section 2, or "unknown".

@@ -104,6 +104,7 @@ var frames = map[string]frame.Frame{
 	"ack":            frame.Ack{Octets: []byte("abc")},
 	"kept-none":      frame.Kept{},
 	"kept":           frame.Kept{Messages: []frame.KeptPart{{Number: 3, Octets: 524288}, {Number: 5, Octets: 1}}},
+	"resync":         frame.Resync{},
 	"data-long": frame.Data{First: true, OneWay: true, Place: frame.Place{Number: 3, Wanted: true, Length: 12 << 20},
 		Payload: []byte("ab")},
 	"data-long-rest": frame.Data{First: true, OneWay: true, Place: frame.Place{Number: 3, Length: 12 << 20,

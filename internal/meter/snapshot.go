@@ -102,16 +102,19 @@ func (m *Meter) Snapshot(now time.Time) *Snapshot {
 }
 
 func (r *Role) upstreamCounts() (list []*UpstreamCounts) {
-	r.mu.Lock()
-	all := slices.Collect(maps.Values(r.upstreams))
-	r.mu.Unlock()
-	for _, u := range all {
+	for _, u := range r.all() {
 		if c := u.counts(); c.used() {
 			list = append(list, c)
 		}
 	}
 	slices.SortFunc(list, func(a, b *UpstreamCounts) int { return cmp.Compare(a.Upstream, b.Upstream) })
 	return list
+}
+
+func (r *Role) all() []*Upstream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.upstreams))
 }
 
 // used reports whether anything was counted.

@@ -127,3 +127,24 @@ func (u *Upstream) sweepLocked() {
 		}
 	})
 }
+
+// Resync has all streams, and their peers, send a sync at which a decoder can begin without a store
+// ([streamer.Stream.Resync]), and returns how many streams there are.
+func (m *Meter) Resync() (streams int) {
+	for _, r := range []*Role{m.Near, m.Far, m.Serve} {
+		for _, u := range r.all() {
+			streams += u.resync()
+		}
+	}
+	return streams
+}
+
+func (u *Upstream) resync() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sweepLocked()
+	for _, l := range u.live {
+		l.stream.Resync()
+	}
+	return len(u.live)
+}

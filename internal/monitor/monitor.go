@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,16 +40,24 @@ var page string
 type Monitor struct {
 	server   *http.Server
 	take     func() *meter.Snapshot
+	sync     func() (streams int)
 	names    []string
 	exporter *prometheus.Exporter
 	ending   atomic.Bool
 	done     chan struct{}
+
+	resyncing sync.Mutex
+	resynced  time.Time // when that was asked for last
 }
 
-// Start answers requests that come to l, which it closes, with what take returns. names are those
-// of its host; requests may also name it by any address.
-func Start(l net.Listener, take func() *meter.Snapshot, names []string, logger *slog.Logger) *Monitor {
-	m := &Monitor{take: take, names: names, exporter: prometheus.New(take), done: make(chan struct{})}
+// Start answers requests that come to l, which it closes, with what is counted; a POST of /status
+// has the streams send a sync. names are those of its host; requests may also name it by any
+// address.
+func Start(l net.Listener, counts *meter.Meter, names []string, logger *slog.Logger) *Monitor {
+	take := func() *meter.Snapshot { return counts.Snapshot(time.Now()) }
+	m := &Monitor{
+		take: take, sync: counts.Resync, names: names, exporter: prometheus.New(take), done: make(chan struct{}),
+	}
 	m.server = &http.Server{
 		Handler: m, ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
@@ -75,9 +84,13 @@ func (m *Monitor) Close() error {
 // ServeHTTP answers one request. Without a multiplexer: that of net/http is large, and nothing else
 // of the program uses it.
 func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/status":
+		m.resync(w, r)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD, and POST of /status", http.StatusMethodNotAllowed)
 		return
 	}
 	name, isProfile := strings.CutPrefix(r.URL.Path, "/debug/pprof/")

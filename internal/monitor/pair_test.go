@@ -64,8 +64,7 @@ func startWatched(t *testing.T, upstream string, change func(*proxy.Config, *pro
 	w.Proxy, err = proxy.Start(cfg)
 	require.NoError(t, err)
 	l := listen()
-	take := func() *meter.Snapshot { return w.meter.Snapshot(time.Now()) }
-	m := monitor.Start(l, take, nil, slog.New(slog.DiscardHandler))
+	m := monitor.Start(l, w.meter, nil, slog.New(slog.DiscardHandler))
 	w.monitor = "http://" + l.Addr().String()
 	t.Cleanup(func() {
 		require.NoError(t, m.Close())
@@ -391,7 +390,7 @@ func TestStatus(t *testing.T) {
 func TestProfilesAreForThisMachine(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	m := monitor.Start(l, nil, nil, slog.New(slog.DiscardHandler))
+	m := monitor.Start(l, meter.New(time.Now()), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	for _, c := range []struct {
 		from, host string

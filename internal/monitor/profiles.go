@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"runtime/pprof"
 	"runtime/trace"
 	"strconv"
 	"time"
-
-	"github.com/hhfr/hhfr/internal/browser"
 )
 
 // The time that a profile of the processor, and a trace, run.
@@ -26,8 +23,7 @@ const (
 // A profile shows texts of messages. So requests must come from this machine, and name it by an
 // address or name of its own, so that no page in a browser gets there by a name that it made up.
 func profiles(w http.ResponseWriter, r *http.Request, name string) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() || !browser.IsNamed(r, netip.Addr.IsLoopback) {
+	if !isLocal(r) {
 		http.Error(w, "profiles are for programs of this machine only", http.StatusForbidden)
 		return
 	}

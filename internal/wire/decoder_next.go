@@ -79,6 +79,8 @@ func (d *Decoder) frame(f frame.Frame, n int) error {
 			return errors.New("a kept frame behind an ack frame")
 		}
 		d.emit(Event{Kind: KeptLong, Kept: f.Messages})
+	case frame.Resync:
+		d.emit(Event{Kind: Wanted})
 	case frame.Idle:
 		d.lanes.idle(f.Lanes, &d.held)
 	case frame.Close:

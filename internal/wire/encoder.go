@@ -18,6 +18,7 @@ type Encoder struct {
 	syncedAt  time.Time
 	before    time.Time // of the last data frame
 	priceAt   int64     // behind how many octets the price of a sync is to be taken anew
+	resynced  *resynced // nil: it was not
 
 	shapes sending
 	lanes  sentLanes
@@ -99,12 +100,13 @@ func (e *Encoder) Cancel(f frame.Cancel) {
 	e.append(f)
 }
 
-// Ack, Keep, Grant and Ask append what is said about the other direction: of a sequence, of its
-// long messages, credit, and that a shape is lacking.
+// Ack, Keep, Grant, Ask and Want append what is said about the other direction: of a sequence, of
+// its long messages, credit, that a shape is lacking, and that a decoder is to begin there.
 func (e *Encoder) Ack(octets []byte)    { e.append(frame.Ack{Octets: octets}) }
 func (e *Encoder) Keep(f frame.Kept)    { e.append(f) }
 func (e *Encoder) Grant(w frame.Window) { e.append(w) }
 func (e *Encoder) Ask(number uint64)    { e.append(frame.Shape{Number: number, Form: frame.Unknown}) }
+func (e *Encoder) Want()                { e.append(frame.Resync{}) }
 
 // Close appends the end of the direction.
 func (e *Encoder) Close(code frame.CloseCode, text string) {

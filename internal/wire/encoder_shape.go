@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/shape/transit"
 )
@@ -30,14 +31,13 @@ func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
 		return s.transfer
 	}
 	fp := p.Shape().Fingerprint()
-	has, sure := e.cfg.Peer.Has(fp)
-	if e.cfg.Refer || sure || has && e.shapes.pin(s, e.cfg.Limits) {
+	if e.refers(s, fp) {
 		e.append(frame.Shape{Number: s.number, Form: frame.Reference, Fingerprint: fp})
 		s.announced, s.due, s.referred = true, true, true
 		return nil
 	}
 	e.cfg.Peer.Learned(p)
-	t := &Transfer{number: s.number, sent: s}
+	t := &Transfer{number: s.number, sent: s, since: e.resynced}
 	// A peer that has lost the description asks for the shape in full.
 	t.full, s.referred = e.shapes.bases.pack(p.Shape(), true, e.own(p))
 	s.transfer = t
@@ -45,6 +45,17 @@ func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
 		return nil
 	}
 	return t
+}
+
+// refers reports whether a shape is announced by reference.
+func (e *Encoder) refers(s *sentShape, fp shape.Fingerprint) bool {
+	if e.resynced != nil {
+		if _, told := e.resynced.shapes[fp]; !told {
+			return false
+		}
+	}
+	has, sure := e.cfg.Peer.Has(fp)
+	return e.cfg.Refer || sure || has && e.shapes.pin(s, e.cfg.Limits)
 }
 
 // IsAnnounced reports whether nothing must stand before content under a program, nil for text. Of
@@ -61,9 +72,9 @@ func (e *Encoder) IsAnnounced(p *program.Program) bool {
 	return true
 }
 
-// own is the own shape of what describes a shape; nil: the peer has none.
+// own is the own shape of what describes a shape; nil: the peer has none, or who else reads.
 func (e *Encoder) own(p *program.Program) *transit.Own {
-	if peer, ok := e.cfg.Peer.(DescribedPeer); ok {
+	if peer, ok := e.cfg.Peer.(DescribedPeer); ok && e.resynced == nil {
 		return peer.Own(p)
 	}
 	return nil
@@ -90,7 +101,7 @@ func (e *Encoder) Lacks(number uint64) *Transfer {
 	s.referred = false
 	if s.transfer == nil {
 		e.cfg.Peer.Learned(s.program)
-		s.transfer = &Transfer{number: number, sent: s}
+		s.transfer = &Transfer{number: number, sent: s, since: e.resynced}
 		s.transfer.full, _ = e.shapes.bases.pack(s.program.Shape(), false, nil)
 	}
 	return s.transfer
@@ -108,8 +119,14 @@ func (e *Encoder) Piece(t *Transfer, now time.Time) (done bool) {
 	if t.at < len(t.full) {
 		return false
 	}
-	if t.sent != nil {
-		t.sent.announced, t.sent.due, t.sent.transfer = true, true, nil
+	if t.sent == nil {
+		return true
+	}
+	// Of what began before a resync a decoder that began there lacks pieces.
+	whole := t.since == e.resynced
+	t.sent.announced, t.sent.due, t.sent.transfer = whole, whole, nil
+	if whole && e.resynced != nil {
+		e.resynced.tell(t.sent.program.Shape().Fingerprint())
 	}
 	return true
 }

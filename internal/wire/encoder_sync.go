@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/shape"
 )
 
 // syncIfDue appends a sync if size further octets would go beyond what may stand without one, or if
@@ -68,6 +69,21 @@ func (e *Encoder) price() int64 {
 		learnt = learnt * left / fresh
 	}
 	return syncOctets + announced + learnt + e.lanes.texts() + laneOctets*int64(e.numbering.Len())
+}
+
+// Resync appends a sync at which a decoder can begin that has no store: from there on every shape
+// is announced in full, once, before it is used. Where the peer asks for it that is done at most
+// once in 5 seconds.
+func (e *Encoder) Resync(asked bool, now time.Time) {
+	if asked && e.resynced != nil && now.Sub(e.resynced.at) < minResync {
+		return
+	}
+	e.resynced = &resynced{at: now, shapes: map[shape.Fingerprint]struct{}{}}
+	for _, s := range e.shapes.byNumber.All {
+		s.announced = false // open messages go on under their numbers
+	}
+	e.shapes.bases.resync()
+	e.Sync(now)
 }
 
 // Sync appends a sync frame: a decoder can begin there. Memories of lanes end, and announcements

@@ -37,6 +37,8 @@ const (
 	Acked
 	// KeptLong: the sender tells what it has of long messages.
 	KeptLong
+	// Wanted: the sender wants a sync of the other direction.
+	Wanted
 	// Synced: a sync. Event.Verdict is about the messages since the one before.
 	Synced
 	// Closed: the direction ends, with Event.Close. Event.Verdict is about the messages since the

@@ -103,6 +103,15 @@ func TestPeersWithoutTheDescriptionAsk(t *testing.T) {
 	}
 }
 
+// Behind a resync no shape stands on an own shape: who begins there need not have the description.
+func TestOwnShapesBehindAResync(t *testing.T) {
+	cfg := wire.EncoderConfig{Peer: describedPeer{newPeer(), ownShape(t)}}
+	p := newPairTo(t, cfg, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxHeld: -1})
+	p.enc.Resync(false, p.now)
+	body := placed("<quantityOfItems>7</quantityOfItems>")
+	p.send(1, p.learn(body), body)
+}
+
 // Without anybody to ask, what is missing is named.
 func TestOwnShapesThatAreMissing(t *testing.T) {
 	own := ownShape(t)

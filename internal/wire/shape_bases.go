@@ -51,6 +51,7 @@ type base struct {
 	name   transit.Name
 	octets []byte
 	sketch *sketch // of those this end sends; nil: not needed yet, or given back
+	before bool    // it was announced before a resync, and not since
 }
 
 // pack packs a shape, if it may on the base that is most alike, or on its own shape if that takes
@@ -85,6 +86,9 @@ func (b *bases) most(s *sketch) (on []byte) {
 	most := 0
 	for i := range b.kept {
 		k := &b.kept[i]
+		if k.before {
+			continue
+		}
 		if k.sketch == nil {
 			k.sketch = sketchOf(k.octets)
 		}
@@ -97,10 +101,14 @@ func (b *bases) most(s *sketch) (on []byte) {
 
 func (b *bases) keep(s *shape.Shape, packed int, own *sketch) {
 	name := transit.NameOf(s.Fingerprint())
-	if packed > transit.MaxBased || len(s.Octets()) > transit.MaxBase || b.find(name) != nil {
+	if packed > transit.MaxBased || len(s.Octets()) > transit.MaxBase {
 		return
 	}
-	k := base{name, s.Octets(), own}
+	if old := b.find(name); old != nil {
+		old.before = false
+		return
+	}
+	k := base{name: name, octets: s.Octets(), sketch: own}
 	if len(b.kept) < transit.Bases {
 		b.kept = append(b.kept, k)
 		return
@@ -109,13 +117,20 @@ func (b *bases) keep(s *shape.Shape, packed int, own *sketch) {
 	b.next = (b.next + 1) % len(b.kept)
 }
 
-func (b *bases) find(name transit.Name) []byte {
+func (b *bases) find(name transit.Name) *base {
 	for i := range b.kept {
 		if k := &b.kept[i]; k.name == name {
-			return k.octets
+			return k
 		}
 	}
 	return nil
+}
+
+// resync has no shape stand on one that was announced so far.
+func (b *bases) resync() {
+	for i := range b.kept {
+		b.kept[i].before = true
+	}
 }
 
 // rest gives back what can be computed again: a direction that is idle announces nothing.

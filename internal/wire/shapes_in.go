@@ -117,7 +117,7 @@ func (t *receivedShapes) name(number uint64) (name [8]byte, known bool) {
 // Base implements [transit.BaseFinder].
 func (t *receivedShapes) Base(name transit.Name) []byte {
 	if base := t.bases.find(name); base != nil {
-		return base
+		return base.octets
 	}
 	if p := t.cfg.Named(name); p != nil {
 		return p.Shape().Octets()

@@ -54,6 +54,7 @@ type Transfer struct {
 	full   []byte
 	at     int
 	sent   *sentShape // nil: the number stands for it no more
+	since  *resynced  // of the direction, when it began
 }
 
 // name is how a sync names the shape behind a number.
@@ -175,7 +176,7 @@ func (t *sending) epoch() (listed []frame.Announced) {
 	}
 	slices.SortFunc(all, func(a, b *sentShape) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range all {
-		switch keep := s.announced && (s.times > 1 || s.open > 0 || s.due); {
+		switch keep := s.open > 0 || s.announced && (s.times > 1 || s.due); {
 		case keep && len(listed) < maxSyncShapes:
 			listed = append(listed, frame.Announced{Number: s.number,
 				Name: frame.NameOf(s.program.Shape().Fingerprint())})

@@ -37,6 +37,7 @@ type queue struct {
 	shut    bool                          // no request begins any more
 	said    bool                          // our close frame is written, or about to be
 	idle    bool                          // the writer waits
+	resync  resyncs                       // what is due of them
 }
 
 // priorityItem is what goes before all messages: that the shape of a number of the peer's is
@@ -271,6 +272,23 @@ func push[T any](q *queue, to *lazyFifo[T], v T) {
 		to.push(v)
 		q.wakeWriter()
 	}
+}
+
+// resyncs are a set of wishes for a sync at which a decoder can begin that has nothing.
+type resyncs uint8
+
+const (
+	resyncOwn   resyncs = 1 << iota // of our direction
+	resyncAsked                     // the same, as the peer asks
+	resyncPeer                      // of the peer's
+)
+
+// wish adds to what is due of resyncs.
+func (q *queue) wish(more resyncs) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.resync |= more
+	q.wakeWriter()
 }
 
 // lacks takes note that the peer lacks the shape of a number of ours; it is false if it says so too

@@ -17,6 +17,7 @@ const (
 	stepAck
 	stepGrant
 	stepAsked
+	stepResync
 	stepTurn
 	stepPiece
 )
@@ -28,6 +29,7 @@ type task struct {
 	ack     sequenceNote
 	grant   frame.Window
 	asked   uint64
+	resync  resyncs
 	turn    turn
 	piece   outboundPiece // of a message whose turn it is, with stepPiece: it was taken out
 }
@@ -51,6 +53,8 @@ func (q *queue) next(t *task, asItIs func(*outbound, *outboundPiece) bool) bool 
 		t.step, t.grant = stepGrant, q.grants.pop()
 	case q.asked.len() > 0:
 		t.step, t.asked = stepAsked, q.asked.pop()
+	case q.resync != 0:
+		t.step, t.resync, q.resync = stepResync, q.resync, 0
 	case q.ring.len() > 0:
 		t.step, t.turn = stepTurn, q.ring.pop()
 		out := t.turn.out

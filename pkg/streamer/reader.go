@@ -264,6 +264,8 @@ func (r *streamReader) event(f *wire.DecodedFrame, ev *wire.Event) error {
 		if s.cfg.Kept != nil {
 			s.cfg.Kept(ev.Kept)
 		}
+	case wire.Wanted:
+		s.queue.wish(resyncAsked)
 	case wire.Synced:
 		if !ev.Verdict.Right {
 			return &Error{Code: WrongCheck, At: f.At, Err: errors.New("check of the sync frame differs")}

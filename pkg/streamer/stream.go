@@ -78,6 +78,13 @@ func (s *Stream) Together(send func()) {
 	send()
 }
 
+// Resync sends a sync frame, and asks the peer for one, so that whoever begins to record the stream
+// now can decode all that begins behind these frames, in both directions, without a store: shapes
+// are announced in full again before they are used (docs/wire-format.md, section 6). It does not
+// wait. A peer that is asked twice within 5 seconds sends one; one of an earlier version sends
+// none.
+func (s *Stream) Resync() { s.queue.wish(resyncOwn | resyncPeer) }
+
 // Done is closed when the stream is over and its connection closed.
 func (s *Stream) Done() <-chan struct{} { return s.done.wait() }
 

@@ -230,9 +230,20 @@ func (w *streamWriter) do(t *task) {
 		w.lacks(t.asked)
 	case stepAck:
 		t.ack.write(w.enc)
+	case stepResync:
+		w.resync(t.resync)
 	case stepNone:
 	}
 	w.note(nil, false, false)
+}
+
+func (w *streamWriter) resync(which resyncs) {
+	if which&(resyncOwn|resyncAsked) != 0 {
+		w.enc.Resync(which&resyncOwn == 0, w.now)
+	}
+	if which&resyncPeer != 0 {
+		w.enc.Want()
+	}
 }
 
 func (w *streamWriter) control(c *priorityItem) {

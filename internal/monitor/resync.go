@@ -1,0 +1,47 @@
+package monitor
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/browser"
+)
+
+// resyncInterval is the least time between two resyncs that are asked for over HTTP.
+const resyncInterval = 10 * time.Second
+
+// resync has a sync sent on every stream. It costs bytes on thin links: so requests come from this
+// machine, name it by an address or name of its own, and are none of a page.
+func (m *Monitor) resync(w http.ResponseWriter, r *http.Request) {
+	if !isLocal(r) || browser.IsForeign(r) {
+		http.Error(w, "syncs are for programs of this machine only", http.StatusForbidden)
+		return
+	}
+	m.resyncing.Lock()
+	defer m.resyncing.Unlock()
+	now := time.Now()
+	if wait := m.resynced.Add(resyncInterval).Sub(now); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		http.Error(w, fmt.Sprintf("one in %v", resyncInterval), http.StatusTooManyRequests)
+		return
+	}
+	m.resynced = now
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	_ = json.NewEncoder(w).Encode(struct { // a client that went away
+		Version int `json:"version"` // 1
+		Streams int `json:"streams"` // on which a sync is sent
+	}{1, m.sync()})
+}
+
+// isLocal reports whether a request comes from this machine, and names it by an address or name of
+// its own: no name that a page made up.
+func isLocal(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback() && browser.IsNamed(r, netip.Addr.IsLoopback)
+}

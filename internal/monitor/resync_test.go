@@ -1,0 +1,63 @@
+package monitor_test
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/monitor"
+)
+
+// silent is a listener to which nothing comes.
+type silent chan struct{}
+
+func (s silent) Accept() (net.Conn, error) { <-s; return nil, net.ErrClosed }
+func (s silent) Close() error              { close(s); return nil }
+func (silent) Addr() net.Addr              { return &net.TCPAddr{} }
+
+// TestSyncsOnDemand: a POST of /status is for programs of this machine, and one in ten seconds;
+// what is refused does not count.
+func TestSyncsOnDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := monitor.Start(make(silent), meter.New(time.Now()), []string{"gate.example"}, slog.New(slog.DiscardHandler))
+		defer func() { require.NoError(t, m.Close()) }()
+		post := func(from, host, field, value string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/status", http.NoBody)
+			if r.RemoteAddr, r.Host = from, host; field != "" {
+				r.Header.Set(field, value)
+			}
+			w := httptest.NewRecorder()
+			m.ServeHTTP(w, r)
+			return w
+		}
+		for _, c := range [][4]string{
+			{"192.0.2.1:5", "127.0.0.1:9101"}, {"127.0.0.1:5", "evil.example:9101"}, {"127.0.0.1:5", "192.0.2.1"},
+			{"127.0.0.1:5", "gate.example"}, {"127.0.0.1:5", "127.0.0.1:9101", "Origin", "http://127.0.0.1:9101"},
+			{"127.0.0.1:5", "localhost", "Sec-Fetch-Site", "cross-site"},
+		} {
+			assert.Equal(t, http.StatusForbidden, post(c[0], c[1], c[2], c[3]).Code, c)
+		}
+		good := func() *httptest.ResponseRecorder { return post("[::1]:5", "localhost:9101", "", "") }
+		w := good()
+		assert.Equal(t, http.StatusAccepted, w.Code)
+		assert.JSONEq(t, `{"version": 1, "streams": 0}`, w.Body.String())
+		time.Sleep(9500 * time.Millisecond)
+		w = good()
+		assert.Equal(t, http.StatusTooManyRequests, w.Code)
+		assert.Equal(t, "1", w.Header().Get("Retry-After"))
+		time.Sleep(500 * time.Millisecond)
+		assert.Equal(t, http.StatusAccepted, good().Code)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/metrics", http.NoBody)
+		w = httptest.NewRecorder()
+		m.ServeHTTP(w, r)
+		assert.Equal(t, http.StatusMethodNotAllowed, w.Code)
+	})
+}
