@@ -25,6 +25,7 @@ type Client struct {
 	http     *http.Transport
 	replies  httpmsg.Replies
 	made     atomic.Pointer[madeHead]
+	tally    tally
 	incoming chan *Message
 	changed  signal // fires when the session may have a stream
 
@@ -59,7 +60,7 @@ func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	below.Handler = c.serve
+	below.Handler, below.Stream.Carried = c.serve, &c.tally.streams
 	tell := below.OnAgreed
 	below.OnAgreed = func(origin string, a negotiate.Agreed) {
 		c.changed.fire()
@@ -114,15 +115,19 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.tally.begin()
 	reply, err := c.call(ctx, m)
 	if err != nil {
+		c.tally.end()
 		return nil, err
 	}
 	resp, err := c.replies.Response(reply, nil)
 	if err != nil {
+		c.tally.end()
 		return nil, fault(err)
 	}
 	body := &received{Reader: resp.Body, length: reply.KnownLength()}
+	body.tally.Store(&c.tally)
 	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }
 
@@ -152,6 +157,8 @@ func (c *Client) Send(ctx context.Context, req *Request) error {
 	if err != nil {
 		return err
 	}
+	c.tally.begin()
+	defer c.tally.end()
 	return fault(c.session.Send(ctx, m))
 }
 

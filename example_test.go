@@ -199,6 +199,31 @@ func ExampleOperationOf() {
 	// map[get:1] <nil>
 }
 
+func ExampleClient_Counters() {
+	url, stop := listening(&hhfr.Server{Handler: shout})
+	defer stop()
+	ctx := context.Background()
+	client, err := hhfr.Dial(ctx, url, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	for range 100 {
+		reply, err := client.Call(ctx, &hhfr.Request{Action: "urn:x:get", Body: hhfr.Body("<get/>")})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, _ = reply.ReadAll()
+	}
+	c := client.Counters()
+	fmt.Println(c.Requests, c.InFlight, c.Sent.Saved() > c.Sent.Bytes*3/4)
+	// Output:
+	// 100 0 true
+	// <nil> <nil>
+}
+
 // ExampleHandler wraps the services of an existing server.
 func ExampleHandler() {
 	handler := &hhfr.Handler{Handler: shout}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP,
@@ -51,6 +52,7 @@ type Handler struct {
 	once   sync.Once
 	below  *responder.Handler
 	broken error
+	tally  tally
 }
 
 // open creates the handler below, once. addresses say where streams are accepted, by transport.
@@ -65,7 +67,8 @@ func (h *Handler) open(addresses map[string]string) error {
 			h.broken = err
 			return
 		}
-		h.below, err = responder.NewHandler(receiving(services), responder.Config{
+		h.below, err = responder.NewHandler(receiving(services, &h.tally), responder.Config{
+			Stream:    streamer.Config{Carried: &h.tally.streams},
 			Addresses: addresses, Store: h.Store, Common: common, Archive: h.Archive, Log: h.Log,
 			OnePath: !h.AnyPath, StreamContext: h.StreamContext,
 		})

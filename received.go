@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/responder"
 )
@@ -12,8 +13,9 @@ import (
 // path.
 type received struct {
 	io.Reader
-	length int64  // in bytes, where it is known and above 0
-	over   func() // called once, at the end or on Close; nil: nothing
+	length int64                 // in bytes, where it is known and above 0
+	over   func()                // called once, at the end or on Close; nil: nothing
+	tally  atomic.Pointer[tally] // of the request that this ends; nil: none
 }
 
 // Read implements [io.Reader].
@@ -41,6 +43,9 @@ func (r *received) end() {
 		r.over()
 		r.over = nil
 	}
+	if t := r.tally.Swap(nil); t != nil {
+		t.end()
+	}
 }
 
 // brokenOff is the error of a message that was received in part.
@@ -53,9 +58,11 @@ func brokenOff(err error) error {
 	return &Error{Code: FateUnknown, Remote: own.Remote, Sent: true, Err: err}
 }
 
-// receiving gives services bodies whose errors are those of this package.
-func receiving(services http.Handler) http.Handler {
+// receiving gives services bodies whose errors are those of this package, and counts requests.
+func receiving(services http.Handler, t *tally) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.begin()
+		defer t.end()
 		if r.Body != nil && r.Body != http.NoBody { // services compare with NoBody
 			if responder.FactsOf(r.Context()) == nil {
 				own := *r // since the server of net/http continues to use its own

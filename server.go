@@ -42,6 +42,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	serving *responder.Server
+	handler *Handler
 	closed  bool
 }
 
@@ -123,6 +124,7 @@ func (s *Server) start(l net.Listener, failed func(name string, err error)) (*re
 		return nil, err
 	}
 	port := oneport.New(l, oneport.Config{TLS: s.TLS, Log: s.Log})
+	s.handler = handler
 	s.serving = responder.StartServer(responder.ServerConfig{
 		Port: port, Plain: port.HTTP(), Handler: handler.below, Streams: streams, Failed: failed,
 		HTTP: &http.Server{

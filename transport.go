@@ -43,6 +43,7 @@ type Transport struct {
 	below  *session.RoundTripper
 	http   *http.Transport // nil: Base
 	broken error           // why Config or Base cannot work
+	tally  tally
 }
 
 // open creates the transport below, once.
@@ -63,7 +64,7 @@ func (t *Transport) open() error {
 		}
 		cfg, err := t.Config.session(nil)
 		if err == nil {
-			cfg.Idle = t.IdleConnTimeout
+			cfg.Idle, cfg.Stream.Carried = t.IdleConnTimeout, &t.tally.streams
 			t.below, err = session.NewRoundTripper(base, cfg)
 		}
 		t.broken = fault(err)
@@ -84,12 +85,22 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = closeBody(req.Body)
 		return nil, err
 	}
+	t.tally.begin()
+	resp, err := t.roundTrip(req)
+	if err != nil {
+		t.tally.end()
+		return nil, err
+	}
+	return t.forCaller(resp, req), nil
+}
+
+func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	sent := t.withHeader(req)
 	if resp, streamed, err := t.below.OverStream(sent); streamed {
 		if err != nil {
 			return nil, unanswered(req.Context(), err, false)
 		}
-		return forCaller(resp, req), nil
+		return resp, nil
 	}
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -101,7 +112,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, unanswered(ctx, err, connected.Load())
 	}
-	return forCaller(resp, req), nil
+	return resp, nil
 }
 
 // isPossible reports whether net/http would send a request.
@@ -122,11 +133,15 @@ func (t *Transport) withHeader(req *http.Request) *http.Request {
 }
 
 // forCaller returns a response to what was sent for req as the response to req.
-func forCaller(resp *http.Response, req *http.Request) *http.Response {
+func (t *Transport) forCaller(resp *http.Response, req *http.Request) *http.Response {
 	resp.Request = req
-	if _, both := resp.Body.(io.Writer); !both { // otherwise it is the connection of another protocol
-		resp.Body = &received{Reader: resp.Body}
+	if _, both := resp.Body.(io.Writer); both { // the connection of another protocol
+		t.tally.end()
+		return resp
 	}
+	body := &received{Reader: resp.Body}
+	body.tally.Store(&t.tally)
+	resp.Body = body
 	return resp
 }
 

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // TrimHead returns a message's head as it travels on a stream: without Host, Content-Length,
@@ -106,4 +108,11 @@ func (im *DefaultHead) ForWire(head []byte) ([]byte, error) {
 	sent = bytes.Clone(sent) // it may be the caller's own
 	im.sent.put(0, head, &sent)
 	return sent, nil
+}
+
+// Implied is how long the heads are that messages of a session do not carry; path is that of its
+// service, as in its facts.
+func Implied(path string) streamer.ImpliedHeads {
+	request, reply := negotiate.DefaultRequestHead(path), negotiate.DefaultReplyHead()
+	return streamer.ImpliedHeads{Request: uint16(min(len(request), math.MaxUint16)), Reply: uint16(len(reply))}
 }

@@ -51,8 +51,8 @@ var inside = map[string][]room{
 // apart are packages whose files have an order, and that stand in no house of the table above.
 var apart = []room{
 	{name: "pkg/streamer", up: 9, files: `
-		aliases errors limits transport traffic wire_bytes fifo semaphore signal handler_context peer_hello config
-		message outbound ending sequence_note queue queue_credit queue_take stream acknowledge
+		aliases errors limits transport traffic wire_bytes carried fifo semaphore signal handler_context peer_hello
+		config message outbound ending sequence_note queue queue_credit queue_take stream acknowledge
 		lane inbound call exchange exchanges close
 		inbound_read stack serve arrivals
 		body_writer reply calls oneway

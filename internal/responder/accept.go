@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -222,6 +223,7 @@ func (v *servedStream) admit(
 		Promised: j.promised,
 
 		Description: j.description,
+		Implied:     httpmsg.Implied(facts.Path),
 	}, opened.Stream, nil
 }
 

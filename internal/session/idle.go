@@ -2,7 +2,9 @@ package session
 
 import (
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -72,6 +74,30 @@ func (s *Session) isPending() bool {
 	q := s.outbox.sequence()
 	status := q.Status()
 	return q.Err() == nil && status.Done < status.Accepted
+}
+
+// Sequenced is how many messages the session's sequence has accepted, and how many of these the
+// peer is done with, in all processes that had it; 0 without a sequence.
+func (s *Session) Sequenced() (accepted, done uint64) {
+	if s.outbox == nil {
+		return 0, 0
+	}
+	status := s.outbox.sequence().Status()
+	return status.Accepted, status.Done
+}
+
+// Sequenced is the sum of [Session.Sequenced] over the sessions that there are.
+func (t *RoundTripper) Sequenced() (accepted, done uint64) {
+	t.mu.Lock()
+	origins := slices.Collect(maps.Values(t.origins))
+	t.mu.Unlock()
+	for _, o := range origins {
+		if o.settled() && o.session != nil {
+			a, d := o.session.Sequenced()
+			accepted, done = accepted+a, done+d
+		}
+	}
+	return accepted, done
 }
 
 // forgetLocked ends the session of an origin that is not in use, and drops all that is known of

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -123,6 +124,7 @@ func (n *negotiation) streamConfig(
 	}
 	cfg = d.cfg.Stream
 	cfg.Initiator, cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = true, number, n.coder, nil, n.serve
+	cfg.Implied = httpmsg.Implied(facts.Path)
 	if n.headers = n.newHeaders(facts); n.headers != nil {
 		cfg.Outgoing, cfg.Incoming = n.headers.Outgoing, n.headers.Incoming
 	}

@@ -37,6 +37,7 @@ type Writer struct {
 	body     taken          // the whole of it
 	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
 	left     int64          // bytes that the message may still have
+	most     int64          // left, when there was nothing of it
 	short    bool
 	held     outboundPiece // a segment of the head, which may go with the first of the body
 	holds    bool
@@ -61,7 +62,11 @@ func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length in
 // beginLocked has a writer that is new, or done, write a message.
 func (w *Writer) beginLocked(ctx context.Context, s *Stream, out *outbound, head []byte, length int64) error {
 	w.ctx, w.s, w.out, w.form = ctx, s, out, nil
-	w.left, w.short = bounded(s.peer.Load().Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
+	w.most, w.short = bounded(s.peer.Load().Limits.MaxMessage), length >= 0 && length <= shortBody
+	w.left = w.most - int64(len(head))
+	if len(head) == 0 {
+		w.most += s.cfg.Implied.of(out.message.Reply)
+	}
 	w.holds, w.begun, w.told, w.dirty, w.put, w.err, w.closed = false, false, 0, time.Time{}, nil, nil, false
 	w.split = s.coder.Split(out.message.Lane, int(s.peer.Load().Limits.MaxFragment)-wire.SegmentRoom, w.emitting)
 	if s.inForm {
@@ -248,8 +253,17 @@ func (w *Writer) Close() error {
 	if err := w.split.Close(); err != nil {
 		return w.giveUp(err)
 	}
-	w.free()
+	w.ended()
 	return nil
+}
+
+// ended is the end of a message that is queued as a whole.
+func (w *Writer) ended() {
+	if c := w.s.cfg.Carried; c != nil {
+		c.Sent.Messages.Add(1)
+		c.Sent.Bytes.Add(w.most - w.left)
+	}
+	w.free()
 }
 
 // wholeLocked is a body in memory, and its end.
@@ -270,7 +284,7 @@ func (w *Writer) wholeLocked(body []byte) error {
 	if err != nil {
 		return w.giveUp(err)
 	}
-	w.free()
+	w.ended()
 	return nil
 }
 

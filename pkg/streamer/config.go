@@ -85,6 +85,10 @@ type Config struct {
 	// Events is told of every frame, by reader and writer, maybe at once; it must not block, nor
 	// call the stream. nil: no one is told.
 	Events func(Event)
+	// Carried counts what the stream carries, beside others; nil: nobody does. Implied is for that;
+	// a responder has its own from Accept.
+	Carried *Carried
+	Implied ImpliedHeads
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -127,6 +131,8 @@ type lastingConfig struct {
 type commonConfig struct {
 	Limits     Limits
 	FlushDelay time.Duration
+	Carried    *Carried
+	Implied    ImpliedHeads
 }
 
 // rareHooks are those that most streams have none of.
@@ -148,10 +154,10 @@ func (c *Config) lasting() lastingConfig {
 	if c.Acks != nil || c.Kept != nil || c.Outgoing != nil || c.Incoming != nil {
 		hooks = &rareHooks{c.Acks, c.Kept, c.Outgoing, c.Incoming}
 	}
-	own := commonConfig{c.Limits, c.FlushDelay}
+	own := commonConfig{c.Limits, c.FlushDelay, c.Carried, c.Implied}
 	common := lastCommon.Load()
 	if common == nil || *common != own {
-		common = &commonConfig{c.Limits, c.FlushDelay}
+		common = &commonConfig{c.Limits, c.FlushDelay, c.Carried, c.Implied}
 		lastCommon.Store(common)
 	}
 	return lastingConfig{hooks, common, c.Events}
@@ -175,6 +181,8 @@ type Admission struct {
 	// Description names the description of the service that both ends have, as in
 	// [Config].Description; nil: there is none, or what was agreed on before says it.
 	Description []byte
+	// Implied is as in [Config].Implied.
+	Implied ImpliedHeads
 }
 
 // ExchangeHandler serves the exchanges that the peer begins, at most [Limits.MaxExchanges] at once.

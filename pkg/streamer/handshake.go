@@ -245,7 +245,7 @@ func (h *handshake) judge(ctx context.Context) (*frame.Close, error) {
 	h.s.coder, h.s.handler, h.s.quick = a.Coder, a.Handler, a.Quick
 	h.hello.Representation, h.hello.Stages = peer.Representation, peer.Stages
 	h.hello.Token, h.hello.Lifetime, h.hello.Description = a.Token, seconds(a.Lifetime), a.Description
-	h.cfg.Limits = h.cfg.Limits.atLeast(&a.Promised)
+	h.cfg.Limits, h.cfg.Implied = h.cfg.Limits.atLeast(&a.Promised), a.Implied
 	return nil, nil
 }
 

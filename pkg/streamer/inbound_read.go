@@ -52,10 +52,24 @@ func (in *inbound) joinNext(dst []byte) (out []byte, last bool, err error) {
 		return dst, false, in.refuse(frame.Malformed, &Error{Code: Malformed, Err: err})
 	}
 	in.total += int64(len(out) - before)
+	in.count(&g, len(out)-before)
 	if limit := in.s.cfg.Limits.MaxMessage; in.total > limit || g.head && len(out) > maxHead {
 		return dst, false, in.refuse(frame.MessageTooLarge, tooLong(limit))
 	}
 	return out, g.last, nil
+}
+
+// count counts what a segment joined to.
+func (in *inbound) count(g *inboundSegment, octets int) {
+	c := in.s.cfg.Carried
+	if c == nil {
+		return
+	}
+	n := int64(octets)
+	if g.last && !g.head && !in.hasHead {
+		n += in.s.cfg.Implied.of(in.key.Reply)
+	}
+	c.Received.Bytes.Add(n)
 }
 
 // readHead joins the head, nil if there is none.

@@ -206,7 +206,14 @@ func (r *streamReader) handle(f *wire.DecodedFrame) error {
 
 // note counts a frame and tells who listens.
 func (r *streamReader) note(f *wire.DecodedFrame) {
-	r.s.traffic.read(f.Kind, f.Octets, f.Message != nil && f.Last)
+	last := f.Message != nil && f.Last
+	r.s.traffic.read(f.Kind, f.Octets, last)
+	if c := r.s.cfg.Carried; c != nil {
+		c.Received.Wire.Add(int64(f.Octets))
+		if last {
+			c.Received.Messages.Add(1)
+		}
+	}
 	if r.s.cfg.Events == nil {
 		return
 	}

@@ -102,9 +102,21 @@ func (s *Stream) Err() error {
 
 // saidHello counts our hello and tells who listens.
 func (s *Stream) saidHello(octets int) {
-	s.traffic.wrote([]wire.Written{{Kind: frame.KindHello, Octets: octets}}, 0)
+	s.wroteFrames([]wire.Written{{Kind: frame.KindHello, Octets: octets}}, 0)
 	if s.cfg.Events != nil {
 		s.cfg.Events(Event{Dir: Sent, Kind: frame.KindHello, Octets: octets})
+	}
+}
+
+// wroteFrames counts frames that are about to be written, with which so many messages ended.
+func (s *Stream) wroteFrames(frames []wire.Written, messages int32) {
+	s.traffic.wrote(frames, messages)
+	if c := s.cfg.Carried; c != nil && len(frames) > 0 {
+		octets := 0
+		for i := range frames {
+			octets += frames[i].Octets
+		}
+		c.Sent.Wire.Add(int64(octets))
 	}
 }
 

@@ -180,7 +180,7 @@ func (w *streamWriter) rest() {
 func (w *streamWriter) batch() []byte {
 	w.last = w.last || w.fill()
 	all := w.enc.Written()
-	w.s.traffic.wrote(all[w.told:], w.whole)
+	w.s.wroteFrames(all[w.told:], w.whole)
 	w.told, w.whole = int32(len(all)), 0
 	return w.enc.Bytes()
 }
