@@ -93,6 +93,8 @@ func (o *proxyOptions) check() error {
 		return usage(errors.New("--sync is at most 1MiB"), "")
 	case o.transport != "tcp" && o.transport != plainTransport:
 		return usage(errors.New("--transport is tcp or http, not "+o.transport), "")
+	case o.transport == plainTransport && o.requireHHFR:
+		return usage(errors.New("--require-hhfr does not go with --transport http, which asks for no stream"), "")
 	case o.common.checkTransport(o.transport) != nil:
 		return o.common.checkTransport(o.transport)
 	case o.common.store != "" && (o.soapRM != "" || slices.ContainsFunc(o.others,

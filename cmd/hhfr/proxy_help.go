@@ -69,6 +69,10 @@ With --client-per-address all connections from an address are one client's, and 
 ones before had on the stream: fewer bytes for devices that open a connection for each call. Not for
 addresses of many users, who could then find out, by lengths, what others send.
 
+What has no stream goes plainly. With --require-hhfr it is refused with status 503 instead: for a
+near half whose link must carry nothing in clear, or no more than a stream takes. A near half that
+never found a far one says so, once, if a flag such as --store shows that it is half of a pair.
+
 On a terminal one line shows what was carried so far. A summary is reported at the end and, except
 on Windows, on SIGUSR1: calls, SOAP faults, calls that failed; of those over streams the bytes on the
 HTTP side and on the link, and the ratio of the two; and what went plainly, with the reasons.

@@ -147,7 +147,7 @@ func (r *routeOptions) anyHost() []string {
 // routes are those of a --config file, and that of --upstream, which takes what no other does; and
 // the upstreams that they lead to, of those before and new ones.
 func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *upstreams, err error) {
-	known = &upstreams{system: before.system, keys: before.keys, known: map[string]*knownUpstream{}}
+	known = &upstreams{system: before.system, keys: before.keys, half: before.half, known: map[string]*knownUpstream{}}
 	for i := range o.others {
 		r := &o.others[i]
 		u, err := r.check()

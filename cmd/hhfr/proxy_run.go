@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
@@ -34,7 +35,8 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 	s, err := openServer(ctx, env, g, &o.serverOptions, serverKind{
 		live: true, addresses: o.addresses(),
 		bind: func(ctx context.Context, s *openedServer) (err error) {
-			if routes, known, err = o.routes(&upstreams{system: env.System, keys: s.keys}); err != nil {
+			none := &upstreams{system: env.System, keys: s.keys, half: half(c.Flags())}
+			if routes, known, err = o.routes(none); err != nil {
 				return err
 			}
 			return bound.bind(ctx, s, o, routes)
@@ -66,6 +68,16 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 		g.note("%s not as described; hhfr schema check says where", count(n, "message"))
 	}
 	return errors.Join(err, p.Close())
+}
+
+// half is a flag that says that a proxy is half of a pair; empty: none does.
+func half(f *pflag.FlagSet) string {
+	for _, name := range []string{"store", "schema", "record"} {
+		if f.Changed(name) {
+			return "--" + name
+		}
+	}
+	return ""
 }
 
 // config is the configuration of a proxy with what is open.

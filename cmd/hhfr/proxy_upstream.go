@@ -27,6 +27,7 @@ type upstreamOptions struct {
 	allowHost               []string
 	allowCleartext, noOffer bool
 	clientPerAddress        bool
+	requireHHFR             bool
 	remember                time.Duration
 	soapRM                  string
 }
@@ -45,6 +46,8 @@ func (o *upstreamOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.clientPerAddress, "client-per-address", false,
 		"connections from one address are of one client, and go on with what its lanes remember: for devices that "+
 			"open one for each call")
+	f.BoolVar(&o.requireHHFR, "require-hhfr", false,
+		"refuse calls with status 503 rather than send them plainly")
 	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
 		"how long an upstream that did not agree gets no further offer")
 	f.StringVar(&o.soapRM, "soap-rm", "",
@@ -69,6 +72,10 @@ func (o *upstreamOptions) check() (*url.URL, error) {
 	case o.remember <= 0:
 		return nil, usage(errors.New("--remember is more than 0"), "")
 	}
+	if o.requireHHFR && (o.noOffer || o.soapRM != "") {
+		return nil, usage(errors.New("--require-hhfr does not go with --no-offer or --soap-rm"),
+			"these ask for no stream; --require-hhfr is for the near half of a pair")
+	}
 	if _, ok := soaprm.ParseProtocol(o.soapRM); !ok && o.soapRM != "" {
 		return nil, usage(fmt.Errorf("--soap-rm is 1.0, 1.1 or 1.2, not %s", o.soapRM), "")
 	}
@@ -80,6 +87,7 @@ func (o *upstreamOptions) check() (*url.URL, error) {
 type upstreams struct {
 	system resolve.System
 	keys   *os.File // of SSLKEYLOGFILE; nil: none
+	half   string   // a flag that says that the proxy is half of a pair; empty: none does
 	known  map[string]*knownUpstream
 }
 
@@ -116,7 +124,7 @@ func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstre
 			to.next = old.next // which has tickets of the server
 		}
 	} else {
-		to.Upstream = o.of(name, u, to.tls.Load)
+		to.Upstream = o.of(name, all.half, u, to.tls.Load)
 		to.tls.Store(to.next)
 	}
 	all.known[key] = to
@@ -124,13 +132,30 @@ func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstre
 }
 
 // of is an upstream with these settings.
-func (o *upstreamOptions) of(name string, u *url.URL, current func() *tls.Config) *proxy.Upstream {
+func (o *upstreamOptions) of(name, half string, u *url.URL, current func() *tls.Config) *proxy.Upstream {
 	version, _ := soaprm.ParseProtocol(o.soapRM) // checked before
 	return &proxy.Upstream{
 		Name: name, URL: u, CurrentTLS: current, FarOnly: o.noOffer, AllowHost: o.allowHost,
 		AllowCleartext: o.allowCleartext, Mode: negotiate.Mode(o.mode), RememberFor: o.remember,
-		PerAddress: o.clientPerAddress, Reliable: version,
+		PerAddress: o.clientPerAddress, Reliable: version, RequireStream: o.requireHHFR, Paired: o.paired(half),
 	}
+}
+
+// paired is a flag that says that there is to be a partner; half if that is none for one upstream.
+func (o *upstreamOptions) paired(half string) string {
+	switch {
+	case o.requireHHFR:
+		return "--require-hhfr"
+	case o.clientPerAddress:
+		return "--client-per-address"
+	case o.mode != "auto":
+		return "--mode"
+	case o.allowCleartext:
+		return "--allow-cleartext"
+	case len(o.allowHost) > 0:
+		return "--allow-host"
+	}
+	return half
 }
 
 // use has the connections that are opened from now on use the files as they were read.

@@ -87,7 +87,7 @@ type PlainTimes struct {
 // so, or goes nowhere.
 var noFallBack = map[string]bool{
 	"client": true, "draining": true, "in_sequence": true, "no_offer": true, "no_route": true, "own": true,
-	"silent": true,
+	"required": true, "silent": true,
 }
 
 // Snapshot returns what was counted.

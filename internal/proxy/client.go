@@ -73,7 +73,7 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 // takes everything; with several it is not known which server that is. It returns the connection if
 // it is a stream after all, and reports whether it is over.
 func (f *front) silent(in *sock.Source) (stream net.Conn, over bool) {
-	if to := f.routes().only(); to != nil && to.use.enter() {
+	if to := f.routes().only(); to != nil && !to.cfg.RequireStream && to.use.enter() {
 		defer to.use.leave()
 		return to.plainOrStream(in, nil, plainSilent, f), true
 	}

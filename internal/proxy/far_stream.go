@@ -44,6 +44,7 @@ func (f *far) opens(facts negotiate.Facts) responder.Opened {
 	return responder.Opened{Handler: f.serve, Quick: f.serveNow, Stream: func(s *streamer.Stream) {
 		f.stream = s
 		f.count = f.p.farMeter(f.front.routes().find(f.destination(nil)))
+		f.p.isFar.Store(true)
 		f.count.Opened(s, f.p.cfg.Clock.Now())
 		close(f.open)
 	}}

@@ -24,6 +24,7 @@ const (
 	plainLane   = "no_lane" // the stream has no lane to spare
 	plainLost   = "lost"    // the stream ended before anything of the call was sent
 	// Calls that go nowhere:
+	plainRequired = "required" // they are to go over a stream, and there is none
 	plainNoRoute  = "no_route" // no route takes them
 	plainDraining = "draining" // the proxy ends
 	// toward an upstream that wants WS-ReliableMessaging:
@@ -68,6 +69,7 @@ func meterName(u *url.URL) string {
 func (u *upstream) told(l *link, err error) {
 	u.teller.tell(l, err)
 	if l != nil {
+		u.alone.met()
 		u.near.Opened(l.stream, u.p.cfg.Clock.Now())
 	} else {
 		u.near.Failed(reasonOf(err), err.Error(), u.p.cfg.Clock.Now())

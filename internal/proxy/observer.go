@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/meter"
@@ -25,13 +26,14 @@ const (
 type observer struct {
 	count *meter.Plain
 	clock clock.Clock
+	begun func(now time.Time) // is called for each call
 
 	mu      sync.Mutex
 	asking  passing
 	replies passing
 	latest  *observed   // the call whose request passes, or passed last
 	calls   []*observed // without a whole reply, in the order of the requests
-	look    replyLook   // at the reply that passes
+	fault   replyLook   // looks at the reply that passes
 	left    bool        // the client takes no more of it
 }
 
@@ -44,23 +46,31 @@ type observed struct {
 	replied bool   // its final reply has begun
 }
 
-// observed returns what counts the calls of a connection that is forwarded without a stream.
-func (p *Proxy) observed(count *meter.Plain) *observer {
+// observed returns what counts the calls of a connection that is forwarded without a stream; why is
+// the reason in a word.
+func (u *upstream) observed(why string) *observer {
+	count := u.near.Plain(why)
 	count.Connection()
-	return &observer{count: count, clock: p.cfg.Clock}
+	begun := func(now time.Time) { u.hasNoPartner(why, now) }
+	return &observer{count: count, clock: u.p.cfg.Clock, begun: begun}
 }
 
 // countRefused counts the call that begins with what a client said, which goes nowhere; why is the
 // reason in a word.
 func (p *Proxy) countRefused(up *meter.Upstream, why string, said []byte) {
-	o := observer{count: up.Plain(why), clock: p.cfg.Clock}
-	o.request(said)
+	o := observer{count: up.Plain(why), clock: p.cfg.Clock, begun: func(time.Time) {}}
+	o.look(said)
 	o.end(false)
 }
 
 // request takes what is about to be sent to the server.
 func (o *observer) request(b []byte) {
 	o.count.Request(len(b))
+	o.look(b)
+}
+
+// look looks at what is sent to the server, or would be.
+func (o *observer) look(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asking.feed(b, o.asked, func(start []byte, over bool) bool {
@@ -84,7 +94,9 @@ func (o *observer) asked(h *http1.Head) *http1.Body {
 	}
 	call := &observed{method: string(h.Method())}
 	call.waits = f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
-	o.count.Begin(&call.Call, o.clock.Now())
+	now := o.clock.Now()
+	o.count.Begin(&call.Call, now)
+	o.begun(now)
 	if call.action = bytes.Clone(actionOf(h)); f.Kind == http1.NoBody || f.Kind == http1.Length && f.Length == 0 {
 		call.Name(call.action)
 	}
@@ -98,7 +110,7 @@ func (o *observer) reply(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.replies.feed(b, o.answered, func(start []byte, over bool) bool {
-		look := o.look // of more, which has all that was looked at
+		look := o.fault // of more, which has all that was looked at
 		fault := look.isFault(start)
 		if fault {
 			o.calls[0].Fault()
@@ -125,7 +137,7 @@ func (o *observer) answered(h *http1.Head) *http1.Body {
 		return nil
 	}
 	call.replied = true
-	o.look.begins(h, 0)
+	o.fault.begins(h, 0)
 	o.replies.end = o.over
 	if f.Kind == http1.Tunnel || call.waits { // what comes now is a body, a request, or no HTTP
 		o.asking.dark = true

@@ -53,6 +53,11 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	for _, x := range first {
 		raw = append(raw, x.raw...)
 	}
+	if u.cfg.RequireStream {
+		u.hasNoPartner(why, u.p.cfg.Clock.Now())
+		u.refuse(in, raw, plainRequired, &noStream{why})
+		return false
+	}
 	if j.whole {
 		_ = u.plainOrStream(in, raw, why, nil)
 		return false
@@ -65,7 +70,7 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	}
 	conn = u.p.recorded(conn)
 	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), to: u.p.patient(conn), out: u.p.patient(in.Conn),
-		seen: u.p.observed(u.near.Plain(why))}
+		seen: u.observed(why)}
 	defer r.seen.end(false)
 	r.ctx, r.cancel = context.WithCancel(u.p.ctx)
 	defer context.AfterFunc(u.p.ctx, func() { sock.Reset(conn) })()

@@ -154,6 +154,7 @@ type Proxy struct {
 	close  sync.Once
 	failed chan error
 
+	isFar   atomic.Bool  // a stream has come in
 	calls   atomic.Int64 // that have no whole reply yet
 	refused atomic.Int64 // calls that came while the proxy drains
 	raw     rawConns

@@ -63,6 +63,11 @@ func (u *upstream) refuse(in *sock.Source, first []byte, why string, err error) 
 	sock.Finish(p.ctx, in)
 }
 
+// noStream is why a call is refused that is to go over a stream.
+type noStream struct{ why string }
+
+func (e *noStream) Error() string { return "no stream: " + e.why }
+
 // unreachable is the reply for an upstream that cannot be connected to.
 func unreachable(err error) []byte {
 	if errors.Is(err, &Error{Code: NoRoute}) {
@@ -70,6 +75,11 @@ func unreachable(err error) []byte {
 	}
 	if errors.Is(err, &Error{Code: NoRoom}) {
 		return busyReply(noRoomText)
+	}
+	var required *noStream
+	if errors.As(err, &required) {
+		return busyReply("hhfr: there is no stream to the upstream (" + required.why +
+			"), and --require-hhfr lets nothing go plainly; the request was not sent")
 	}
 	if errors.Is(err, errItself) {
 		return errorReply(http.StatusBadGateway, "hhfr: "+errItself.Error()+"; the request was not sent")

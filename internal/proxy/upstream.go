@@ -38,6 +38,11 @@ type Upstream struct {
 	PerAddress bool
 	// FarOnly: it is never asked for a stream.
 	FarOnly bool
+	// RequireStream: what cannot go over a stream is refused, with status 503, and not sent.
+	RequireStream bool
+	// Paired is what says that there is to be a partner, for the log, which is told if there never
+	// was one; empty: nothing does.
+	Paired string
 	// AllowHost and AllowCleartext are as in [session.Config].
 	AllowHost      []string
 	AllowCleartext bool
@@ -111,6 +116,7 @@ type upstream struct {
 	transports map[string]streamer.Transport
 	links      Keeper[*link]
 	teller     teller
+	alone      alone
 	reach      reach
 	plain      plainSession
 	forwarder  *sequenced.Forwarder // nil: messages go as they are
@@ -137,6 +143,7 @@ func (p *Proxy) newUpstream(cfg Upstream) (*upstream, error) {
 		Told: u.told,
 	}
 	u.teller = teller{log: p.cfg.Log, upstream: cfg.Name, nearOnly: p.cfg.NearOnly}
+	u.alone = alone{log: p.cfg.Log, upstream: cfg.Name, paired: cfg.Paired, since: p.cfg.Clock.Now()}
 	u.reach = reach{log: p.cfg.Log, upstream: cfg.Name}
 	u.links.Init(errNever)
 	u.forwarder = u.newForwarder()
