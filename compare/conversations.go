@@ -36,10 +36,10 @@ type conversationRow struct {
 	PlainPayload float64 `json:"plain_payload"` // payload
 	Pair         float64 `json:"pair"`          // on the link
 	PairPayload  float64 `json:"pair_payload"`
-	SteadyPair   float64 `json:"steady_pair"`         // on the link, once more on the open stream
+	SteadyPair   float64 `json:"steady_pair"`         // on the link, by the second half of the calls
 	ZstdLevel3   float64 `json:"zstd_stream_3"`       // payload
 	Zstd         float64 `json:"zstd_stream_best"`    // payload, of the best compressor
-	ByConnection float64 `json:"zstd_by_connection"`  // payload, of the estimate: a window for each connection
+	Tunnel       float64 `json:"zstd_tunnel"`         // on the link, of the estimate: one window, in frames, flushed
 	ToPlain      float64 `json:"pair_to_plain"`       // on the link
 	ToZstd       float64 `json:"pair_to_zstd_stream"` // payload, to the best compressor
 }
@@ -95,11 +95,14 @@ func measureConversation(ctx context.Context, c carriedConversation) (row conver
 		case estimate.Plain:
 			row.Plain, row.PlainPayload = wire, payload
 		case estimate.Zstd:
-			row.ByConnection = payload
+			row.Tunnel = wire
 		case estimate.FirstContact:
 			row.Pair, row.PairPayload = wire, payload
-		case estimate.Steady:
-			row.SteadyPair = wire
+		}
+	}
+	for _, w := range r.Steady {
+		if w.Way == estimate.FirstContact {
+			row.SteadyPair = float64(w.Bytes)
 		}
 	}
 	tunnels := []func([][]byte) (int, error){
@@ -193,13 +196,13 @@ func (r *results) writeConversations(p *tablePrinter) {
 	}
 	p.printf("\n%d calls of conversations at their pace, bytes a call, both directions, negotiation in them. On the "+
 		"link: with the headers of packets. A tunnel compresses each direction of all connections with zstd as one "+
-		"stream; by connection: one for each connection. The pair meets for the first time; steady: the same once "+
-		"more on the open stream.\n\n", conversationCalls)
-	t := cells{{"conversation", "plain, on the link", "pair, on the link", "steady", "plain", "zstd by connection",
+		"stream; on the link: in frames, flushed as the data came. The pair meets for the first time; steady: by the "+
+		"second half of the calls.\n\n", conversationCalls)
+	t := cells{{"conversation", "plain, on the link", "zstd, on the link", "pair, on the link", "steady", "plain",
 		"zstd C 3", "best zstd", "pair", "pair / plain, on the link", "pair / best zstd"}}
 	for _, row := range r.Conversations {
 		line := []string{row.Name}
-		for _, v := range []float64{row.Plain, row.Pair, row.SteadyPair, row.PlainPayload, row.ByConnection,
+		for _, v := range []float64{row.Plain, row.Tunnel, row.Pair, row.SteadyPair, row.PlainPayload,
 			row.ZstdLevel3, row.Zstd, row.PairPayload} {
 			line = append(line, number(v/float64(row.Calls)))
 		}

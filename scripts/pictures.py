@@ -123,9 +123,9 @@ def draw_estimate(folder):
     p.height = 24 + 16 * len(lines)
     p.bar(0, 0, WIDTH, p.height, "card")
     for i, line in enumerate(lines):
-        head = line[:1] not in ("", "$") and line.split()[0] in ("OPERATION", "LINK")
+        head = line[:1] not in ("", "$") and line.split()[0] in ("WAY", "OPERATION", "LINK")
         p.text(14, 24 + 16 * i, line, 12.5, "soft" if head else "", font=MONO,
-               weight="bold" if line.startswith(("$", "of plain")) else "normal")
+               weight="bold" if line.startswith(("$", "hhfr ", "Smallest")) else "normal")
     p.write("estimate.svg", folder)
 
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type estimateOptions struct {
 	link, html, output  string
 	schema              schemaSource
 	price               float64
+	zstdLevel           int
 	lenient, perAddress bool
 }
 
@@ -30,35 +32,47 @@ func newEstimate(env Env, g *global) *cobra.Command {
 		Use:   "estimate FILE…",
 		Short: "Say what a pair of proxies would save, by a capture of plain SOAP",
 		Long: `estimate reads captures of plain SOAP in HTTP, all that decode reads, and says what
-their calls take on thin links: as they are, and through a pair of hhfr proxies that stands between
-the clients and each server. Nothing has to be installed for that. Calls without SOAP are left out.
+their calls take on thin links: as they are, with what else makes them small, and through a pair of
+hhfr proxies that stands between the clients and each server. Nothing has to be installed for that.
+Calls without SOAP are left out.
 
-  PLAIN   as captured
-  GZIP    as captured, the body of each message compressed with gzip
-  ZSTD    as captured, each direction of each connection compressed with zstd as a whole, with a
-          window of 128 KiB
-  FIRST   through a pair that meets for the first time
-  MET     through a pair that had a session with the same traffic before
-  STEADY  the same traffic once more on the stream that is open
+  plain                as captured
+  plain, kept          the same with one connection for each client, which stays open
+  gzip bodies          as captured, each body compressed with gzip
+  dcz replies          as captured, each reply compressed with zstd and the one before it from the
+                       same URL as its dictionary (RFC 9842); SOAP servers that do so are not known
+  tunnel, zlib         one connection for all traffic of the link, such as ssh -C or a VPN: what came
+                       goes at once, with four bytes that say for which connection it is, and each
+                       direction is compressed as one stream, with zlib (level 6)
+  tunnel, zstd         the same with zstd, at the level of --zstd-level
+  hhfr                 through a pair that takes those for one client who show the same proof of who
+                       they are, or have one address with --client-per-address
+  hhfr, by connection  through a pair that takes each connection for a client
 
-The first table has the bytes on the link, by operation, with 40 for the headers of each packet. The
-row "between calls" is what pairs need to open their streams, and to tell each other that a
-connection ended. The second one has the mean time from a request to the end of its reply on each
-link, or on that of --link. "too thin": the link cannot carry the calls at the pace of the capture.
+FIRST is from first contact on, MET through a pair that had a session with the same traffic before.
+STEADY is what all calls would take if they were as those of the second half of the capture are, and
+is left out of fewer than 20 calls. SMALLEST, and the line below the first table, name the smallest
+of hhfr and the two tunnels: where a tunnel takes less, they say so.
 
-What a pair sends is not reckoned but made: its learner, coder and encoder get the messages. Links
-are those of bench, in virtual time: packets of 1,500 bytes at most, a queue, no loss; opening a
-connection takes a round trip and no bytes, and acknowledgements are free, which favors PLAIN. A
+Bytes have 40 for the headers of each packet in them; packets without content are those that open
+and end connections. The row "between calls" has these, and what pairs need to open their streams and
+to tell each other that a connection ended. The last but one table has the mean time from a request
+to the end of its reply on each link, or on that of --link. "too thin": the link cannot carry the
+calls at the pace of the capture.
+
+What a pair sends is not reckoned but made: messages come to its code in the pieces and at the times
+of the capture, and go on as these say to its learner, coder and encoder. Links are those of bench,
+in virtual time: packets of 1,500 bytes at most, a queue, no loss, and acknowledgements are free. A
 request leaves at its time in the capture, or when the replies have come that its client had before
-it, whichever is later. Pairs are open before the first call.
+it, whichever is later. Pairs and tunnels are open before the first call.
 
 The time of the server is in all times: from the end of a request to the first byte of its reply in
 the capture. If the capture has the beginning of the connection, the time from SYN to its answer is
 taken off: that is the way from where the capture was made to the server and back.
 
-The last table has 30 days: the capture's bytes, multiplied by 30 days divided by the time from its
-first byte to its last; for FIRST and MET the capture once, and the rest as STEADY. With
---price-per-mb also what that costs, for each million bytes.
+The last table has 30 days: the capture once, and the rest as STEADY. With --price-per-mb also what
+that costs, for each million bytes. By fewer than 20 calls, or less than a minute, nothing is said
+about 30 days.
 
 --html writes a page with charts that needs nothing else, for a browser. It appears when it is
 complete.
@@ -83,6 +97,8 @@ file); the rest is estimated.`,
 	o.schema.flags(f, "WSDL or XML Schema of the services, which both halves of the pair then have")
 	f.BoolVar(&o.perAddress, "client-per-address", false,
 		"as of the near half: connections from one address are of one client")
+	f.IntVar(&o.zstdLevel, "zstd-level", 3, "of the tunnel and of dcz: 1 to 11, the best that there is here; 3, 7 and "+
+		"11 differ")
 	f.StringVar(&o.html, "html", "", "write a page with charts to this `FILE`")
 	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
 	outputFlag(c, &o.output, "text", "json")
@@ -91,8 +107,11 @@ file); the rest is estimated.`,
 
 // config returns what is to be estimated. Errors are of the command line.
 func (o *estimateOptions) config() (cfg estimate.Config, err error) {
-	if !(o.price >= 0) {
-		return cfg, usage(fmt.Errorf("a price of %v", o.price), "--price-per-mb is 0 or more")
+	if !(o.price >= 0) || math.IsInf(o.price, 0) {
+		return cfg, usage(fmt.Errorf("--price-per-mb %v: a price is a number from 0 on", o.price), "")
+	}
+	if o.zstdLevel < 1 || o.zstdLevel > 11 {
+		return cfg, usage(fmt.Errorf("--zstd-level %d: levels are 1 to 11", o.zstdLevel), "")
 	}
 	names := link.Names()
 	if o.link != "" {
@@ -109,7 +128,7 @@ func (o *estimateOptions) config() (cfg estimate.Config, err error) {
 		}
 		cfg.Links = append(cfg.Links, p)
 	}
-	cfg.PricePerMB, cfg.PerAddress = o.price, o.perAddress
+	cfg.PricePerMB, cfg.PerAddress, cfg.ZstdLevel = o.price, o.perAddress, o.zstdLevel
 	return cfg, nil
 }
 
@@ -142,6 +161,8 @@ func runEstimate(ctx context.Context, env Env, g *global, o *estimateOptions) (e
 	r, stats, err := estimate.Run(ctx, cfg, inputs...)
 	shown.end()
 	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case errors.Is(err, estimate.ErrNoSOAP):
 		return o.nothing(ctx, g, in)
 	case errors.Is(err, estimate.ErrManyServers):

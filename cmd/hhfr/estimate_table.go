@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,13 +13,13 @@ import (
 type estimateTable struct {
 	report *estimate.Report
 	price  float64
-	widest int // the longest name that fits
+	widest int // the longest name of an operation that fits
 	b      strings.Builder
 }
 
 // newEstimateTable makes a table for so many columns; 0: as many as it takes.
 func newEstimateTable(r *estimate.Report, price float64, columns int) *estimateTable {
-	const least, others = 14, 7 + 6*9 // of the names, and of the other columns
+	const least, others = 14, 7 + 5*9 + 8 // of the names, and of the other columns
 	t := &estimateTable{report: r, price: price, widest: least}
 	for _, o := range r.Operations {
 		t.widest = max(t.widest, 2+utf8.RuneCountInString(o.Name))
@@ -29,90 +30,192 @@ func newEstimateTable(r *estimate.Report, price float64, columns int) *estimateT
 	return t
 }
 
-// estimateWays are the names of the ways, in their order.
-var estimateWays = []string{"PLAIN", "GZIP", "ZSTD", "FIRST", "MET", "STEADY"}
+// estimateRows are the ways that have rows, with their columns in tables that have one for each,
+// and the ways of those who met before.
+var estimateRows = []struct {
+	way           estimate.Way
+	title, column string
+	met           estimate.Way
+}{
+	{estimate.Plain, "plain", "PLAIN", ""},
+	{estimate.Kept, "plain, kept", "KEPT", ""},
+	{estimate.Gzip, "gzip bodies", "GZIP", ""},
+	{estimate.DCZ, "dcz replies", "DCZ", ""},
+	{estimate.Zlib, "tunnel, zlib", "ZLIB", ""},
+	{estimate.Zstd, "tunnel, zstd", "ZSTD", ""},
+	{estimate.FirstContact, "hhfr", "HHFR", estimate.MetBefore},
+	{estimate.ByConnection, "hhfr, by connection", "", estimate.ByConnectionMet},
+}
+
+// title is the name of the row of a way.
+func title(w estimate.Way) string {
+	for _, r := range estimateRows {
+		if r.way == w {
+			return r.title
+		}
+	}
+	return ""
+}
+
+// columnsOf are those of some ways.
+func columnsOf(all []estimate.Way) (columns []string) {
+	for _, r := range estimateRows {
+		if slices.Contains(all, r.way) {
+			columns = append(columns, r.column)
+		}
+	}
+	return columns
+}
 
 func (t *estimateTable) text() string {
-	t.octets()
+	t.bytes()
+	t.operations()
 	t.seconds()
 	t.month()
 	return t.b.String()
 }
 
-// row writes one line: a name, a number of calls, and a cell for each way.
-func (t *estimateTable) row(name, calls string, cells []string) {
-	if letters := []rune(name); len(letters) > t.widest {
-		name = string(letters[:t.widest-1]) + "…"
+// row writes one line: a name, and cells.
+func (t *estimateTable) row(wide int, name string, cells ...string) {
+	if letters := []rune(name); len(letters) > wide {
+		name = string(letters[:wide-1]) + "…"
 	}
-	fmt.Fprintf(&t.b, "%-*s %6s", t.widest, name, calls)
+	line := fmt.Sprintf("%-*s", wide, name)
 	for _, cell := range cells {
-		fmt.Fprintf(&t.b, " %8s", cell)
+		line += fmt.Sprintf(" %8s", cell)
+	}
+	t.b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// namesWide is the width of the names of rows.
+const namesWide = 19
+
+// trafficOf is what a way takes.
+func trafficOf(list []estimate.WayTraffic, w estimate.Way) estimate.WayTraffic {
+	return list[slices.IndexFunc(list, func(one estimate.WayTraffic) bool { return one.Way == w })]
+}
+
+func (t *estimateTable) bytes() {
+	r := t.report
+	plain := float64(r.Total[0].Bytes)
+	share := func(w estimate.WayTraffic) string { return fmt.Sprintf("%.1f%%", 100*float64(w.Bytes)/plain) }
+	t.b.WriteString("Bytes on the link, with those of the headers of packets\n")
+	t.row(namesWide, "WAY", "FIRST", "OF PLAIN", "PACKETS", "MET", "STEADY", "OF PLAIN")
+	for _, row := range estimateRows {
+		first := trafficOf(r.Total, row.way)
+		cells := []string{fmt.Sprint(first.Bytes), share(first), fmt.Sprint(first.Packets), "", "", ""}
+		if row.met != "" {
+			cells[3] = fmt.Sprint(trafficOf(r.Total, row.met).Bytes)
+		}
+		if r.Steady != nil {
+			steady := trafficOf(r.Steady, row.way)
+			cells[4], cells[5] = fmt.Sprint(steady.Bytes), share(steady)
+		}
+		t.row(namesWide, row.title, cells...)
+	}
+	fmt.Fprintf(&t.b, "Smallest from first contact on: %s", title(r.Smallest.First))
+	if r.Steady != nil {
+		fmt.Fprintf(&t.b, "; later: %s", title(r.Smallest.Steady))
 	}
 	t.b.WriteByte('\n')
 }
 
-// cells formats something of each way.
-func cells[T any](list []T, format func(T) string) (all []string) {
-	for _, one := range list {
-		all = append(all, format(one))
-	}
-	return all
-}
-
-func wayBytes(w estimate.WayTraffic) string   { return fmt.Sprint(w.Bytes) }
-func wayPackets(w estimate.WayTraffic) string { return fmt.Sprint(w.Packets) }
-
-func (t *estimateTable) octets() {
+func (t *estimateTable) operations() {
 	r := t.report
-	t.b.WriteString("Bytes on the link, with those of the headers of packets\n")
-	t.row("OPERATION", "CALLS", estimateWays)
-	for _, o := range r.Operations {
-		t.row(o.Name, fmt.Sprint(o.Calls), cells(o.Ways, wayBytes))
+	shown := []estimate.Way{estimate.Plain, estimate.DCZ, estimate.Zlib, estimate.Zstd, estimate.FirstContact}
+	t.b.WriteString("\nThe same by operation, from first contact on\n")
+	t.row(t.widest, "OPERATION", append(append([]string{"CALLS"}, columnsOf(shown)...), "SMALLEST")...)
+	row := func(name, calls string, list []estimate.WayTraffic, least string) {
+		cells := []string{calls}
+		for _, w := range shown {
+			cells = append(cells, fmt.Sprint(trafficOf(list, w).Bytes))
+		}
+		t.row(t.widest, name, append(cells, least)...)
 	}
-	t.row("between calls", "", cells(r.Between, wayBytes))
-	t.row("all", fmt.Sprint(r.Calls), cells(r.Total, wayBytes))
-	plain := float64(r.Total[0].Bytes)
-	t.row("of plain", "", cells(r.Total, func(w estimate.WayTraffic) string {
-		return fmt.Sprintf("%.1f%%", 100*float64(w.Bytes)/plain)
-	}))
-	t.row("packets", "", cells(r.Total, wayPackets))
+	for _, o := range r.Operations {
+		row(o.Name, fmt.Sprint(o.Calls), o.Ways, columnsOf([]estimate.Way{o.Smallest})[0])
+	}
+	row("between calls", "", r.Between, "")
+	row("all", fmt.Sprint(r.Calls), r.Total, columnsOf([]estimate.Way{r.Smallest.First})[0])
 }
 
 const tooThin = "too thin"
 
+// callSeconds formats the time of a call.
+func callSeconds(w estimate.WayOnLink) string {
+	if w.TooThin {
+		return tooThin
+	}
+	return fmt.Sprintf("%.3f", w.Call)
+}
+
+// onLinkOf is what a way takes on a link.
+func onLinkOf(l *estimate.OnLink, w estimate.Way) estimate.WayOnLink {
+	return l.Ways[slices.IndexFunc(l.Ways, func(one estimate.WayOnLink) bool { return one.Way == w })]
+}
+
 func (t *estimateTable) seconds() {
 	t.b.WriteString("\nSeconds from a request to the end of its reply, in the mean\n")
-	t.row("LINK", "CALLS", estimateWays)
-	for _, l := range t.report.Links {
-		t.row(l.Link, fmt.Sprint(t.report.Calls), cells(l.Ways, func(w estimate.WayOnLink) string {
-			if w.TooThin {
-				return tooThin
-			}
-			return fmt.Sprintf("%.3f", w.Call)
-		}))
-	}
-	if len(t.report.Links) > 1 {
+	if len(t.report.Links) == 1 {
+		t.secondsOf(&t.report.Links[0])
 		return
 	}
-	for i, o := range t.report.Links[0].Operations {
-		t.row("  "+o.Name, fmt.Sprint(t.report.Operations[i].Calls), cells(o.Ways, func(w estimate.WaySeconds) string {
-			if w.Call == 0 {
-				return "-"
+	var names []string
+	for _, l := range t.report.Links {
+		names = append(names, l.Link)
+	}
+	t.row(namesWide, "WAY", names...)
+	row := func(name string, w estimate.Way) {
+		var cells []string
+		for i := range t.report.Links {
+			cells = append(cells, callSeconds(onLinkOf(&t.report.Links[i], w)))
+		}
+		t.row(namesWide, name, cells...)
+	}
+	for _, r := range estimateRows {
+		row(r.title, r.way)
+	}
+}
+
+// secondsOf has the operations on one link.
+func (t *estimateTable) secondsOf(l *estimate.OnLink) {
+	shown := []estimate.Way{estimate.Plain, estimate.Kept, estimate.Zlib, estimate.Zstd, estimate.FirstContact}
+	t.row(t.widest, "LINK", append([]string{"CALLS"}, columnsOf(shown)...)...)
+	cells := []string{fmt.Sprint(t.report.Calls)}
+	for _, w := range shown {
+		cells = append(cells, callSeconds(onLinkOf(l, w)))
+	}
+	t.row(t.widest, l.Link, cells...)
+	for i, o := range l.Operations {
+		cells := []string{fmt.Sprint(t.report.Operations[i].Calls)}
+		for _, w := range shown {
+			at := slices.IndexFunc(o.Ways, func(one estimate.WaySeconds) bool { return one.Way == w })
+			if o.Ways[at].Call == 0 {
+				cells = append(cells, "-")
+			} else {
+				cells = append(cells, fmt.Sprintf("%.3f", o.Ways[at].Call))
 			}
-			return fmt.Sprintf("%.3f", w.Call)
-		}))
+		}
+		t.row(t.widest, "  "+o.Name, cells...)
 	}
 }
 
 func (t *estimateTable) month() {
-	if len(t.report.Month) == 0 {
+	r := t.report
+	if r.NoMonth != "" {
+		fmt.Fprintf(&t.b, "\n%s\n", r.NoMonth)
 		return
 	}
-	fmt.Fprintf(&t.b, "\n30 days of such traffic, by the %s of the capture\n", seconds(t.report.Seconds))
-	t.row("", "", estimateWays)
-	t.row("MB", "", cells(t.report.Month, func(w estimate.WayMonth) string { return figure(w.Megabytes) }))
+	fmt.Fprintf(&t.b, "\n30 days of such traffic, by the %s of the capture\n", seconds(r.Seconds))
+	head := []string{"MB"}
 	if t.price > 0 {
-		t.row("cost", "", cells(t.report.Month, func(w estimate.WayMonth) string { return figure(w.Cost) }))
+		head = append(head, "COST")
+	}
+	t.row(namesWide, "WAY", head...)
+	for _, row := range estimateRows {
+		at := slices.IndexFunc(r.Month, func(w estimate.WayMonth) bool { return w.Way == row.way })
+		cells := []string{figure(r.Month[at].Megabytes), figure(r.Month[at].Cost)}
+		t.row(namesWide, row.title, cells[:len(head)]...)
 	}
 }
 

@@ -49,6 +49,8 @@ func TestInterruptedWithinTheInput(t *testing.T) {
 		"decode, nothing": {[]string{"decode", "-"}, nil, exitInterrupted, "^$"},
 		"decode, leniently": {append(decode, "--lenient"), capture, exitInterrupted,
 			` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
+		"estimate":          {[]string{"estimate", "-"}, capture, exitInterrupted, "^$"},
+		"estimate, nothing": {[]string{"estimate", "-"}, nil, exitInterrupted, "^$"},
 		"transcode": {[]string{"transcode", "-", "--out", filepath.Join(t.TempDir(), "packed.hhfr")}, messages,
 			exitInterrupted, "^$"},
 		"reconstruct": {[]string{"reconstruct", "-"}, messages, exitInterrupted, "^$"},

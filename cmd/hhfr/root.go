@@ -85,7 +85,7 @@ func judge(err error) (code int, hint string) {
 	case errors.As(err, &f) && f.Code == flow.Truncated:
 		return exitPartial, ""
 	case errors.As(err, &f) && f.Code != flow.ReadFailed:
-		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream bytes are for " +
+		return exitMalformed, "captures are pcap and pcapng files, also in gzip; raw stream bytes are for " +
 			"hhfr reconstruct"
 	case errors.As(err, &n):
 		switch n.Code {

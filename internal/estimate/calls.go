@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -25,6 +25,9 @@ const (
 	mostRead  = 1 << 20
 	// longCall is how long a call may take until others no longer wait for it.
 	longCall = 2 * time.Minute
+	// mostArrivals bounds what is known of how the bytes of a direction came; beyond it some count
+	// as come with those behind them.
+	mostArrivals = 4096
 	// soon is how soon after its beginning a connection that was opened for a call has it.
 	soon = time.Second
 )
@@ -33,15 +36,17 @@ const (
 type connection struct {
 	client, server netip.AddrPort
 	calls          int
-	last           int               // the serial number of its last call
-	over           bool              // its end was passed on
-	coded          [2]deflate.Finder // of requests, of replies
+	last           int    // the serial number of its last call
+	over           bool   // its end was passed on
+	channel        uint16 // of tunnels; 0: none yet
 }
 
 // message is one of a call; it is valid while the call is passed on.
 type message struct {
 	octets      []byte // as sent
+	came        []proxy.Arrival
 	method      string // of the request
+	target      string // likewise
 	first, last time.Time
 	soap        bool
 	operation   soap.Name
@@ -51,6 +56,7 @@ type message struct {
 type capturedCall struct {
 	conn           *connection
 	request, reply message
+	interim        []*message // before the reply
 	// server is the time that the server took.
 	server time.Duration
 	// connects: the connection was opened for this call.
@@ -124,7 +130,7 @@ func (c *captured) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 		r.hhfr++
 	}
 	k.skip(max(gap, 0))
-	k.add(b)
+	k.add(b, m.Time)
 	r.kept += len(b)
 	if err := c.http.Octets(dir, gap, b, m); err != nil {
 		return err
@@ -175,7 +181,7 @@ func (c *captured) end() error {
 
 func (c *captured) request(x *flow.HTTPExchange) {
 	c.r.waits[x] = x.Request.First
-	x.User = c.message(x.Request, c.http.Requests, x.Request.Method())
+	x.User = c.message(x.Request, c.http.Requests)
 }
 
 func (c *captured) noReply(x *flow.HTTPExchange) {
@@ -191,7 +197,13 @@ func (c *captured) reply(x *flow.HTTPExchange) {
 	if c.err != nil {
 		return
 	}
-	reply := c.message(x.Reply, 1-c.http.Requests, "")
+	var interim []*message
+	for _, one := range x.Interim {
+		if m := c.message(one, 1-c.http.Requests); m != nil {
+			interim = append(interim, m)
+		}
+	}
+	reply := c.message(x.Reply, 1-c.http.Requests)
 	switch {
 	case request == nil || reply == nil:
 		c.r.cut++
@@ -207,9 +219,10 @@ func (c *captured) reply(x *flow.HTTPExchange) {
 		src, dst = dst, src
 	}
 	c.conn.client, c.conn.server = src, dst
-	reply.method = request.method
+	reply.method, reply.target = x.Request.Method(), x.Request.Target()
 	c.conn.calls++
-	c.err = c.r.call(&capturedCall{conn: &c.conn, request: *request, reply: *reply, server: c.took(request, reply),
+	c.err = c.r.call(&capturedCall{conn: &c.conn, request: *request, reply: *reply, interim: interim,
+		server:   c.took(request, reply),
 		connects: c.flow.Opened && c.conn.calls == 1 && request.first.Sub(c.flow.First) < soon})
 	if c.err == nil && c.http.Waiting() == nil {
 		c.err = c.end()
@@ -228,7 +241,7 @@ func (c *captured) took(request, reply *message) time.Duration {
 }
 
 // message returns a message that is whole; nil: it is not.
-func (c *captured) message(m *flow.HTTPMessage, dir int, method string) *message {
+func (c *captured) message(m *flow.HTTPMessage, dir int) *message {
 	k := &c.kept[dir]
 	defer k.drop(c.r, m.End())
 	b := k.at(m.Offset, m.Wire)
@@ -241,24 +254,52 @@ func (c *captured) message(m *flow.HTTPMessage, dir int, method string) *message
 	if media, ok := m.Field("Content-Type"); ok && !is {
 		is = soap.ParseContentType(media).BinaryVersion() != soap.None
 	}
-	return &message{octets: bytes.Clone(b), method: method, first: m.First, last: m.Last, soap: is,
-		operation: found.Operation}
+	return &message{octets: bytes.Clone(b), came: k.arrivals(m.Offset, m.Wire, m.First), first: m.First, last: m.Last,
+		soap: is, operation: found.Operation}
 }
 
 // keptBytes are bytes of a direction that may be needed, from an offset on.
 type keptBytes struct {
 	b      []byte
 	offset int64
+	came   []arrival
+}
+
+// arrival is a packet: where its bytes end in the direction, and when they came.
+type arrival struct {
+	end int64
+	at  time.Time
 }
 
 func (s *keptBytes) end() int64 { return s.offset + int64(len(s.b)) }
 
-func (s *keptBytes) add(b []byte) { s.b = append(s.b, b...) }
+func (s *keptBytes) add(b []byte, at time.Time) {
+	s.b = append(s.b, b...)
+	if len(s.came) == mostArrivals {
+		s.came = s.came[:mostArrivals-1]
+	}
+	s.came = append(s.came, arrival{s.end(), at})
+}
+
+// arrivals returns how n bytes from an offset on came, the first of them at a time.
+func (s *keptBytes) arrivals(offset, n int64, first time.Time) (all []proxy.Arrival) {
+	at := time.Duration(0)
+	for _, a := range s.came {
+		if a.end > offset {
+			at = max(at, a.at.Sub(first))
+			all = append(all, proxy.Arrival{Octets: int(min(a.end-offset, n)), At: at})
+		}
+		if a.end >= offset+n {
+			break
+		}
+	}
+	return all
+}
 
 // skip notes that bytes are missing: nothing before them is of a message that is whole.
 func (s *keptBytes) skip(n int64) {
 	if n > 0 {
-		s.offset, s.b = s.end()+n, nil
+		s.offset, s.b, s.came = s.end()+n, nil, nil
 	}
 }
 
@@ -277,7 +318,10 @@ func (s *keptBytes) drop(r *callReader, offset int64) {
 	r.kept -= int(n)
 	s.offset, s.b = s.offset+n, s.b[n:]
 	if len(s.b) == 0 {
-		s.b = nil
+		s.b, s.came = nil, nil
+	}
+	for len(s.came) > 0 && s.came[0].end <= s.offset {
+		s.came = s.came[1:]
 	}
 }
 

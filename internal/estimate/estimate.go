@@ -14,13 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/netip"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -36,6 +37,9 @@ type Config struct {
 	Description binary.Describer
 	// PerAddress: the near half of the pair takes connections from one address for one client.
 	PerAddress bool
+	// ZstdLevel is that of the tunnel and of the dictionaries, as near as the library has it; 0
+	// means 3.
+	ZstdLevel int
 
 	mostBehind int // for tests; 0: the constant
 }
@@ -64,9 +68,13 @@ const mostServers = 256
 // the cause of ctx.
 func Run(ctx context.Context, cfg Config, inputs ...Capture) (*Report, flow.Stats, error) {
 	e := &estimator{cfg: cfg, ctx: ctx, report: &Report{}, numbers: map[soap.Name]int{},
-		servers: map[netip.AddrPort]*called{}, byLength: map[int][ways]traffic{}, rivals: newRivals()}
+		servers: map[netip.AddrPort]*called{}, byLength: map[int][ways]traffic{}, replay: proxy.NewReplay()}
 	defer e.close()
-	stats, err := e.pass(inputs, Plain, Gzip, Zstd, FirstContact)
+	var err error
+	if e.rivals, err = newRivals(cfg.ZstdLevel); err != nil {
+		return nil, flow.Stats{}, err
+	}
+	stats, err := e.read(inputs)
 	switch {
 	case err != nil:
 		return nil, stats, err
@@ -77,7 +85,7 @@ func Run(ctx context.Context, cfg Config, inputs ...Capture) (*Report, flow.Stat
 	if err := e.meetAgain(); err != nil {
 		return nil, stats, err
 	}
-	if _, err := e.pass(inputs, MetBefore, Steady); err != nil {
+	if _, err := e.read(inputs); err != nil {
 		return nil, stats, err
 	}
 	e.finish()
@@ -94,15 +102,20 @@ type estimator struct {
 	numbers    map[soap.Name]int // of operations
 	operations []operationState
 	servers    map[netip.AddrPort]*called
+	called     []*called // the same, in order
 	between    [ways]traffic
 	opening    [ways]traffic         // a part of between
 	byLength   map[int][ways]traffic // of openings, by the length of the server's address
 	rivals     *rivals
-	results    [][ways]*virtualLink // by link
+	replay     *proxy.Replay
+	sum        [ways]traffic // so far
+	halves     halves
+	results    [][]*virtualLink // by link and way
 
 	// Of one pass:
 	again    bool
-	lasted   time.Duration // the calls of the pass before
+	channels []uint16 // of tunnels, that are free again
+	highest  uint16   // of them
 	reader   *callReader
 	networks []*virtualLink
 	serial   int
@@ -119,9 +132,9 @@ type operationState struct {
 
 // called is a server that is called, and the pairs in front of it.
 type called struct {
-	number    int
-	near, far ctxstore.Store
-	pairs     [ways]*pair
+	number int
+	stores []ctxstore.Store
+	pairs  [ways]*pair
 }
 
 // callerHost is a host that calls a server.
@@ -130,21 +143,22 @@ type callerHost struct {
 	server netip.AddrPort
 }
 
-// pass reads the captures once, for some ways.
-func (e *estimator) pass(inputs []Capture, by ...Way) (flow.Stats, error) {
+// read reads the captures once: first for all ways but those that met before, and then for these.
+func (e *estimator) read(inputs []Capture) (flow.Stats, error) {
 	e.serial, e.clients, e.networks = 0, map[callerHost]*lastReplies{}, nil
-	if e.results == nil {
-		e.results = make([][ways]*virtualLink, len(e.cfg.Links))
-	}
-	for i, profile := range e.cfg.Links {
-		for _, w := range by {
-			n, err := newNetwork(w.index(), profile, cmp.Or(e.cfg.mostBehind, mostBehind))
+	for _, profile := range e.cfg.Links {
+		if e.again {
+			break
+		}
+		var of []*virtualLink
+		for w := range anew {
+			n, err := newNetwork(w, profile, cmp.Or(e.cfg.mostBehind, mostBehind))
 			if err != nil {
 				return flow.Stats{}, err
 			}
-			e.results[i][w.index()] = n
-			e.networks = append(e.networks, n)
+			of = append(of, n)
 		}
+		e.results, e.networks = append(e.results, of), append(e.networks, of...)
 	}
 	e.reader = &callReader{call: e.call, ended: e.ended}
 	files, err := e.open(inputs)
@@ -152,8 +166,9 @@ func (e *estimator) pass(inputs []Capture, by ...Way) (flow.Stats, error) {
 		return flow.Stats{}, err
 	}
 	stats, err := e.reader.read(files)
+	err = cmp.Or(err, context.Cause(e.ctx))
 	if err == nil {
-		err = context.Cause(e.ctx)
+		err = e.lastEnds()
 	}
 	for _, n := range e.networks {
 		n.finish()
@@ -188,9 +203,14 @@ func (e *estimator) call(c *capturedCall) error {
 		return err
 	}
 	e.serial++
-	x.serial, x.server, x.took, x.connect = e.serial, s.number, c.server, c.connects
+	x.serial, x.server = e.serial, s.number
 	x.at, x.op = c.request.first.Sub(e.reader.begun), e.operation(c)
 	who := callerHost{c.conn.client.Addr(), c.conn.server}
+	for w := range zlibbed {
+		if c.connects && !e.again && (w != kept || e.clients[who] == nil) {
+			x.legs[w] = append(legs{bare(false), bare(true)}, x.legs[w]...)
+		}
+	}
 	if e.clients[who] == nil {
 		if len(e.clients) >= mostClients {
 			clear(e.clients) // others only wait for less
@@ -213,34 +233,59 @@ func (e *estimator) take(s *called, c *capturedCall, x *exchange) (carried bool,
 		if p == nil {
 			continue
 		}
-		if x.legs[w], carried, err = p.carry(c, e.now(w)); err != nil || !carried {
+		if x.legs[w], carried, err = p.carry(c, e.replay, e.reader.now); err != nil || !carried {
 			return false, err
 		}
 	}
 	if e.again {
 		return true, nil
 	}
-	for i, m := range []*message{&c.request, &c.reply} {
-		for w := range FirstContact.index() {
-			x.legs[w][i].down = i == 1
-		}
-		x.legs[Plain.index()][i].octets = int64(len(m.octets))
-		if x.legs[Gzip.index()][i].octets, err = e.rivals.gzipped(m); err != nil {
-			return false, err
-		}
-		if x.legs[Zstd.index()][i].octets, err = e.rivals.windowed(c.conn, i, m.octets); err != nil {
-			return false, err
-		}
+	interim := make([][]write, len(c.interim))
+	for i, m := range c.interim {
+		interim[i] = m.packets()
 	}
-	return true, nil
+	x.legs[plain] = c.legs(c.request.packets(), interim, c.reply.packets())
+	x.legs[kept] = x.legs[plain]
+	for w, changed := range map[int]func(*capturedCall) (request, reply int64, err error){
+		gzipped: e.rivals.gzipped, dcz: e.rivals.withDictionary,
+	} {
+		request, reply, err := changed(c)
+		if err != nil {
+			return false, err
+		}
+		x.legs[w] = c.legs(c.request.changed(request), interim, c.reply.changed(reply))
+	}
+	return true, e.tunnel(c, x)
 }
 
-// now is the time on a pair's stream.
-func (e *estimator) now(way int) time.Time {
-	if way == Steady.index() {
-		return e.reader.now.Add(e.lasted)
+// tunnel fills in what a call takes in tunnels.
+func (e *estimator) tunnel(c *capturedCall, x *exchange) error {
+	if c.conn.channel == 0 {
+		if last := len(e.channels) - 1; last >= 0 {
+			c.conn.channel, e.channels = e.channels[last], e.channels[:last]
+		} else {
+			e.highest++
+			c.conn.channel = e.highest
+		}
 	}
-	return e.reader.now
+	for i, t := range e.rivals.tunnels {
+		interim := make([][]write, len(c.interim))
+		request, err := t.send(0, c.conn.channel, &c.request)
+		for k, m := range c.interim {
+			if err == nil {
+				interim[k], err = t.send(1, c.conn.channel, m)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		reply, err := t.send(1, c.conn.channel, &c.reply)
+		if err != nil {
+			return err
+		}
+		x.legs[zlibbed+i] = c.legs(request, interim, reply)
+	}
+	return nil
 }
 
 // operation returns the number of the operation of a call.
@@ -262,15 +307,23 @@ func (e *estimator) operation(c *capturedCall) int {
 func (e *estimator) count(x *exchange, c *capturedCall) {
 	o := &e.operations[x.op]
 	for w := range x.legs {
-		o.ways[w].add(x.legs[w].traffic())
+		for i := range x.legs[w] {
+			l := &x.legs[w][i]
+			t := l.traffic()
+			if e.sum[w].add(t); l.between {
+				e.between[w].add(t)
+			} else {
+				o.ways[w].add(t)
+			}
+		}
 	}
 	if e.again {
 		return
 	}
-	e.lasted = max(e.lasted, c.reply.last.Sub(e.reader.begun))
 	o.calls++
 	o.took += c.server
 	e.report.Calls++
+	e.halves.note(e.report.Calls, &e.sum)
 	if c.conn.calls == 1 {
 		e.report.Connections++
 	}
@@ -281,34 +334,73 @@ type traffic struct{ Bytes, Packets int64 }
 
 func (t *traffic) add(o traffic) { t.Bytes, t.Packets = t.Bytes+o.Bytes, t.Packets+o.Packets }
 
-// traffic is what legs take, each in packets of its own.
-func (l legs) traffic() (t traffic) {
-	for _, one := range l {
-		t.add(traffic{link.WireOf(one.octets), link.PacketsOf(one.octets)})
-	}
-	return t
-}
-
 // ended takes the end of a connection.
 func (e *estimator) ended(c *connection, at time.Time, byClient bool) error {
-	e.rivals.leave(c)
 	s := e.servers[c.server]
 	if s == nil {
 		return nil
 	}
-	e.serial++
-	x := exchange{serial: e.serial, server: s.number, op: -1, at: at.Sub(e.reader.begun), after: [2]int{c.last}}
+	x := exchange{at: at.Sub(e.reader.begun), server: s.number, after: [2]int{c.last}}
 	for w, p := range s.pairs {
 		if p == nil {
 			continue
 		}
 		var err error
-		if x.legs[w], err = p.leave(c, byClient, e.now(w)); err != nil {
+		if x.legs[w], err = p.leave(c, byClient, e.reader.now); err != nil {
 			return err
 		}
-		e.between[w].add(x.legs[w].traffic())
 	}
-	return e.add(&x)
+	if !e.again {
+		ends := legs{bare(!byClient), bare(byClient)}
+		x.legs[plain], x.legs[gzipped], x.legs[dcz] = ends, ends, ends
+	}
+	if c.channel > 0 { // which is so in the first pass
+		e.channels = append(e.channels, c.channel)
+		for i, t := range e.rivals.tunnels {
+			var err error
+			if x.legs[zlibbed+i], err = t.end(c.channel, byClient); err != nil {
+				return err
+			}
+		}
+	}
+	return e.addBetween(&x)
+}
+
+// lastEnds has pairs tell what they have not told when the captures end.
+func (e *estimator) lastEnds() error {
+	for _, s := range e.called {
+		x := exchange{at: e.reader.now.Sub(e.reader.begun) + proxy.EndDelay, server: s.number}
+		for w, p := range s.pairs {
+			if p == nil {
+				continue
+			}
+			ends, err := p.tellEnds(e.reader.now.Add(proxy.EndDelay))
+			if err != nil {
+				return err
+			}
+			if ends.octets > 0 {
+				x.legs[w] = legs{ends.leg()}
+			}
+		}
+		if err := e.addBetween(&x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addBetween adds what is no call.
+func (e *estimator) addBetween(x *exchange) error {
+	e.serial++
+	x.serial, x.op = e.serial, -1
+	for w := range x.legs {
+		for i := range x.legs[w] {
+			t := x.legs[w][i].traffic()
+			e.between[w].add(t)
+			e.sum[w].add(t)
+		}
+	}
+	return e.add(x)
 }
 
 // add has an exchange travel, and links run as far as is known what travels on them.
@@ -329,18 +421,36 @@ func (e *estimator) server(addr netip.AddrPort) (*called, error) {
 	if len(e.servers) == mostServers {
 		return nil, ErrManyServers
 	}
-	s := &called{number: len(e.servers), near: memory.New(memory.Config{}), far: memory.New(memory.Config{})}
-	e.servers[addr] = s
+	s := &called{number: len(e.servers)}
+	e.servers[addr], e.called = s, append(e.called, s)
 	opening, err := e.openings(addr.String())
 	if err != nil {
 		return nil, err
 	}
+	if len(e.servers) == 1 { // there is one tunnel
+		opening[zlibbed], opening[zstded] = traffic{2 * packetHeaders, 2}, traffic{2 * packetHeaders, 2}
+	}
 	for w, o := range opening {
 		e.opening[w].add(o)
 		e.between[w].add(o)
+		e.sum[w].add(o)
 	}
-	s.pairs[FirstContact.index()], err = newPair(s.near, s.far, e.cfg, e.reader.now)
-	return s, err
+	for w, mode := range map[int]principal.Mode{firstContact: e.mode(), byConnection: principal.ByConnection} {
+		near, far := memory.New(memory.Config{}), memory.New(memory.Config{})
+		s.stores = append(s.stores, near, far)
+		if s.pairs[w], err = newPair(near, far, &e.cfg, mode, e.reader.now); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// mode is who a client is to the near half of a pair.
+func (e *estimator) mode() principal.Mode {
+	if e.cfg.PerAddress {
+		return principal.ByAddress
+	}
+	return principal.ByProof
 }
 
 // openings are what it takes to open the streams of the pairs of a server.
@@ -349,21 +459,22 @@ func (e *estimator) openings(host string) (o [ways]traffic, err error) {
 		return o, nil
 	}
 	first, met, err := openings(e.ctx, host)
-	o[FirstContact.index()], o[MetBefore.index()] = first.traffic(), met.traffic()
+	o[firstContact], o[metBefore] = first.traffic(), met.traffic()
+	o[byConnection], o[byConnectionMet] = o[firstContact], o[metBefore]
 	e.byLength[len(host)] = o
 	return o, err
 }
 
-// meetAgain has all pairs meet again, and go on where they are.
+// meetAgain has all pairs meet again.
 func (e *estimator) meetAgain() (err error) {
 	e.again = true
-	for _, s := range e.servers {
-		first := s.pairs[FirstContact.index()]
-		if s.pairs[MetBefore.index()], err = first.again(e.reader.begun); err != nil {
-			return err
+	for _, s := range e.called {
+		for of, w := range map[int]int{firstContact: metBefore, byConnection: byConnectionMet} {
+			if s.pairs[w], err = s.pairs[of].again(e.reader.begun); err != nil {
+				return err
+			}
+			s.pairs[of] = nil
 		}
-		first.rejoin()
-		s.pairs[Steady.index()], s.pairs[FirstContact.index()] = first, nil
 	}
 	r := e.report
 	r.Began, r.Seconds = e.reader.begun, e.reader.now.Sub(e.reader.begun).Seconds()
@@ -373,7 +484,9 @@ func (e *estimator) meetAgain() (err error) {
 }
 
 func (e *estimator) close() {
-	for s := range maps.Values(e.servers) {
-		_, _ = s.near.Close(), s.far.Close() // in memory
+	for _, s := range e.called {
+		for _, store := range s.stores {
+			_ = store.Close() // in memory
+		}
 	}
 }

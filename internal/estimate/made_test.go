@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/deflate"
@@ -31,7 +32,49 @@ type service struct {
 	every, took time.Duration
 	// closed: each call has a connection of its own; the server ends it, or else the client.
 	closed, byServer bool
+	// pieces are how messages are written: so many bytes of them, and then a pause; the rest comes
+	// at once. A message is as long as all of them together at least.
+	pieces func(m []byte) []piece
+	// continues: the server sends 100 Continue before the second piece of a request.
+	continues bool
 }
+
+// piece is a part of a message that is written at once.
+type piece struct {
+	octets int
+	pause  time.Duration // after it
+}
+
+// say writes a message as the service does.
+func (s service) say(t *testing.T, to net.Conn, m []byte, between func()) {
+	if s.pieces != nil {
+		for i, p := range s.pieces(m) {
+			_, err := to.Write(m[:p.octets])
+			require.NoError(t, err)
+			m = m[p.octets:]
+			time.Sleep(p.pause)
+			if i == 0 && between != nil {
+				between()
+			}
+		}
+	}
+	_, err := to.Write(m)
+	require.NoError(t, err)
+}
+
+// headFirst has the head of a message come before its body, which comes in so many pieces.
+func headFirst(pause time.Duration, bodies int, between time.Duration) func(m []byte) []piece {
+	return func(m []byte) []piece {
+		head := bytes.Index(m, []byte("\r\n\r\n")) + 4
+		all := []piece{{head, pause}}
+		for range bodies - 1 {
+			all = append(all, piece{(len(m) - head) / bodies, between})
+		}
+		return all
+	}
+}
+
+const interim = "HTTP/1.1 100 Continue\r\n\r\n"
 
 var service1 = netip.MustParseAddrPort("192.0.2.1:8080")
 
@@ -74,15 +117,26 @@ func (s service) client(t *testing.T, rec *pcapng.Recorder, client int) {
 			port++
 			here = rec.Conn(ends{conn, netip.AddrPortFrom(host, port), service1})
 		}
-		_, err := here.Write(request)
-		require.NoError(t, err)
-		_, err = io.ReadFull(there, make([]byte, len(request)))
+		var between func()
+		if s.continues {
+			between = func() {
+				_, _ = there.Write([]byte(interim))
+				_, err := io.ReadFull(here, make([]byte, len(interim)))
+				require.NoError(t, err)
+				time.Sleep(time.Millisecond)
+			}
+		}
+		s.say(t, here, request, between)
+		_, err := io.ReadFull(there, make([]byte, len(request)))
 		require.NoError(t, err)
 		time.Sleep(s.took + time.Millisecond)
-		_, err = there.Write(reply)
-		require.NoError(t, err)
-		_, err = io.ReadFull(here, make([]byte, len(reply)))
-		require.NoError(t, err)
+		var heard sync.WaitGroup
+		heard.Go(func() {
+			_, err := io.ReadFull(here, make([]byte, len(reply)))
+			assert.NoError(t, err)
+		})
+		s.say(t, there, reply, nil)
+		heard.Wait()
 		if s.closed {
 			time.Sleep(time.Millisecond)
 			if s.byServer {
@@ -183,6 +237,55 @@ func services(times int) map[string]service {
 func TestEstimateAgreesWithThePair(t *testing.T) {
 	for name, s := range services(3) {
 		t.Run(name, func(t *testing.T) { agree(t, s.capture(t), "gprs") })
+	}
+}
+
+// slow are services whose messages come in pieces, as those of common programs do.
+func slow(times int) map[string]service {
+	floats := func(n int, reply func([]byte) []byte) func(int) iter.Seq2[[]byte, []byte] {
+		return func(client int) iter.Seq2[[]byte, []byte] {
+			return calls(workload.Floats(uint64(client), n), 7*times, reply)
+		}
+	}
+	expecting := func(int) iter.Seq2[[]byte, []byte] {
+		return func(yield func([]byte, []byte) bool) {
+			for request, reply := range floats(10, plainReply)(1) {
+				request = bytes.Replace(request, []byte("\r\n"), []byte("\r\nExpect: 100-continue\r\n"), 1)
+				if !yield(request, reply) {
+					return
+				}
+			}
+		}
+	}
+	return map[string]service{
+		"head and body apart, 40 ms": {clients: 1, every: 2 * time.Second, calls: floats(10, plainReply),
+			pieces: headFirst(40*time.Millisecond, 1, 0)},
+		"head and body apart, 300 ms": {clients: 1, every: 2 * time.Second, calls: floats(10, plainReply),
+			pieces: headFirst(300*time.Millisecond, 1, 0)},
+		"bodies in pieces, 60 ms": {clients: 1, every: 2 * time.Second, calls: floats(30, plainReply),
+			pieces: headFirst(60*time.Millisecond, 4, 60*time.Millisecond)},
+		"bodies in pieces, 300 ms": {clients: 1, every: 9 * time.Second, calls: floats(30, plainReply),
+			pieces: headFirst(0, 4, 300*time.Millisecond)},
+		"chunked replies in pieces, 10 ms": {clients: 1, every: 2 * time.Second, calls: floats(30, chunked),
+			pieces: headFirst(10*time.Millisecond, 3, 10*time.Millisecond)},
+		"chunked replies in pieces, 60 ms": {clients: 1, every: 3 * time.Second, calls: floats(30, chunked),
+			pieces: headFirst(0, 3, 60*time.Millisecond)},
+		"100 Continue": {clients: 1, every: 2 * time.Second, calls: expecting, continues: true,
+			pieces: headFirst(30*time.Millisecond, 1, 0)},
+		"long bodies in pieces, 60 ms": {clients: 1, every: 60 * time.Second, calls: floats(5000, plainReply),
+			pieces: headFirst(0, 5, 60*time.Millisecond)},
+		"connections for each call, head and body apart": {clients: 2, every: 2 * time.Second, closed: true,
+			calls: floats(10, plainReply), pieces: headFirst(time.Millisecond, 1, 0)},
+	}
+}
+
+// So it is for messages that come in pieces: what the pair waits for, and what it does not.
+func TestEstimateAgreesOnPieces(t *testing.T) {
+	for name, s := range slow(1) {
+		t.Run(name, func(t *testing.T) {
+			agree(t, s.capture(t), "gprs")
+			agreeFor(t, Config{PerAddress: true}, s.capture(t), "gprs")
+		})
 	}
 }
 

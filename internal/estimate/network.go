@@ -8,26 +8,14 @@ import (
 	"github.com/hhfr/hhfr/internal/timeline"
 )
 
-// legs are what an exchange takes, one after the other; those without bytes are left out. Each
-// leaves when the one before has arrived at the end that says it, or was said there.
-type legs [3]leg
-
-// leg is what one end says at once.
-type leg struct {
-	octets int64
-	down   bool
-}
-
 // exchange is what goes over the link: a call, or the end of a connection.
 type exchange struct {
-	serial  int // from 1
-	server  int // which pair carries it
-	at      time.Duration
-	after   [2]int // serial numbers of exchanges that it waits for; 0: none
-	took    time.Duration
-	connect bool // plain SOAP opens a connection for it
-	op      int  // whose call it is; below 0: the end of a connection
-	legs    [ways]legs
+	serial int // from 1
+	server int // which pair carries it
+	at     time.Duration
+	after  [2]int // serial numbers of exchanges that it waits for; 0: none
+	op     int    // whose call it is; below 0: the end of a connection
+	legs   [ways]legs
 }
 
 // mostBehind is how many exchanges may wait on a link. One that falls further behind cannot carry
@@ -75,7 +63,7 @@ func newNetwork(way int, p link.Profile, most int) (*virtualLink, error) {
 
 // add adds an exchange, which begins now at the earliest.
 func (n *virtualLink) add(x *exchange) {
-	if n.full || x.legs[n.way] == (legs{}) {
+	if n.full || len(x.legs[n.way]) == 0 {
 		return
 	}
 	w := &inFlight{exchange: x, holds: 1}
@@ -108,32 +96,42 @@ func (n *virtualLink) release(w *inFlight) {
 		return
 	}
 	w.began = n.events.Now
-	if w.connect && n.way < FirstContact.index() {
-		n.events.After(n.profile.RTT, func() { n.leg(w, 0) })
-		return
-	}
 	n.leg(w, 0)
 }
 
 // leg sends the next leg of an exchange.
 func (n *virtualLink) leg(w *inFlight, i int) {
-	l := &w.legs[n.way]
-	for i < len(l) && l[i].octets == 0 {
-		i++
-	}
-	if i == len(l) {
+	all := w.legs[n.way]
+	if i == len(all) {
 		n.over(w)
 		return
 	}
-	next := func() { n.leg(w, i+1) }
-	switch {
-	case i+1 < len(l) && l[i+1].octets > 0 && l[i+1].down == l[i].down:
-		n.send(w.server, l[i], func() {})
-		next()
-	case w.op >= 0 && !l[i].down:
-		n.send(w.server, l[i], func() { n.events.After(w.took, next) })
-	default:
-		n.send(w.server, l[i], next)
+	next := func() {
+		if i+1 < len(all) && all[i+1].wait > 0 {
+			n.events.After(all[i+1].wait, func() { n.leg(w, i+1) })
+			return
+		}
+		n.leg(w, i+1)
+	}
+	arrived := next
+	if i+1 < len(all) && all[i+1].down == all[i].down {
+		arrived = func() {}
+	}
+	l := &all[i]
+	p := n.pump(w.server, l.down)
+	for k, one := range l.writes {
+		then := func() {}
+		if k == len(l.writes)-1 {
+			then = arrived
+		}
+		if one.after == 0 {
+			p.send(one.octets, then)
+		} else {
+			n.events.After(one.after, func() { p.send(one.octets, then) })
+		}
+	}
+	if i+1 < len(all) && all[i+1].down == l.down {
+		n.events.After(l.lasts(), next)
 	}
 }
 
@@ -160,23 +158,25 @@ func (n *virtualLink) wait(op int) (w wait) {
 	return w
 }
 
-// send sends a leg; then is called when the last one arrived.
-func (n *virtualLink) send(server int, l leg, then func()) {
+// pump returns what carries a leg: of tunnels one for all, of pairs one for each server, and else
+// one for each leg.
+func (n *virtualLink) pump(server int, down bool) *pump {
 	dir := 0
-	if l.down {
+	if down {
 		dir = 1
 	}
-	if n.way < FirstContact.index() {
-		p := &pump{network: n, line: n.lines[dir]}
-		p.send(l.octets, then)
-		return
+	switch {
+	case n.way < zlibbed:
+		return &pump{network: n, line: n.lines[dir]}
+	case n.way < firstContact:
+		server = -1
 	}
 	s := n.streams[server]
 	if s == nil {
 		s = &[2]pump{{network: n, line: n.lines[0]}, {network: n, line: n.lines[1]}}
 		n.streams[server] = s
 	}
-	s[dir].send(l.octets, then)
+	return &s[dir]
 }
 
 // pump is one direction of a connection: each write leaves in packets of its own, but what is
@@ -213,20 +213,19 @@ func (p *pump) next() {
 
 // write puts a batch on the line, packet by packet, and waits while the queue is full.
 func (p *pump) write(batch []chunk) {
-	left := int64(0)
-	for _, c := range batch {
-		left += c.octets
-	}
 	events := &p.network.events
-	for left > 0 {
-		size := link.FirstPacket(left)
+	for len(batch) > 0 {
+		left := int64(0)
+		for _, c := range batch {
+			left += c.octets
+		}
+		size := link.FirstPacket(left) // 0: a packet without content
 		if wait := p.line.Room(events.Now, size); wait > 0 {
 			events.After(wait, func() { p.write(batch) })
 			return
 		}
 		arrives := p.line.Send(events.Now, size).Sub(events.Now)
-		left -= size
-		for size > 0 && size >= batch[0].octets {
+		for len(batch) > 0 && size >= batch[0].octets {
 			size -= batch[0].octets
 			events.After(arrives, batch[0].then)
 			batch = batch[1:]

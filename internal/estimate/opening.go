@@ -10,7 +10,6 @@ import (
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/inproc"
-	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/session"
@@ -110,6 +109,9 @@ func (c *linkTraffic) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	for dir := range c.wire { // the packets that open it
+		c.add(dir, 0)
+	}
 	return &meteredConn{conn, c}, nil
 }
 
@@ -121,8 +123,10 @@ func (c *linkTraffic) Listen(context.Context, string) (net.Listener, error) {
 func (c *linkTraffic) add(dir, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wire[dir] += link.WireOf(int64(n))
-	c.packets[dir] += link.PacketsOf(int64(n))
+	l := leg{writes: once(int64(n))}
+	t := l.traffic()
+	c.wire[dir] += t.Bytes
+	c.packets[dir] += t.Packets
 }
 
 func (c *linkTraffic) result() openingCost {
@@ -145,7 +149,9 @@ func (c *meteredConn) Write(p []byte) (int, error) {
 
 func (c *meteredConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.c.add(1, n)
+	if n > 0 {
+		c.c.add(1, n)
+	}
 	return n, err
 }
 

@@ -1,12 +1,13 @@
 package estimate
 
 import (
-	"bytes"
-	"net/netip"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -17,27 +18,29 @@ import (
 // pair is a pair of proxies in front of one server: the two directions of their stream, with the
 // shapes that each end knows.
 type pair struct {
-	near, far  *halfSent
-	perAddress bool
-	lanes      map[*connection]uint64
-	free       []uint64                // lanes
-	left       []laneOf                // whose connection is gone, and the far end does not know
-	kept       map[netip.Addr][]uint64 // lanes of clients that are known by their addresses
-	leftAt     time.Time
-	closed     map[*connection]bool // its last reply said that it is closed
-	clients    map[uint64]uint64    // how many a lane had before
-	highest    uint64
+	near, far *halfSent
+	mode      principal.Mode
+	rule      *principal.Registry
+	lanes     map[*connection]*laneOf
+	free      []uint64                   // lanes
+	left      []*laneOf                  // whose connection is gone, and the far end does not know
+	kept      map[principal.Key][]uint64 // lanes of clients that may come again
+	leftAt    time.Time
+	clients   map[uint64]uint64 // how many a lane had before
+	highest   uint64
 }
 
-// laneOf is a lane of a client.
+// laneOf is a lane of a connection.
 type laneOf struct {
 	number uint64
-	client netip.Addr
+	who    principal.Client
+	closed bool              // its last reply said that it is closed
+	coded  [2]deflate.Finder // of requests, of replies
 }
 
 // halfSent is what one end sends.
 type halfSent struct {
-	book      *binary.Book
+	store     ctxstore.Store
 	coder     *binary.Coder
 	enc       *wire.Encoder
 	peer      *halfSent
@@ -46,35 +49,28 @@ type halfSent struct {
 	last      map[uint64]uint64    // the exchange begun last, by lane
 	// restAt is when the memory of a lane may be idle; zero: none is in use.
 	restAt time.Time
-
-	pieces []sentFragment
 }
-
-// sentFragment is what one fragment has.
-type sentFragment struct{ head, body wire.Part }
 
 // newPair makes a pair that meets for the first time. Its shapes are in stores of its ends.
-func newPair(near, far ctxstore.Store, cfg Config, now time.Time) (*pair, error) {
-	book := func(s ctxstore.Store) *halfSent {
-		return &halfSent{book: binary.NewBook(ctxstore.Shapes{Store: s}), described: cfg.Description}
-	}
-	return open(book(near), book(far), cfg.PerAddress, now)
+func newPair(near, far ctxstore.Store, cfg *Config, mode principal.Mode, now time.Time) (*pair, error) {
+	of := func(s ctxstore.Store) *halfSent { return &halfSent{store: s, described: cfg.Description} }
+	return open(of(near), of(far), mode, now)
 }
 
-// again makes a pair of the same ends that opens another stream.
+// again makes a pair that opens another stream with the stores of its ends.
 func (p *pair) again(now time.Time) (*pair, error) {
 	known := func(h *halfSent) *halfSent {
-		n := &halfSent{book: h.book, described: h.described}
+		n := &halfSent{store: h.store, described: h.described}
 		for _, fp := range h.coder.PeerHas(negotiate.MaxShapes) {
 			n.known = append(n.known, fp)
 		}
 		return n
 	}
-	return open(known(p.near), known(p.far), p.perAddress, now)
+	return open(known(p.near), known(p.far), p.mode, now)
 }
 
 // open begins a stream of two ends.
-func open(near, far *halfSent, perAddress bool, now time.Time) (*pair, error) {
+func open(near, far *halfSent, mode principal.Mode, now time.Time) (*pair, error) {
 	near.peer, far.peer = far, near
 	cfg := proxy.StreamConfig(streamer.Config{})
 	limits, err := cfg.Limits.Stated()
@@ -82,8 +78,8 @@ func open(near, far *halfSent, perAddress bool, now time.Time) (*pair, error) {
 		return nil, err
 	}
 	for _, h := range []*halfSent{near, far} {
-		h.coder = h.book.Coder(binary.Options{PeerKnows: h.known, Description: h.described,
-			Shared: h.described != nil})
+		book := binary.NewBook(ctxstore.Shapes{Store: h.store})
+		h.coder = book.Coder(binary.Options{PeerKnows: h.known, Description: h.described, Shared: h.described != nil})
 		hello := frame.Hello{Responder: h == far, Proxy: true, Representation: frame.Binary, Stages: h.coder.Stages(),
 			Limits: limits, Abilities: cfg.Abilities}
 		if !hello.Responder {
@@ -93,183 +89,186 @@ func open(near, far *halfSent, perAddress bool, now time.Time) (*pair, error) {
 			Compression: h.coder.Compression(), Limits: limits}, len(hello.AppendTo(nil)), now)
 		h.last = map[uint64]uint64{}
 	}
-	return &pair{
-		near: near, far: far, perAddress: perAddress, lanes: map[*connection]uint64{},
-		kept: map[netip.Addr][]uint64{}, closed: map[*connection]bool{}, clients: map[uint64]uint64{},
-	}, nil
-}
-
-// rejoin has clients come again to a stream that stays open: other ones, unless they are known.
-func (p *pair) rejoin() {
-	if p.perAddress {
-		for c, lane := range p.lanes {
-			p.keep(laneOf{lane, c.client.Addr()})
-		}
-		for _, l := range p.left {
-			p.keep(l)
-		}
-	}
-	clear(p.lanes)
-	clear(p.closed)
-	p.left = nil
-	if p.perAddress {
-		return
-	}
-	p.free = nil
-	for lane := uint64(1); lane <= p.highest; lane++ {
-		p.release(lane)
-	}
+	return &pair{near: near, far: far, mode: mode, rule: principal.NewRegistry(mode, [32]byte{}),
+		lanes: map[*connection]*laneOf{}, kept: map[principal.Key][]uint64{}, clients: map[uint64]uint64{}}, nil
 }
 
 // carry returns what a call takes on the stream.
-func (p *pair) carry(c *capturedCall, now time.Time) (l legs, ok bool, err error) {
-	ends, late, err := p.tellEnds(now)
+func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l legs, ok bool, err error) {
+	ends, err := p.tellEnds(now)
 	if err != nil {
 		return l, false, err
 	}
-	lane := p.enter(c.conn)
-	request, body, whole := proxy.Parts(c.request.octets, "", &c.conn.coded[0])
-	if !whole {
+	lane, err := p.enter(c, now)
+	if err != nil {
+		return nil, false, err
+	}
+	request, ok := replay.Message(c.request.octets, c.request.reads(), "", &lane.coded[0])
+	if !ok {
 		return l, false, nil
 	}
-	reply, replied, whole := proxy.Parts(c.reply.octets, c.request.method, &c.conn.coded[1])
-	if !whole {
+	reply, ok := replay.Message(c.reply.octets, c.reply.reads(), c.reply.method, &lane.coded[1])
+	if !ok {
 		return l, false, nil
 	}
-	if l, ok, err = p.exchange(p.near, lane, [2][]byte{request, body}, [2][]byte{reply, replied}, now); err != nil {
-		return l, ok, err
+	p.near.last[lane.number]++
+	key := frame.Key{Lane: lane.number, Exchange: p.near.last[lane.number]}
+	asked, err := p.near.write(wire.Outgoing{Key: key}, &request, now)
+	if err != nil {
+		return l, false, err
 	}
-	p.closed[c.conn] = proxy.IsLast(c.reply.octets)
-	if late {
-		return legs{{octets: ends}, l[0], l[1]}, ok, nil
+	key.Reply = true
+	interim := make([][]write, len(c.interim))
+	for i, m := range c.interim {
+		said, _ := replay.Message(m.octets, m.reads(), c.reply.method, nil)
+		if interim[i], err = p.far.write(wire.Outgoing{Key: key, Interim: true}, &said, now); err != nil {
+			return l, false, err
+		}
 	}
-	l[0].octets += ends
-	return l, ok, nil
+	answer, err := p.far.write(wire.Outgoing{Key: key}, &reply, now)
+	if err != nil {
+		return l, false, err
+	}
+	lane.closed = proxy.IsLast(c.reply.octets)
+	if ends.octets > 0 && ends.late {
+		return append(legs{ends.leg()}, c.legs(asked, interim, answer)...), true, nil
+	}
+	asked[0].octets += ends.octets
+	return c.legs(asked, interim, answer), true, nil
 }
 
-// tellEnds returns what the ends of the clients that left take, and whether they went before the
-// call that is about to go.
-func (p *pair) tellEnds(now time.Time) (octets int64, late bool, err error) {
+// toldEnds is what it takes to tell that clients left; late: it went before the call that is about
+// to go.
+type toldEnds struct {
+	octets int64
+	late   bool
+}
+
+func (e toldEnds) leg() leg { return leg{between: true, writes: once(e.octets)} }
+
+// tellEnds tells the far end of the clients that left.
+func (p *pair) tellEnds(now time.Time) (e toldEnds, err error) {
 	if len(p.left) == 0 {
-		return 0, false, nil
+		return e, nil
 	}
 	if at := p.leftAt.Add(proxy.EndDelay); now.After(at) {
-		late, now = true, at
+		e.late, now = true, at
 	}
 	for _, l := range p.left {
-		n, err := p.near.send(l.number, [2][]byte{proxy.LaneEnd(p.perAddress)}, now)
+		n, err := p.near.send(l.number, proxy.LaneEnd(p.rule.Keeps(l.who.Key, now)), now)
 		if err != nil {
-			return 0, late, err
+			return e, err
 		}
-		octets += n
-		if p.perAddress {
-			p.keep(l)
-		} else {
-			p.release(l.number)
-		}
+		e.octets += n
+		p.keep(l, now)
 	}
 	p.left = p.left[:0]
-	return octets, late, nil
+	return e, nil
 }
 
-// exchange returns what an exchange takes that an end begins.
-func (p *pair) exchange(
-	by *halfSent,
-	lane uint64,
-	request, reply [2][]byte,
-	now time.Time,
-) (l legs, ok bool, err error) {
-	by.last[lane]++
-	key := frame.Key{Lane: lane, Exchange: by.last[lane]}
-	l = legs{{down: by == p.far}, {down: by == p.near}}
-	if l[0].octets, err = by.say(key, request, now); err == nil {
-		key.Reply = true
-		l[1].octets, err = by.peer.say(key, reply, now)
+// enter returns the lane of a connection, for its next call.
+func (p *pair) enter(c *capturedCall, now time.Time) (*laneOf, error) {
+	h, _, err := http1.ParseHead(c.request.octets, 0)
+	if err != nil {
+		return nil, err
 	}
-	return l, true, err
-}
-
-// enter returns the lane of a connection.
-func (p *pair) enter(c *connection) uint64 {
-	lane, has := p.lanes[c]
-	own := p.kept[c.client.Addr()]
-	switch {
-	case has:
-		return lane
+	l := p.lanes[c.conn]
+	v := p.rule.Judge(principal.Peer{Addr: c.conn.client.Addr()}, &h, l == nil, now)
+	if v.Emptied {
+		for key, lanes := range p.kept {
+			if key.Addr() == c.conn.client.Addr() {
+				delete(p.kept, key)
+				p.release(lanes...)
+			}
+		}
+	}
+	if l != nil {
+		if l.who.Next(v) {
+			p.near.enc.Restart(l.number)
+			p.far.enc.Restart(l.number)
+		}
+		return l, nil
+	}
+	l = new(laneOf)
+	l.who.Next(v)
+	switch own := p.kept[l.who.Key]; {
 	case len(own) > 0:
-		lane, p.kept[c.client.Addr()] = own[0], own[1:]
+		l.number, p.kept[l.who.Key] = own[0], own[1:]
 	case len(p.free) == 0:
 		p.highest++
-		lane = p.highest
+		l.number = p.highest
 	default:
-		lane = p.free[len(p.free)-1]
+		l.number = p.free[len(p.free)-1]
 		p.free = p.free[:len(p.free)-1]
 	}
-	p.lanes[c] = lane
-	return lane
+	p.lanes[c.conn] = l
+	return l, nil
 }
 
-// keep has a lane ready for its client.
-func (p *pair) keep(l laneOf) { p.kept[l.client] = append(p.kept[l.client], l.number) }
+// keep has a lane ready: for its client, if that may come again, or for any other.
+func (p *pair) keep(l *laneOf, now time.Time) {
+	if !p.rule.Keeps(l.who.Key, now) {
+		p.release(l.number)
+		return
+	}
+	p.kept[l.who.Key] = append(p.kept[l.who.Key], l.number)
+}
 
-// release makes a lane ready for another client.
-func (p *pair) release(lane uint64) {
-	p.near.enc.Restart(lane)
-	p.far.enc.Restart(lane)
-	p.free = append(p.free, lane)
+// release makes lanes ready for other clients.
+func (p *pair) release(lanes ...uint64) {
+	for _, lane := range lanes {
+		p.near.enc.Restart(lane)
+		p.far.enc.Restart(lane)
+	}
+	p.free = append(p.free, lanes...)
 }
 
 // leave returns what the end of a connection takes at once: if the server ended it, and no reply
 // announced that, the report of the far proxy. The near one tells the far one later.
 func (p *pair) leave(c *connection, byClient bool, now time.Time) (l legs, err error) {
-	lane, has := p.lanes[c]
-	if !has {
-		return l, nil
+	lane := p.lanes[c]
+	if lane == nil {
+		return nil, nil
 	}
-	if !byClient && !p.closed[c] {
-		l[0].down = true
-		l[0].octets, err = p.far.send(lane, [2][]byte{proxy.UpstreamEnded(uint64(c.calls), p.clients[lane])}, now)
+	if !byClient && !lane.closed {
+		n, err := p.far.send(lane.number, proxy.UpstreamEnded(uint64(c.calls), p.clients[lane.number]), now)
+		if err != nil {
+			return nil, err
+		}
+		l = legs{{down: true, between: true, writes: once(n)}}
 	}
 	delete(p.lanes, c)
-	delete(p.closed, c)
-	p.clients[lane]++
+	p.clients[lane.number]++
 	if len(p.left) == 0 {
 		p.leftAt = now
 	}
-	p.left = append(p.left, laneOf{lane, c.client.Addr()})
-	return l, err
+	p.left = append(p.left, lane)
+	return l, nil
 }
 
-// send returns the bytes that a one-way message takes.
-func (h *halfSent) send(lane uint64, m [2][]byte, now time.Time) (octets int64, err error) {
+// send returns the bytes that a one-way message takes, which is a head part.
+func (h *halfSent) send(lane uint64, head []byte, now time.Time) (octets int64, err error) {
 	h.last[lane]++
-	return h.write(wire.Outgoing{Key: frame.Key{Lane: lane, Exchange: h.last[lane]}, OneWay: true}, m, now)
-}
-
-// say returns the bytes that a message takes.
-func (h *halfSent) say(key frame.Key, m [2][]byte, now time.Time) (octets int64, err error) {
-	return h.write(wire.Outgoing{Key: key}, m, now)
-}
-
-func (h *halfSent) write(out wire.Outgoing, m [2][]byte, now time.Time) (octets int64, err error) {
-	h.enc.Reset()
-	h.rest(now)
-	if err := h.split(out.Lane, m); err != nil {
+	said := proxy.Said{Head: head, Whole: true, Steps: []proxy.SaidStep{{}}}
+	w, err := h.write(wire.Outgoing{Key: frame.Key{Lane: lane, Exchange: h.last[lane]}, OneWay: true}, &said, now)
+	if err != nil {
 		return 0, err
 	}
-	for i := range h.pieces {
-		p, last := &h.pieces[i], i == len(h.pieces)-1
-		for _, part := range [...]*wire.Part{&p.head, &p.body} {
-			h.announce(part, now)
-		}
-		if err := h.enc.Data(&out, &p.head, &p.body, last, now); err != nil {
-			return 0, err
-		}
+	return w[0].octets, nil
+}
+
+// write returns what leaves of a message, and when.
+func (h *halfSent) write(out wire.Outgoing, m *proxy.Said, now time.Time) (all []write, err error) {
+	h.enc.Reset()
+	h.rest(now)
+	w := &writing{h: h, out: out, now: now}
+	if err := w.message(m); err != nil {
+		return nil, err
 	}
-	if h.restAt.IsZero() && len(h.pieces) == 1 {
+	if h.restAt.IsZero() && w.written == 1 {
 		h.restAt = now.Add(memoryIdle)
 	}
-	return int64(len(h.enc.Bytes())), nil
+	return w.writes, nil
 }
 
 // announce has a shape travel before its first use. The peer knows it from then on.
@@ -284,34 +283,6 @@ func (h *halfSent) announce(part *wire.Part, now time.Time) {
 	if !sure {
 		h.peer.coder.Keep(s)
 	}
-}
-
-// split cuts a message into pieces, as the writer of a stream does: the first segment of the body
-// goes with the last one of the head, if both fit into a fragment.
-func (h *halfSent) split(lane uint64, m [2][]byte) error {
-	h.pieces = h.pieces[:0]
-	holds := false
-	s := h.coder.Split(lane, h.enc.MaxSegment(), func(head bool, p wire.Part) error {
-		p.Content = bytes.Clone(p.Content)
-		last := len(h.pieces) - 1
-		switch {
-		case head:
-			h.pieces = append(h.pieces, sentFragment{head: p})
-		case holds && len(h.pieces[last].head.Content)+len(p.Content) <= h.enc.MaxSegment():
-			h.pieces[last].body = p
-		default:
-			h.pieces = append(h.pieces, sentFragment{body: p})
-		}
-		holds = head
-		return nil
-	})
-	defer s.Free()
-	if len(m[0]) > 0 {
-		if err := s.Head(m[0]); err != nil {
-			return err
-		}
-	}
-	return s.All(m[1])
 }
 
 const (

@@ -34,12 +34,20 @@ func (n *place) listen(addr netip.AddrPort) *door {
 
 // Dial implements [streamer.Transport].
 func (n *place) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	return n.dialFrom(ctx, addr, nil)
+}
+
+// dialFrom dials from an address; nil: the one that is dialed.
+func (n *place) dialFrom(ctx context.Context, addr string, from net.Addr) (net.Conn, error) {
 	n.mu.Lock()
 	d := n.places[addr]
 	n.mu.Unlock()
 	here, there := inproc.Pipe(0)
+	if from == nil {
+		from = d.addr
+	}
 	select {
-	case d.conns <- at{there, d.addr}:
+	case d.conns <- at{there, from}:
 		return at{here, d.addr}, nil
 	case <-d.done:
 		return nil, net.ErrClosed

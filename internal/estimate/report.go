@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,12 +26,31 @@ type Report struct {
 	Between       []WayTraffic    `json:"between"`    // to open streams, and for the ends of connections
 	Total         []WayTraffic    `json:"total"`      // the operations, and what is between
 	Links         []OnLink        `json:"links"`      // the same on each link, with times
-	Month         []WayMonth      `json:"month"`      // 30 days of such traffic; empty: the capture has one moment only
+	// the total, were all calls as those of the second half are; null: there are too few
+	Steady   []WayTraffic `json:"steady"`
+	Smallest Smallest     `json:"smallest"`           // what has the fewest bytes: a pair, or a tunnel
+	Month    []WayMonth   `json:"month"`              // 30 days of such traffic; null: the capture says too little
+	NoMonth  string       `json:"no_month,omitempty"` // why it is null
+}
+
+// Smallest is which of a pair and the tunnels has the fewest bytes: first_contact, zlib or zstd.
+// The pair is the one with clients by the rule.
+type Smallest struct {
+	First  Way `json:"first"`            // from the first call on
+	Steady Way `json:"steady,omitempty"` // were all calls as those of the second half are
+}
+
+// smallest compares what ways take.
+func smallest(of *[ways]traffic) Way {
+	return names[slices.MinFunc([]int{firstContact, zlibbed, zstded}, func(i, j int) int {
+		return cmp.Compare(of[i].Bytes, of[j].Bytes)
+	})]
 }
 
 // WayTraffic is what travels by one way, each message in packets of its own.
 type WayTraffic struct {
-	// plain, gzip, zstd, first_contact, met_before or steady
+	// plain, kept, gzip, dcz, zlib, zstd, first_contact, by_connection, met_before or
+	// by_connection_met
 	Way     Way   `json:"way"`
 	Bytes   int64 `json:"bytes"`   // with 40 for the headers of each packet
 	Packets int64 `json:"packets"` // in both directions
@@ -43,6 +63,7 @@ type OperationCost struct {
 	Calls         int          `json:"calls"`          // requests with their replies
 	ServerSeconds float64      `json:"server_seconds"` // as above, of these calls
 	Ways          []WayTraffic `json:"ways"`           // what all of them take
+	Smallest      Way          `json:"smallest"`       // as above, from the first call on
 }
 
 // OnLink is what calls take on one link.
@@ -85,8 +106,13 @@ type WayMonth struct {
 	Cost      float64 `json:"cost"`      // of them, at the price per megabyte
 }
 
-// month is the time that costs are for.
-const month = 30 * 24 * time.Hour
+// month is the time that costs are for. By fewer calls than leastCalls, or a shorter time than
+// leastTime, nothing is said about it: what came once would count a thousand times.
+const (
+	month      = 30 * 24 * time.Hour
+	leastCalls = 20
+	leastTime  = time.Minute
+)
 
 // finish fills in the report.
 func (e *estimator) finish() {
@@ -97,7 +123,7 @@ func (e *estimator) finish() {
 		took += e.operations[i].took
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(e.operations[j].ways[Plain.index()].Bytes, e.operations[i].ways[Plain.index()].Bytes)
+		return cmp.Compare(e.operations[j].ways[plain].Bytes, e.operations[i].ways[plain].Bytes)
 	})
 	r := e.report
 	r.ServerSeconds = took.Seconds() / float64(r.Calls)
@@ -105,7 +131,8 @@ func (e *estimator) finish() {
 	for _, i := range order {
 		o := &e.operations[i]
 		r.Operations = append(r.Operations, OperationCost{Name: cmp.Or(o.name.Local, "-"), Namespace: o.name.Space,
-			Calls: o.calls, ServerSeconds: o.took.Seconds() / float64(o.calls), Ways: named(o.ways)})
+			Calls: o.calls, ServerSeconds: o.took.Seconds() / float64(o.calls), Ways: named(o.ways),
+			Smallest: smallest(&o.ways)})
 		for w := range total {
 			total[w].add(o.ways[w])
 		}
@@ -114,41 +141,46 @@ func (e *estimator) finish() {
 	for i, p := range e.cfg.Links {
 		r.Links = append(r.Links, e.onLink(p, e.results[i], order))
 	}
-	r.Month = r.month(total, e.cfg.PricePerMB)
+	r.Smallest.First = smallest(&total)
+	if r.Calls < leastCalls || r.Seconds < leastTime.Seconds() {
+		r.NoMonth = fmt.Sprintf("%d calls in %.3g s say too little about 30 days: that takes %d calls, and a minute",
+			r.Calls, r.Seconds, leastCalls)
+	}
+	if r.Calls >= leastCalls {
+		later := e.halves.steady(r.Calls, &total)
+		later[metBefore], later[byConnectionMet] = later[firstContact], later[byConnection]
+		r.Steady, r.Smallest.Steady = named(later), smallest(&later)
+	}
+	if r.NoMonth == "" {
+		r.Month = r.month(e.cfg.PricePerMB)
+	}
 }
 
 func named(list [ways]traffic) (all []WayTraffic) {
-	for i, w := range Ways() {
+	for i, w := range names {
 		all = append(all, WayTraffic{w, list[i].Bytes, list[i].Packets})
 	}
 	return all
 }
 
-// month scales what the capture has. Ends that did not know each other do so after the first time.
-func (r *Report) month(total [ways]traffic, price float64) []WayMonth {
-	if r.Seconds <= 0 {
-		return []WayMonth{}
-	}
+// month scales what the capture has: once as it is, and the rest as the second half of it.
+func (r *Report) month(price float64) (all []WayMonth) {
 	times := month.Seconds() / r.Seconds
-	var all []WayMonth
-	for i, w := range Ways() {
-		octets := float64(total[i].Bytes) * times
-		if w == FirstContact || w == MetBefore {
-			octets = float64(total[i].Bytes)*min(times, 1) + float64(total[Steady.index()].Bytes)*max(times-1, 0)
-		}
-		all = append(all, WayMonth{w, octets / 1e6, octets / 1e6 * price})
+	for i, w := range r.Total {
+		mb := (float64(w.Bytes)*min(times, 1) + float64(r.Steady[i].Bytes)*max(times-1, 0)) / 1e6
+		all = append(all, WayMonth{w.Way, mb, mb * price})
 	}
 	return all
 }
 
 // onLink is what happened on a link, with the operations in an order.
-func (e *estimator) onLink(p link.Profile, networks [ways]*virtualLink, order []int) OnLink {
+func (e *estimator) onLink(p link.Profile, networks []*virtualLink, order []int) OnLink {
 	r := OnLink{Link: p.Name, Bandwidth: p.Bandwidth, RTT: p.RTT.Seconds()}
 	for _, op := range order {
 		r.Operations = append(r.Operations, OperationOnLink{Name: cmp.Or(e.operations[op].name.Local, "-")})
 	}
-	for i, w := range Ways() {
-		n := networks[i]
+	for i, n := range networks {
+		w := names[i]
 		of := WayOnLink{Way: w, TooThin: n.full}
 		calls := 0
 		for at, op := range order {

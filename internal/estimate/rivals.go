@@ -2,8 +2,10 @@ package estimate
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
+	"fmt"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -12,101 +14,138 @@ import (
 
 // rivals are what else makes messages small.
 type rivals struct {
-	gzip    *gzip.Writer
-	windows map[*connection]*[2]window
-	order   []*connection // of windows, the oldest first
-	free    []window      // of connections that are over
-	buf     bytes.Buffer
+	gzip *gzip.Writer
+	buf  bytes.Buffer
+	zstd *zstd.Encoder // with a dictionary before each message
+
+	known   map[resource][]byte // dictionaries
+	order   []resource          // of them, the oldest first
+	tunnels [2]*tunnel          // zlib, zstd
 }
 
-// window is a compressor of one direction of a connection that knows what it sent before.
-type window struct {
-	to  *bytes.Buffer
-	enc *zstd.Encoder
-}
+// resource is what a reply is of.
+type resource struct{ server, target string }
 
 const (
-	// windowSize is how far a window goes back, in bytes.
-	windowSize = 128 << 10
-	// mostWindows bounds the connections that have windows at once; beyond it the oldest one begins
-	// anew.
-	mostWindows = 32
+	// mostDictionary is the longest body that is a dictionary, in bytes, and mostDictionaries how
+	// many there are at once; beyond it the oldest one is forgotten.
+	mostDictionary   = 256 << 10
+	mostDictionaries = 64
 )
 
-func newRivals() *rivals {
-	return &rivals{gzip: gzip.NewWriter(nil), windows: map[*connection]*[2]window{}}
+func newRivals(level int) (r *rivals, err error) {
+	r = &rivals{gzip: gzip.NewWriter(nil), known: map[resource][]byte{}}
+	if r.zstd, err = newZstd(&r.buf, level); err != nil {
+		return nil, err
+	}
+	for i, make := range [...]func(*bytes.Buffer) (window, error){newZlib, func(b *bytes.Buffer) (window, error) {
+		return newZstd(b, level)
+	}} {
+		if r.tunnels[i], err = newTunnel(make); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
-// gzipped returns the length of a message whose body is compressed by itself, if that is shorter.
-func (r *rivals) gzipped(m *message) (int64, error) {
+func newZstd(to *bytes.Buffer, level int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(cmp.Or(level, 3))))
+}
+
+// plainBody returns where the body of a message begins; 0: it has none, or a content coding.
+func plainBody(m *message) int {
 	h, n, err := http1.ParseHead(m.octets, 0)
-	whole := int64(len(m.octets))
 	if err != nil || n == len(m.octets) {
-		return whole, nil
+		return 0
 	}
 	if _, coded := h.Get("Content-Encoding"); coded {
+		return 0
+	}
+	return n
+}
+
+// gzipped returns the lengths of a request and of its reply, with each body compressed by itself if
+// that is shorter.
+func (r *rivals) gzipped(c *capturedCall) (request, reply int64, err error) {
+	if request, err = r.zipped(&c.request); err != nil {
+		return 0, 0, err
+	}
+	reply, err = r.zipped(&c.reply)
+	return request, reply, err
+}
+
+func (r *rivals) zipped(m *message) (int64, error) {
+	whole := int64(len(m.octets))
+	n := plainBody(m)
+	if n == 0 {
 		return whole, nil
 	}
 	r.buf.Reset()
 	r.gzip.Reset(&r.buf)
-	_, err = r.gzip.Write(m.octets[n:])
+	_, err := r.gzip.Write(m.octets[n:])
 	if err = errors.Join(err, r.gzip.Close()); err != nil {
 		return 0, err
 	}
 	return min(whole, int64(n+len("Content-Encoding: gzip\r\n")+r.buf.Len())), nil
 }
 
-// windowed returns what a message takes behind those before it in its direction.
-func (r *rivals) windowed(c *connection, dir int, octets []byte) (int64, error) {
-	pair := r.windows[c]
-	if pair == nil {
-		if len(r.order) == mostWindows {
-			r.leave(r.order[0])
-		}
-		pair = new([2]window)
-		for i := range pair {
-			w, err := r.window()
-			if err != nil {
-				return 0, err
-			}
-			pair[i] = w
-		}
-		r.windows[c] = pair
-		r.order = append(r.order, c)
+// What RFC 9842 has messages say, and the sizes of the frame header of dcz, with its hash, and of
+// that of zstd.
+const (
+	offersDCZ = "Accept-Encoding: dcz\r\n"
+	offers    = `Available-Dictionary: :AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:` + "\r\n"
+	isDCZ     = "Content-Encoding: dcz\r\nVary: accept-encoding, available-dictionary\r\n"
+	isNext    = "Use-As-Dictionary: match=\"%s\"\r\n"
+	dczHeader = 40 + 6
+)
+
+// withDictionary returns the lengths of a request and of its reply, of which the latter is
+// compressed with the reply before it of the same URL as the dictionary, if that is shorter.
+func (r *rivals) withDictionary(c *capturedCall) (request, reply int64, err error) {
+	request, reply = int64(len(c.request.octets)+len(offersDCZ)), int64(len(c.reply.octets))
+	n := plainBody(&c.reply)
+	if n == 0 {
+		return request, reply, nil
 	}
-	w := &pair[dir]
-	w.to.Reset()
-	if _, err := w.enc.Write(octets); err != nil {
-		return 0, err
+	of, body := resource{c.conn.server.String(), c.reply.target}, c.reply.octets[n:]
+	dictionary, known := r.known[of]
+	if known {
+		request += int64(len(offers))
+		made, err := r.behind(dictionary, body)
+		if err != nil {
+			return 0, 0, err
+		}
+		reply = min(reply, int64(n+len(isDCZ)+dczHeader)+made)
 	}
-	err := w.enc.Flush()
-	return int64(w.to.Len()), err
+	if len(body) <= mostDictionary {
+		r.learn(of, body)
+		reply += int64(len(fmt.Sprintf(isNext, of.target)))
+	}
+	return request, reply, nil
 }
 
-func (r *rivals) window() (w window, err error) {
-	if last := len(r.free) - 1; last >= 0 {
-		w, r.free = r.free[last], r.free[:last]
-		w.enc.Reset(w.to)
-		return w, nil
-	}
-	w.to = new(bytes.Buffer)
-	w.enc, err = zstd.NewWriter(w.to, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(windowSize),
-		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
-	return w, err
+// behind returns the length of a body that is compressed with a dictionary before it, without the
+// header of its frame.
+func (r *rivals) behind(dictionary, body []byte) (int64, error) {
+	r.buf.Reset()
+	r.zstd.Reset(&r.buf)
+	_, err := r.zstd.Write(dictionary)
+	err = errors.Join(err, r.zstd.Flush())
+	before := r.buf.Len()
+	_, failed := r.zstd.Write(body)
+	err = errors.Join(err, failed, r.zstd.Close())
+	return int64(r.buf.Len() - before), err
 }
 
-// leave ends the windows of a connection.
-func (r *rivals) leave(c *connection) {
-	pair := r.windows[c]
-	if pair == nil {
-		return
-	}
-	delete(r.windows, c)
-	r.free = append(r.free, pair[0], pair[1])
-	for i, other := range r.order {
-		if other == c {
-			r.order = append(r.order[:i], r.order[i+1:]...)
-			return
+// learn has a body be the dictionary of the next reply.
+func (r *rivals) learn(of resource, body []byte) {
+	if _, known := r.known[of]; !known {
+		if len(r.order) == mostDictionaries {
+			delete(r.known, r.order[0])
+			r.order = r.order[1:]
 		}
+		r.order = append(r.order, of)
 	}
+	r.known[of] = body
 }

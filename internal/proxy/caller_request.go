@@ -84,7 +84,7 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 
 // open begins a call whose body is sent as it arrives.
 func (c *caller) open(x *pendingCall, h *http1.Head, n int, line string, a arriving, upgrade, expects bool) bool {
-	flush := expects || a.known == 0 || a.paused && len(c.in.Peek()) == n
+	flush := expects || a.headGoes(true, len(c.in.Peek())-n)
 	w := c.start(x, withHead(h.Octets, line), nil, a.length(), flush)
 	if w == nil {
 		return false

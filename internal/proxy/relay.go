@@ -295,7 +295,7 @@ func (l *lane) stream(up *serverConn, s *served, head []byte, a arriving) error 
 	if err != nil {
 		return err
 	}
-	if (a.pause == 0 || a.paused) && len(up.in.Peek()) == 0 {
+	if a.headGoes(false, len(up.in.Peek())) {
 		_ = w.Flush()
 	}
 	to, end := unframing(w, a.size)

@@ -72,6 +72,12 @@ func (a *arriving) length() int64 {
 	return a.known
 }
 
+// headGoes reports whether the head of a message goes to the peer before anything of its body, of
+// which so many bytes came.
+func (a *arriving) headGoes(request bool, there int) bool {
+	return request && a.known == 0 || (a.paused || a.pause == 0 && !request) && there == 0
+}
+
 // stream sends incoming bytes as the body of a message, until that is complete. The error is nil
 // then; otherwise it is errOdd, errUntaken, or that of the connection.
 func stream(ctx context.Context, in *sock.Source, w bodyWriter, a arriving) error {

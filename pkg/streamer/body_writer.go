@@ -12,16 +12,6 @@ import (
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
-const (
-	// pause is how long a body may be silent before what was written of it goes out, if the link is
-	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as
-	// text. A body whose length is known and at most shortBody bytes waits for longPause: it is no
-	// series of events, and pieces of it cost more than all of it.
-	pause     = 20 * time.Millisecond
-	longPause = 200 * time.Millisecond
-	shortBody = 1 << 20
-)
-
 // Writer writes the body of a message as it comes. What is written goes out in segments of some
 // kilobytes, and all of it at a Flush, or when nothing more has been written for 20 ms and the link
 // is idle. Its methods may be called concurrently, but the order of concurrent writes is anybody's
@@ -38,8 +28,8 @@ type Writer struct {
 	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
 	left     int64          // bytes that the message may still have
 	most     int64          // left, when there was nothing of it
-	short    bool
-	held     outboundPiece // a segment of the head, which may go with the first of the body
+	pause    time.Duration  // that of package wire
+	held     outboundPiece  // a segment of the head, which may go with the first of the body
 	holds    bool
 	begun    bool  // a piece was queued
 	told     int64 // what the receiver was told is settled, since the last piece
@@ -62,7 +52,7 @@ func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length in
 // beginLocked has a writer that is new, or done, write a message.
 func (w *Writer) beginLocked(ctx context.Context, s *Stream, out *outbound, head []byte, length int64) error {
 	w.ctx, w.s, w.out, w.form = ctx, s, out, nil
-	w.most, w.short = bounded(s.peer.Load().Limits.MaxMessage), length >= 0 && length <= shortBody
+	w.most, w.pause = bounded(s.peer.Load().Limits.MaxMessage), wire.Pause(length)
 	w.left = w.most - int64(len(head))
 	if len(head) == 0 {
 		w.most += s.cfg.Implied.of(out.message.Reply)
@@ -165,14 +155,10 @@ func (w *Writer) unusable() error {
 // wait has the timer look after what was written.
 func (w *Writer) wait() {
 	w.dirty = time.Now()
-	after := pause
-	if w.short {
-		after = longPause
-	}
 	if w.timer == nil {
-		w.timer = time.AfterFunc(after, w.paused)
+		w.timer = time.AfterFunc(w.pause, w.paused)
 	} else {
-		w.timer.Reset(after)
+		w.timer.Reset(w.pause)
 	}
 }
 
@@ -196,16 +182,14 @@ func (w *Writer) paused() {
 	}
 	silent := time.Since(w.dirty)
 	switch {
-	case silent < longPause && w.short:
-		w.timer.Reset(longPause - silent)
-	case silent < pause:
-		w.timer.Reset(pause - silent)
-	case silent < longPause && !w.s.queue.isIdle():
-		w.timer.Reset(pause)
+	case silent < w.pause:
+		w.timer.Reset(w.pause - silent)
+	case silent < wire.LongPause && !w.s.queue.isIdle():
+		w.timer.Reset(w.pause)
 	default:
-		force := silent >= longPause
+		force := silent >= wire.LongPause
 		if w.flush(force) == nil && !force {
-			w.timer.Reset(longPause - silent)
+			w.timer.Reset(wire.LongPause - silent)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type Content struct {
 	PricePerMB float64          `json:"price"`
 }
 
-// assets are the page itself, and uPlot, which draws its charts, with its license.
+// assets are the page itself.
 //
 //go:embed assets
 var assets embed.FS
@@ -33,9 +33,7 @@ func Write(w io.Writer, c Content) error {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	_, err = strings.NewReplacer(
-		"@license@", "<!--\n"+text("uPlot.LICENSE")+"-->",
-		"@style@", text("uPlot.min.css")+text("page.css"),
-		"@plot@", text("uPlot.iife.min.js"),
+		"@style@", text("page.css"),
 		"@data@", string(data),
 		"@script@", text("page.js"),
 	).WriteString(w, text("page.html"))

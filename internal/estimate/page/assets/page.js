@@ -1,15 +1,16 @@
 "use strict";
 (() => {
   const { files, report, price } = estimate;
-  const ways = report.total.map((w) => w.way);
-  const names = { plain: "plain", gzip: "gzip", zstd: "zstd", first_contact: "first contact",
-    met_before: "met before", steady: "steady" };
-  const heads = ways.map((w) => names[w].split(" ")[0]);
-  const style = getComputedStyle(document.documentElement);
-  const color = (way) => style.getPropertyValue("--" + way.split("_")[0]).trim();
+  const rows = [["plain", "plain"], ["kept", "plain, kept"], ["gzip", "gzip bodies"], ["dcz", "dcz replies"],
+    ["zlib", "tunnel, zlib"], ["zstd", "tunnel, zstd"], ["first_contact", "hhfr"], ["by_connection", "hhfr, by connection"]];
+  const names = Object.fromEntries(rows);
+  const met = { first_contact: "met_before", by_connection: "by_connection_met" };
+  const kind = (way) => way === "zlib" || way === "zstd" ? "tunnel" : way in met ? "hhfr" : "plain";
   const whole = new Intl.NumberFormat("en").format;
   const digits = (v) => v >= 100 ? whole(Math.round(v)) : v.toPrecision(3);
+  const count = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
   const byId = (id) => document.getElementById(id);
+  const of = (list, way) => list.find((w) => w.way === way);
 
   const add = (to, tag, text) => {
     const e = document.createElement(tag);
@@ -18,99 +19,82 @@
     return e;
   };
 
-  const table = (id, head, rows) => {
-    const t = byId(id);
-    for (const [tag, cells] of [["th", head], ...rows.map((r) => ["td", r])]) {
+  // table fills a table. A cell that is a number from 0 to 1 is a bar.
+  const table = (t, head, body) => {
+    const first = add(t, "tr");
+    for (const cell of head) add(first, "th", cell);
+    for (const [way, ...cells] of body) {
       const tr = add(t, "tr");
-      for (const cell of cells) add(tr, tag, cell);
+      tr.className = kind(way);
+      for (const cell of cells) {
+        if (typeof cell === "string") {
+          add(tr, "td", cell);
+          continue;
+        }
+        const td = add(tr, "td");
+        td.className = "bar";
+        add(td, "div").style.width = 100 * cell + "%";
+      }
     }
   };
 
-  // bars draws groups of bars, one for each way: values[group][way], null for none.
-  const bars = (id, groups, values, log, unit) => {
-    const box = byId(id);
-    const keys = add(box, "div");
-    keys.className = "keys";
-    for (const way of ways) add(keys, "span", names[way]).style.setProperty("--color", color(way));
-    const place = add(box, "div");
-    const top = Math.max(...values.flat().filter((v) => v > 0));
-    const low = Math.min(...values.flat().filter((v) => v > 0));
-    const floor = log ? 10 ** Math.floor(Math.log10(low)) : 0;
-    const draw = (u) => {
-      const wide = u.bbox.width / groups.length;
-      const bar = wide * 0.85 / ways.length;
-      const base = u.valToPos(floor, "y", true);
-      u.ctx.save();
-      values.forEach((group, g) => group.forEach((v, w) => {
-        if (!(v > 0)) return;
-        const y = u.valToPos(v, "y", true);
-        u.ctx.fillStyle = color(ways[w]);
-        u.ctx.fillRect(u.bbox.left + g * wide + wide * 0.075 + w * bar, y, Math.max(bar - devicePixelRatio, 1), base - y);
-      }));
-      u.ctx.restore();
-    };
-    const short = (text, room) => text.length > room ? text.slice(0, Math.max(room - 1, 1)) + "…" : text;
-    const plot = () => {
-      place.replaceChildren();
-      const width = box.clientWidth;
-      const room = Math.floor((width - 60) / groups.length / 8);
-      new uPlot({
-        width, height: 260, legend: { show: false }, cursor: { show: false },
-        scales: {
-          x: { time: false, range: [-0.5, groups.length - 0.5] },
-          y: { distr: log ? 3 : 1, range: [floor, log ? 10 ** Math.ceil(Math.log10(top)) : top * 1.05] },
-        },
-        series: [{}, { paths: () => null, points: { show: false } }],
-        axes: [
-          { splits: () => groups.map((_, i) => i), values: () => groups.map((g) => short(g, room)),
-            grid: { show: false }, ticks: { show: false } },
-          { size: 60, values: (_, splits) => splits.map((v) => v === null ? "" : unit(v)) },
-        ],
-        hooks: { draw: [draw] },
-      }, [groups.map((_, i) => i), groups.map(() => top)], place);
-    };
-    plot();
-    let width = box.clientWidth;
-    addEventListener("resize", () => {
-      if (box.clientWidth !== width) {
-        width = box.clientWidth;
-        plot();
-      }
-    });
-  };
-
-  const of = (list, way) => list.find((w) => w.way === way);
   const plain = of(report.total, "plain").bytes;
-  const steady = of(report.total, "steady").bytes;
-  byId("lead").textContent = `Through a pair of hhfr proxies these calls would take ${
-    digits(100 * steady / plain)} % of their bytes once both ends know them, and ${
-    digits(100 * of(report.total, "first_contact").bytes / plain)} % at first contact.`;
+  const pair = of(report.total, "first_contact").bytes;
+  const tunnel = ["zlib", "zstd"].reduce((a, b) => of(report.total, b).bytes < of(report.total, a).bytes ? b : a);
+  const share = (bytes) => digits(100 * bytes / plain) + " %";
+  byId("title").textContent = report.smallest.first === "first_contact" ?
+    `hhfr would take ${share(pair)} of the bytes` : `A tunnel would take fewer bytes than hhfr`;
+  const lead = [`${count(report.calls, "call")} take ${whole(plain)} bytes as they are, ${whole(pair)} through a pair of
+    hhfr proxies (${share(pair)}), and ${whole(of(report.total, tunnel).bytes)} through a tunnel that compresses with
+    ${tunnel} (${share(of(report.total, tunnel).bytes)}).`];
+  const seconds = (link, way) => of(link.ways, way).call_seconds;
+  const slow = report.links.find((l) => !of(l.ways, "plain").too_thin && !of(l.ways, "first_contact").too_thin);
+  if (slow) {
+    lead.push(`On ${slow.link} a call takes ${digits(seconds(slow, "plain"))} s as it is, ${
+      digits(seconds(slow, "kept"))} s on connections that stay open, and ${
+      digits(seconds(slow, "first_contact"))} s through the pair.`);
+  }
+  if (report.month) {
+    const a = of(report.month, "plain"), b = of(report.month, "first_contact");
+    lead.push(`30 days are ${digits(a.megabytes)} MB as they are and ${digits(b.megabytes)} MB through the pair` +
+      (price > 0 ? `: ${digits(a.cost)} or ${digits(b.cost)} at ${price} per MB.` : "."));
+  }
+  byId("lead").textContent = lead.join(" ");
+  byId("about").textContent = `${files.join(", ")}: plain SOAP on ${count(report.connections, "connection")} to ${
+    count(report.servers, "server")}, from ${new Date(report.began).toISOString().slice(0, 19).replace("T", " ")} UTC on.`;
 
-  byId("about").textContent = `${files.join(", ")}: ${whole(report.calls)} calls of plain SOAP on ${
-    whole(report.connections)} connections, from ${
-    new Date(report.began).toISOString().slice(0, 19).replace("T", " ")} UTC on.`;
+  table(byId("total"), ["", "", "bytes", "of plain", "packets", "met", ...(report.steady ? ["steady"] : [])],
+    rows.map(([way, name]) => {
+      const w = of(report.total, way);
+      return [way, name, w.bytes / plain, whole(w.bytes), share(w.bytes), whole(w.packets),
+        way in met ? whole(of(report.total, met[way]).bytes) : "",
+        ...(report.steady ? [whole(of(report.steady, way).bytes)] : [])];
+    }));
 
-  const kilo = (v) => v >= 1e6 ? v / 1e6 + " MB" : v >= 1e3 ? v / 1e3 + " kB" : v + " B";
-  bars("total", ["all calls"], [report.total.map((w) => w.bytes)], false, kilo);
-  table("totals", ["", "bytes", "of plain", "packets", "bytes between calls"], report.total.map((w, i) =>
-    [names[w.way], whole(w.bytes), digits(100 * w.bytes / plain) + " %", whole(w.packets),
-      whole(report.between[i].bytes)]));
+  for (const link of report.links) {
+    const box = add(byId("links"), "div");
+    add(box, "h3", link.link);
+    const most = Math.max(...link.ways.map((w) => w.call_seconds));
+    table(add(box, "table"), [], rows.map(([way, name]) => of(link.ways, way).too_thin ? [way, name, "too thin", ""] :
+      [way, name, seconds(link, way) / most, digits(seconds(link, way)) + " s"]));
+  }
 
-  const time = (w) => w.too_thin ? "too thin" : digits(w.call_seconds);
-  bars("times", report.links.map((l) => l.link), report.links.map((l) => l.ways.map((w) => w.call_seconds || null)),
-    true, (v) => v + " s");
-  table("links", ["seconds", ...heads], report.links.map((l) => [l.link, ...l.ways.map(time)]));
+  const shown = ["plain", "dcz", "zlib", "zstd", "first_contact"];
+  const line = (name, calls, list, least) =>
+    ["", name, calls, ...shown.map((way) => whole(of(list, way).bytes)), least];
+  table(byId("each"), ["", "calls", ...shown.map((way) => names[way]), "smallest"], [
+    ...report.operations.map((o) => line(o.operation, whole(o.calls), o.ways, names[o.smallest])),
+    line("between calls", "", report.between, ""),
+    line("all", whole(report.calls), report.total, names[report.smallest.first])]);
 
-  const most = report.operations.slice(0, 6);
-  bars("operations", most.map((o) => o.operation), most.map((o) => o.ways.map((w) => w.bytes / o.calls)), false, kilo);
-  table("each", ["calls", ...heads], report.operations.map((o) =>
-    [`${whole(o.calls)} × ${o.operation}`, ...o.ways.map((w) => whole(Math.round(w.bytes / o.calls)))]));
-
-  if (report.month.length === 0) {
-    byId("month-title").hidden = byId("month-title").nextElementSibling.hidden = true;
+  if (!report.month) {
+    byId("no-month").hidden = !(byId("of-month").hidden = true);
+    byId("no-month").textContent = report.no_month + ".";
     return;
   }
-  const priced = price > 0;
-  table("month", ["", "MB", ...(priced ? [`at ${price} per MB`] : [])], report.month.map((w) =>
-    [names[w.way], digits(w.megabytes), ...(priced ? [digits(w.cost)] : [])]));
+  const dear = of(report.month, "plain").megabytes;
+  table(byId("month"), ["", "", "MB", ...(price > 0 ? [`at ${price} per MB`] : [])], rows.map(([way, name]) => {
+    const w = of(report.month, way);
+    return [way, name, Math.min(w.megabytes / dear, 1), digits(w.megabytes), ...(price > 0 ? [digits(w.cost)] : [])];
+  }));
 })();
