@@ -58,7 +58,7 @@ var apart = []room{
 		body_writer reply calls oneway
 		read_buffer handshake reader writer_state writer_note writer_shapes writer writer_now open upgrade`},
 	{name: "internal/wire", up: 2, files: `
-		stages shape_bases zstd wire decoder_config encoder_config coder lane_memory
+		stages shape_bases zstd wire pauses decoder_config encoder_config coder lane_memory
 		shapes_in event blocked lanes_in
 		decoder decoder_rest decoder_blocked decoder_data decoder_shape decoder_sync decoder_next
 		sync_cost resynced shapes_out outgoing lanes_out
