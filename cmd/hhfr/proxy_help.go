@@ -65,9 +65,14 @@ values otherwise. SIGHUP reads the file again: calls in progress end where they 
 request of each connection goes by the new routes, listeners are opened and closed. If the file is
 wrong, everything stays as it is, and stderr says why.
 
-With --client-per-address all connections from an address are one client's, and begin with what the
-ones before had on the stream: fewer bytes for devices that open a connection for each call. Not for
-addresses of many users, who could then find out, by lengths, what others send.
+Connections from one address that show the same password, token, cookie or certificate are of one
+client: the next one goes on with what the one before said, which takes fewer bytes. So are not those
+from this machine, from other proxies, of web pages, and requests without such a proof or with one
+that is made anew for each (HTTP Digest, NTLM). With --client-per-address all connections from an
+address are one client's, whatever they show: for devices that open a connection for each call; a
+warning names an address that opens many. Not for addresses of many users, who could then find out,
+by lengths, what others send. With --client-per-connection no connection goes on with what another
+one said.
 
 What has no stream goes plainly. With --require-hhfr it is refused with status 503 instead: for a
 near half whose link must carry nothing in clear, or no more than a stream takes. A near half that

@@ -111,7 +111,7 @@ func (r *routeOptions) complete(file string) error {
 	default:
 		return nil
 	}
-	text := strings.ReplaceAll(wrong.Error(), "--upstream", "upstream")
+	text := strings.NewReplacer("--upstream", "upstream", "--client-", "client-").Replace(wrong.Error())
 	return usage(fmt.Errorf("%s, route %s: %s", place(file, r.line), r.name, text),
 		strings.ReplaceAll(hint, "hhfr proxy --upstream URL", "upstream = URL"))
 }

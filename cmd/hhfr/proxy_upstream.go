@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/internal/resolve"
 	"github.com/hhfr/hhfr/internal/session"
@@ -28,6 +29,7 @@ type upstreamOptions struct {
 	allowCleartext, noOffer bool
 	clientPerAddress        bool
 	requireHHFR             bool
+	clientPerConnection     bool
 	remember                time.Duration
 	soapRM                  string
 }
@@ -44,8 +46,10 @@ func (o *upstreamOptions) flags(f *pflag.FlagSet) {
 		"agree on a stream without encryption for an https upstream, too")
 	f.BoolVar(&o.noOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
 	f.BoolVar(&o.clientPerAddress, "client-per-address", false,
-		"connections from one address are of one client, and go on with what its lanes remember: for devices that "+
-			"open one for each call")
+		"connections from one address are of one client, whatever they show, and go on with what its lanes remember: "+
+			"for devices that open one for each call")
+	f.BoolVar(&o.clientPerConnection, "client-per-connection", false,
+		"each connection is a client: none goes on with what another one said, whatever they show")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false,
 		"refuse calls with status 503 rather than send them plainly")
 	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
@@ -69,6 +73,9 @@ func (o *upstreamOptions) check() (*url.URL, error) {
 		return nil, err
 	case checkMode(o.mode) != nil:
 		return nil, checkMode(o.mode)
+	case o.clientPerAddress && o.clientPerConnection:
+		return nil, usage(errors.New("--client-per-address and --client-per-connection exclude each other"),
+			"one of them; false for the other where a route has it from the flags")
 	case o.remember <= 0:
 		return nil, usage(errors.New("--remember is more than 0"), "")
 	}
@@ -137,7 +144,7 @@ func (o *upstreamOptions) of(name, half string, u *url.URL, current func() *tls.
 	return &proxy.Upstream{
 		Name: name, URL: u, CurrentTLS: current, FarOnly: o.noOffer, AllowHost: o.allowHost,
 		AllowCleartext: o.allowCleartext, Mode: negotiate.Mode(o.mode), RememberFor: o.remember,
-		PerAddress: o.clientPerAddress, Reliable: version, RequireStream: o.requireHHFR, Paired: o.paired(half),
+		Clients: o.clients(), Reliable: version, RequireStream: o.requireHHFR, Paired: o.paired(half),
 	}
 }
 
@@ -148,6 +155,8 @@ func (o *upstreamOptions) paired(half string) string {
 		return "--require-hhfr"
 	case o.clientPerAddress:
 		return "--client-per-address"
+	case o.clientPerConnection:
+		return "--client-per-connection"
 	case o.mode != "auto":
 		return "--mode"
 	case o.allowCleartext:
@@ -156,6 +165,17 @@ func (o *upstreamOptions) paired(half string) string {
 		return "--allow-host"
 	}
 	return half
+}
+
+// clients is whose lanes go on with what they remember.
+func (o *upstreamOptions) clients() principal.Mode {
+	switch {
+	case o.clientPerAddress:
+		return principal.ByAddress
+	case o.clientPerConnection:
+		return principal.ByConnection
+	}
+	return principal.ByProof
 }
 
 // use has the connections that are opened from now on use the files as they were read.

@@ -19,6 +19,7 @@ import (
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -325,9 +326,13 @@ func (s *stage) counted(do func() time.Duration) figures {
 func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, perAddress bool) (end func()) {
 	start := func(listen, upstream netip.AddrPort, store ctxstore.Store, perAddress bool,
 		change func(*proxy.Config)) *proxy.Proxy {
+		clients := principal.ByConnection
+		if perAddress {
+			clients = principal.ByAddress
+		}
 		cfg := proxy.Config{Listen: s.place.listen(listen), Store: store, Coders: codersOf(store), Dial: s.place.dial,
 			Silence: time.Minute, // the first bytes over the thinnest link take longer than the default
-			Routes: proxy.To(&proxy.Upstream{PerAddress: perAddress,
+			Routes: proxy.To(&proxy.Upstream{Clients: clients,
 				URL: &url.URL{Scheme: "http", Host: upstream.String(), Path: "/echo"}})}
 		change(&cfg)
 		p, err := proxy.Start(cfg)

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"io"
-	"net/netip"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/deflate"
@@ -18,7 +17,7 @@ type caller struct {
 	p      *Proxy
 	l      *link
 	number uint64
-	client netip.Addr // the zero one: nobody comes again
+	client visitor // of the reader, and of who has waited for its end
 	// place is the lane as it was found, until its first call; used by the reader alone.
 	place  vacancy
 	lane   *streamer.Lane
@@ -65,7 +64,7 @@ type upstreamEnd struct {
 	octets []byte
 }
 
-func newCaller(l *link, client netip.Addr, place vacancy, in *sock.Source, way journey) *caller {
+func newCaller(l *link, client visitor, place vacancy, in *sock.Source, way journey) *caller {
 	p := l.p
 	c := &caller{
 		p: p, l: l, number: place.number, client: client, place: place, before: l.clientsBefore(place.number),
@@ -127,22 +126,24 @@ func (c *caller) read() {
 		c.tunnel()
 		return
 	}
-	for {
-		h, n, st, err := readHead(c.reading, c.in, c.p.cfg.Idle, c.p.cfg.Pause, false)
+	for next, first := c.client.first, true; ; first = false {
+		if !first {
+			next = c.p.nextHead(c.reading, c.in)
+		}
 		switch {
 		case c.reading.Err() != nil:
 			return
-		case c.way.isOver(st, &h, c.in):
+		case c.way.isOver(next.st, &next.h, c.in):
 			c.moves = true
 			return
-		case st == stateWhole:
-			if !c.request(&h, n) {
+		case next.st == stateWhole:
+			if !first && !c.follow(&next.h) || !c.request(&next.h, next.n) {
 				return
 			}
-		case st == statePaused && len(c.in.Peek()) == 0:
+		case next.st == statePaused && len(c.in.Peek()) == 0:
 			c.noteEnd(upstreamEnd{idle: true})
-		case st == stateEnded && len(c.in.Peek()) == 0:
-			c.clientEnded(err)
+		case next.st == stateEnded && len(c.in.Peek()) == 0:
+			c.clientEnded(next.err)
 			return
 		default:
 			c.tunnel()

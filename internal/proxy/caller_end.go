@@ -9,11 +9,11 @@ import (
 
 // introduce tells the far end, before a call, of connections that are gone.
 func (c *caller) introduce() error {
-	if how := c.place.ending(c.client); how != none {
+	if how := c.place.ending(c.client.Key); how != none {
 		if err := c.l.end(c.ctx, c.number, how); err != nil {
 			return err
 		}
-		c.place = vacancy{number: c.number, owner: c.client, told: true}
+		c.place = vacancy{number: c.number, owner: c.client.Key, told: true}
 		c.mu.Lock()
 		c.before++
 		c.mu.Unlock()
@@ -33,13 +33,14 @@ func (c *caller) hasCalled() bool {
 // leave gives the lane back. The far end learns of it in time, or at once if the connection broke:
 // then a call may be in progress.
 func (c *caller) leave(end fate) {
+	owner := c.l.u.keeps(c.client.Key)
 	switch {
 	case !c.hasCalled():
 		c.l.leave(c.place)
 	case end != endBroken:
-		c.l.leave(vacancy{number: c.number, owner: c.client})
-	case c.l.end(c.p.ctx, c.number, endOf(c.client)) == nil:
-		c.l.leave(vacancy{number: c.number, owner: c.client, told: true})
+		c.l.leave(vacancy{number: c.number, owner: owner})
+	case c.l.end(c.p.ctx, c.number, endOf(owner)) == nil:
+		c.l.leave(vacancy{number: c.number, owner: owner, told: true})
 	}
 }
 

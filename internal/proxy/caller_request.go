@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -225,6 +226,10 @@ func (c *caller) begin(x *pendingCall, send func() error) {
 
 // tunnel sends all further bytes unchanged, and makes all further replies so.
 func (c *caller) tunnel() {
+	c.client.Key = principal.Key{} // anything may come, and nobody goes on behind it
+	if c.hasCalled() {
+		c.place.owner = principal.Key{}
+	}
 	x := c.newCall("", false)
 	w := c.start(x, line(tunnel), nil, -1, true)
 	if w == nil {

@@ -126,8 +126,8 @@ func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
 		}
 		return u.plainly(in, nil, reasonOf(err), j)
 	}
-	client := u.client(in.Conn)
-	place, ok := l.enter(client)
+	client := u.visitor(in)
+	place, ok := l.enter(client.Key)
 	if !ok {
 		return u.plainly(in, nil, plainLane, j)
 	}

@@ -30,6 +30,9 @@ const (
 	// hangUp ends the connection of a lane: what follows on it is of another connection of the same
 	// client.
 	hangUp messageKind = 'h'
+	// change ends the client of a lane, too, but not its connection: a message of another client
+	// follows on that.
+	change messageKind = 'n'
 	// ended: bytes, possibly none, after which the upstream has closed, as a reply to a call that
 	// it leaves unanswered. As a request of the far end: no call was in progress; numbers say how
 	// many calls it had seen, and of which client of the lane.
@@ -41,7 +44,8 @@ const (
 // controlNames are the purposes of messages without an HTTP head.
 var controlNames = map[messageKind]string{
 	tunnel: Tunnel, shut: "client ended", leave: "lane end", hangUp: "connection end",
-	ended: "upstream ended", broken: "upstream broke",
+	change: "client change",
+	ended:  "upstream ended", broken: "upstream broke",
 }
 
 // Tunnel is the result of [Control] for the message that begins a tunnel, in which nothing is HTTP.

@@ -48,3 +48,14 @@ func (p *Proxy) LanesInUse() int {
 	defer l.mu.Unlock()
 	return int(l.highest) - len(l.vacant.free) - len(l.vacant.left) - len(l.vacant.kept)
 }
+
+// LanesKept is the number of those that nobody uses, and that their clients may go on with.
+func (p *Proxy) LanesKept() int {
+	l, _ := p.defaultUpstream().links.Get()
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.vacant.kept)
+}

@@ -72,7 +72,7 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 	case err != nil:
 		f.p.cfg.Log.Warn("message of the near proxy", "session", f.facts.Session.String(), "lane", x.Lane(), "err", err)
 		return // the stream reports that it failed
-	case f.p.isDraining() && c.kind != leave && c.kind != hangUp && c.kind != shut:
+	case f.p.isDraining() && c.kind != leave && c.kind != hangUp && c.kind != change && c.kind != shut:
 		turnAway(ctx, x, drainingText, c.kind == none)
 		return
 	case c.kind == none:

@@ -95,6 +95,10 @@ func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	case whole, rest, tunnel:
 		l.call(ctx, c, x) // it passes
 		return true
+	case change:
+		if s := l.f.opened(ctx); s != nil {
+			s.Lane(l.number).Restart()
+		}
 	case shut:
 		l.mu.Lock()
 		up := l.up

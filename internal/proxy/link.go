@@ -22,7 +22,8 @@ type link struct {
 	mu      sync.Mutex
 	callers map[uint64]*caller
 	vacant  vacant
-	tell    clock.Timer
+	tell    clock.Timer       // of tellEnds; nil: none was needed yet
+	expire  clock.Timer       // of expireLocked; likewise
 	clients map[uint64]uint64 // by lane: how many were there before
 	highest uint64
 
@@ -152,8 +153,10 @@ func (l *link) serve(_ context.Context, x *streamer.Exchange) {
 func (l *link) Close() error {
 	defer l.u.near.Sweep()
 	l.mu.Lock()
-	if l.tell != nil {
-		l.tell.Stop()
+	for _, timer := range []clock.Timer{l.tell, l.expire} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	l.mu.Unlock()
 	return l.session.Close()

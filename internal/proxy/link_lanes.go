@@ -5,22 +5,23 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// enter takes a lane without a client, for one that is known by its address, or by its connection
-// alone: the zero address. false: there is none.
-func (l *link) enter(client netip.Addr) (vacancy, bool) {
+// enter takes a lane without a client, for one that may come again, or for a connection alone: the
+// zero key. false: there is none.
+func (l *link) enter(client principal.Key) (vacancy, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if client.IsValid() {
+	if client.IsShared() {
 		if v, ok := l.vacant.own(client); ok {
 			return v, true
 		}
 	}
 	free, left, kept := &l.vacant.free, &l.vacant.left, &l.vacant.kept
 	switch {
-	case !client.IsValid() && len(*left) > 0:
+	case !client.IsShared() && len(*left) > 0:
 		return pop(left), true
 	case len(*free) > 0:
 		return pop(free), true
@@ -42,20 +43,62 @@ func (l *link) leave(v vacancy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case v.told && v.owner.IsValid():
+	case v.told && v.owner.IsShared():
+		v.since = l.p.cfg.Clock.Now()
 		l.vacant.kept = append(l.vacant.kept, v)
+		l.expireLocked()
 		return
 	case v.told:
 		l.vacant.free = append(l.vacant.free, v)
 		return
 	}
 	l.vacant.left = append(l.vacant.left, v)
+	l.tellLaterLocked(len(l.vacant.left) - 1)
+}
+
+// tellLaterLocked has the far end be told of the connections that are gone; before: how many it was
+// to be told of before.
+func (l *link) tellLaterLocked(before int) {
 	switch {
+	case before > 0 || len(l.vacant.left) == 0:
 	case l.tell == nil:
 		l.tell = l.p.cfg.Clock.AfterFunc(EndDelay, func() { l.tellEnds(l.p.ctx) })
-	case len(l.vacant.left) == 1:
+	default:
 		l.tell.Reset(EndDelay)
 	}
+}
+
+// disownLocked has nobody go on with the lanes that are chosen.
+func (l *link) disownLocked(chosen func(vacancy) bool) {
+	before := len(l.vacant.left)
+	l.vacant.disown(chosen)
+	l.tellLaterLocked(before)
+}
+
+// forget empties the memories that are kept for an address.
+func (l *link) forget(addr netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.disownLocked(func(v vacancy) bool { return v.owner.Addr() == addr })
+}
+
+// expireLocked empties the memories that were kept for long, and does so again when others were.
+func (l *link) expireLocked() {
+	now := l.p.cfg.Clock.Now()
+	l.disownLocked(func(v vacancy) bool { return v.told && now.Sub(v.since) >= principal.Lifetime })
+	if len(l.vacant.kept) == 0 {
+		return
+	}
+	rest := principal.Lifetime - now.Sub(l.vacant.kept[0].since)
+	if l.expire != nil {
+		l.expire.Reset(rest)
+		return
+	}
+	l.expire = l.p.cfg.Clock.AfterFunc(rest, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.expireLocked()
+	})
 }
 
 // tellEnds tells the far end which connections are gone. It is called with the next call of another

@@ -11,7 +11,7 @@ import (
 func StreamConfig(c streamer.Config) streamer.Config {
 	c.Limits.MaxExchanges = cmp.Or(c.Limits.MaxExchanges, maxFlight)
 	c.Limits.MaxMessage = endless
-	c.Proxy, c.Abilities = true, codesAgain
+	c.Proxy, c.Abilities = true, codesAgain|changesClients
 	return c
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/principal"
 )
 
 // login is a call with fields that are the same in each call of a client, and one that is not.
 func login(n int) string {
-	const fields = "Authorization: Bearer cGF5LWZvci15b3VyLW93bi1saW5rLW9uY2U\r\nUser-Agent: camera-poller/4.1\r\n"
+	const fields = "Content-Type: text/xml\r\nAuthorization: Bearer cGF5LWZvci15b3VyLW93bi1saW5rLW9uY2U\r\n" +
+		"User-Agent: camera-poller/4.1\r\n"
 	return post(fields,
 		fmt.Sprintf("<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><poll><subscription>"+
 			"urn:uuid:5b9f1e0a-7f0e-4b9e-8a55-9f6c3d2a1e01</subscription><n>%d</n></poll></e:Body></e:Envelope>", n))
@@ -37,7 +39,10 @@ func TestConnectionsOfOneAddressAreOneClients(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = thin.Close() })
 		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
-			c.Dial, c.PerAddress = thin.DialContext(new(net.Dialer).DialContext), tt.perAddress
+			c.Dial = thin.DialContext(new(net.Dialer).DialContext)
+			if tt.perAddress {
+				c.Clients = principal.ByAddress
+			}
 		})
 		near.linked(t)
 		unused := func() {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -315,7 +316,7 @@ func (s *storm) run(failures int) {
 	far := startProxy(s.t, addr, o.url(), random)
 	near := startProxy(s.t, "127.0.0.1:0", far.url(), func(c *settings) {
 		random(c)
-		c.PerAddress = s.seed%2 == 0
+		c.Clients = principal.Mode(s.seed % 2)
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			s.mu.Lock()
 			defer s.mu.Unlock()

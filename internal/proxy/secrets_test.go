@@ -17,6 +17,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/principal"
 )
 
 // wiretap is what an eavesdropper on the link sees of the streams between two proxies, in both
@@ -101,6 +102,18 @@ func secretly(secret string) string {
 // has its own length. One that was said is 10 bytes shorter.
 const wordSpread = 2
 
+// words makes words of one length, each as compressible as any other.
+func words() func() string {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	return func() string {
+		b := make([]byte, 24)
+		for i := range b {
+			b[i] = byte('a' + rnd.IntN(26))
+		}
+		return string(b)
+	}
+}
+
 // What a client sends costs the same whether or not another client before it, on the same lane or
 // on another one, sent the same: an observer of the lengths of frames cannot confirm a guess. In
 // both directions. That holds for clients that are known by their addresses, too.
@@ -121,7 +134,9 @@ func tellsNothing(t *testing.T, perAddress bool) {
 	tap := &wiretap{}
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.WrapDialed = func(conn net.Conn) net.Conn { return &tapped{Conn: conn, tap: tap} }
-		c.PerAddress = perAddress
+		if perAddress {
+			c.Clients = principal.ByAddress
+		}
 		c.MaxConns, c.MaxPerPeer = 2, 2 // no lane is kept for one who may come again
 	})
 	address := netip.MustParseAddr("127.0.0.1")
@@ -131,14 +146,7 @@ func tellsNothing(t *testing.T, perAddress bool) {
 		}
 		return connectFrom(t, address, to)
 	}
-	rnd := rand.New(rand.NewPCG(1, 1))
-	word := func() string { // of one length, as compressible as any other
-		b := make([]byte, 24)
-		for i := range b {
-			b[i] = byte('a' + rnd.IntN(26))
-		}
-		return string(b)
-	}
+	word := words()
 	call := func(c *client, secret string) (cost [2]int) {
 		before := tap.seen()
 		c.say(secretly(secret))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/sequenced"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -33,9 +34,8 @@ type Upstream struct {
 	// certificates can be renewed: what it returned is not changed, but another one returned.
 	// Connections that are open stay. It is called concurrently.
 	CurrentTLS func() *tls.Config
-	// PerAddress: connections that come from one address are of one client, whose lanes go on
-	// with what they remember of its earlier connections.
-	PerAddress bool
+	// Clients is whose lanes go on with what they remember of earlier connections.
+	Clients principal.Mode
 	// FarOnly: it is never asked for a stream.
 	FarOnly bool
 	// RequireStream: what cannot go over a stream is refused, with status 503, and not sent.
@@ -119,6 +119,7 @@ type upstream struct {
 	alone      alone
 	reach      reach
 	plain      plainSession
+	principals principals
 	forwarder  *sequenced.Forwarder // nil: messages go as they are
 	near, far  *meter.Upstream      // what goes to it, from clients and from streams; set by begin
 	use        useCount
@@ -132,7 +133,7 @@ func (p *Proxy) newUpstream(cfg Upstream) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{p: p, cfg: cfg, transports: p.cfg.Transports}
+	u := &upstream{p: p, cfg: cfg, transports: p.cfg.Transports, principals: newPrincipals(cfg.Clients)}
 	if u.transports == nil {
 		u.transports = map[string]streamer.Transport{
 			"tls": &renewedTLS{current: u.cfg.currentTLS}, "tcp": tcp.Transport{},

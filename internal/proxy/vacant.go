@@ -1,22 +1,11 @@
 package proxy
 
 import (
-	"net"
-	"net/netip"
 	"slices"
-)
+	"time"
 
-// client is who a connection is of, if connections from its address are of one client.
-func (u *upstream) client(conn net.Conn) netip.Addr {
-	if !u.cfg.PerAddress {
-		return netip.Addr{}
-	}
-	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return from.Addr().Unmap()
-}
+	"github.com/hhfr/hhfr/internal/principal"
+)
 
 // maxKept bounds the lanes that are kept for clients that may come again: another client gets the
 // oldest of them before there are more lanes.
@@ -25,17 +14,18 @@ const maxKept = 1024
 // vacancy is a lane without a client.
 type vacancy struct {
 	number uint64
-	// owner is the client that goes on with the memory of the lane when it comes again; the zero
-	// address: nobody does.
-	owner netip.Addr
+	// owner is whose next connection goes on with the memory of the lane; the zero key: nobody's
+	// does.
+	owner principal.Key
 	// told: the far end knows that the connection of the lane is gone.
-	told bool
+	told  bool
+	since time.Time // when it was kept
 }
 
 // ending is what the far end is told before the first call of a client; none: nothing.
-func (v vacancy) ending(client netip.Addr) messageKind {
+func (v vacancy) ending(client principal.Key) messageKind {
 	switch {
-	case v.told && v.owner == client, v.told && !v.owner.IsValid():
+	case v.told && v.owner == client, v.told && !v.owner.IsShared():
 		return none
 	case v.owner == client:
 		return endOf(client)
@@ -44,8 +34,8 @@ func (v vacancy) ending(client netip.Addr) messageKind {
 }
 
 // endOf is how the connection of a client ends.
-func endOf(client netip.Addr) messageKind {
-	if client.IsValid() {
+func endOf(client principal.Key) messageKind {
+	if client.IsShared() {
 		return hangUp
 	}
 	return leave
@@ -58,17 +48,33 @@ type vacant struct {
 	kept []vacancy // it does, and the owner may come again; the oldest first
 }
 
-// own takes a lane that a client had before.
-func (v *vacant) own(client netip.Addr) (vacancy, bool) {
+// own takes the lane that a client had last.
+func (v *vacant) own(client principal.Key) (vacancy, bool) {
 	for _, list := range [...]*[]vacancy{&v.left, &v.kept} {
-		i := slices.IndexFunc(*list, func(one vacancy) bool { return one.owner == client })
-		if i >= 0 {
-			one := (*list)[i]
-			*list = slices.Delete(*list, i, i+1)
-			return one, true
+		for i, one := range slices.Backward(*list) {
+			if one.owner == client {
+				*list = slices.Delete(*list, i, i+1)
+				return one, true
+			}
 		}
 	}
 	return vacancy{}, false
+}
+
+// disown has nobody go on with the lanes that are chosen: the far end is to be told.
+func (v *vacant) disown(chosen func(vacancy) bool) {
+	for i := range v.left {
+		if chosen(v.left[i]) {
+			v.left[i].owner = principal.Key{}
+		}
+	}
+	v.kept = slices.DeleteFunc(v.kept, func(one vacancy) bool {
+		if !chosen(one) {
+			return false
+		}
+		v.left = append(v.left, vacancy{number: one.number})
+		return true
+	})
 }
 
 func pop(list *[]vacancy) vacancy {
