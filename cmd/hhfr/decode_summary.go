@@ -124,7 +124,11 @@ func warnOfLack(g *global, o decodeOptions, r *capture.Summary, messages int, wh
 	}
 	those := fmt.Sprintf("%s %s %s that neither the %s nor", count(messages, "message"), need, what, source)
 	if o.store == "" {
-		g.warn("%s a store has; --store names one", those)
+		known := ""
+		if all := defaultStores(); len(all) > 0 {
+			known = ": this user has " + strings.Join(all, ", ")
+		}
+		g.warn("%s a store has; --store names one%s", those, known)
 		return
 	}
 	g.warn("%s the store %s has", those, o.store)

@@ -35,7 +35,7 @@ var printed = []struct{ command, about, folder, name string }{
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
 	{"serve", "one object with `version`, `addresses` (host and port, by what listens there:\n" +
-		"`http`, `tcp`) and `services`, in which each service has, by its name", "cmd/hhfr", "serviceLine"},
+		"`http`, `tcp`), `store` and `services`, in which each service has, by its name", "cmd/hhfr", "serviceLine"},
 	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back\n" +
 		"as it was sent, and is the same in the captures), `link` (the profile), `dir` (the folder with the\n" +
 		"files), and `rows` and `total`, which have", "internal/demo", "Row"},
@@ -56,7 +56,8 @@ var printed = []struct{ command, about, folder, name string }{
 	{"replay", "`difference` has", "internal/replay", "Difference"},
 	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},
 	{"bench", "`session`: one object with `version` and in `report`", "internal/bench", "Results"},
-	{"proxy", "one object, once it listens: `version`, `addresses`, and the URL it forwards to as `upstream`", "", ""},
+	{"proxy", "one object, once it listens: `version`, `addresses`, `store`, and the URL it forwards to as\n" +
+		"`upstream`", "", ""},
 	{"version", "one object", "cmd/hhfr", "versionInfo"},
 }
 

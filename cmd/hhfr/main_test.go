@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +27,12 @@ import (
 type leakless struct{ *testing.M }
 
 func (m leakless) Run() int {
+	states, err := os.MkdirTemp("", "hhfr-states") // servers without --store write there, not in the home of who tests
+	if err != nil || os.Setenv("XDG_STATE_HOME", states) != nil || os.Unsetenv("STATE_DIRECTORY") != nil {
+		fmt.Fprintln(os.Stderr, "no folder for the states of servers", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(states) }()
 	code := m.M.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
@@ -100,6 +107,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SOAP", shared.Testdata(t, "soap"))
 			env.Setenv("PCAP", shared.Testdata(t, "pcap"))
 			env.Setenv("HHFR_SHARED", "")
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

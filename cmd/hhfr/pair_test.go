@@ -34,12 +34,14 @@ type proxyProcess struct {
 	errs   said
 
 	addresses map[string]string // by what listens there
+	store     string
 }
 
 func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
 	t.Helper()
 	return startCommand(t, exec.CommandContext(t.Context(), "hhfr",
-		append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...))
+		append([]string{"proxy", "--listen", listen, "--upstream", upstream, "--store", "mem:", "-o", "json", "-q"},
+			args...)...))
 }
 
 // startCommand is startProxyProcess for a command that becomes such a process.
@@ -53,9 +55,12 @@ func startCommand(t testing.TB, cmd *exec.Cmd) *proxyProcess {
 	t.Cleanup(p.kill)
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	require.NoError(t, err, "%s", &p.errs)
-	var said struct{ Addresses map[string]string }
+	var said struct {
+		Addresses map[string]string
+		Store     string
+	}
 	require.NoError(t, json.Unmarshal(line, &said))
-	p.listen, p.addresses = said.Addresses["http"], said.Addresses
+	p.listen, p.addresses, p.store = said.Addresses["http"], said.Addresses, said.Store
 	return p
 }
 

@@ -58,7 +58,7 @@ func (o *proxyOptions) flags(f *pflag.FlagSet, g *global) {
 	f.StringVar(&o.tcp, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
 	f.StringVar(&o.advertise, "advertise", "",
 		"host that answers name for streams, if it is not that of the URL")
-	g.writtenStoreFlags(f, &o.store, "mem:", "context store: ")
+	g.serverStoreFlags(f, &o.store)
 	o.schema.flags(f, "WSDL or XML Schema of the server, or HHFR Schema of its requests")
 	o.schema.annotationFlag(f)
 	o.common.flags(f, true)
@@ -141,18 +141,18 @@ func (o *proxyOptions) status(addrs map[string]net.Addr) string {
 	return said
 }
 
-func (o *proxyOptions) announce(env Env, p *proxy.Proxy, seen *metricsCounters) error {
+func (o *proxyOptions) announce(env Env, p *proxy.Proxy, s *openedServer) error {
 	addrs := map[string]string{}
 	for name, a := range p.Addrs() {
 		addrs[name] = a.String()
 	}
-	metrics := seen.announce(addrs)
+	metrics := s.seen.announce(addrs)
 	routes, upstream := o.lines(addrs), ""
 	if u, err := o.upstreamOptions.check(); err == nil {
 		upstream = u.Redacted()
 	}
 	if o.output == "json" {
-		said := map[string]any{"version": 1, "addresses": addrs}
+		said := map[string]any{"version": 1, "addresses": addrs, "store": s.storeName}
 		if upstream != "" {
 			said["upstream"] = upstream
 		}
@@ -168,6 +168,6 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, seen *metricsCounters) 
 	if upstream != "" {
 		text += fmt.Sprintf("upstream  %s\n", upstream)
 	}
-	_, err := fmt.Fprint(env.Out, text+metrics)
+	_, err := fmt.Fprintf(env.Out, "%sstore     %s\n%s", text, s.storeName, metrics)
 	return err
 }

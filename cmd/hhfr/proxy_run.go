@@ -33,7 +33,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 	var known *upstreams
 	var routes []proxy.Route
 	s, err := openServer(ctx, env, g, &o.serverOptions, serverKind{
-		live: true, addresses: o.addresses(),
+		command: "proxy", live: true, addresses: o.addresses(),
 		bind: func(ctx context.Context, s *openedServer) (err error) {
 			none := &upstreams{system: env.System, keys: s.keys, half: half(c.Flags())}
 			if routes, known, err = o.routes(none); err != nil {
@@ -53,7 +53,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 	if err != nil {
 		return err
 	}
-	if err := o.announce(env, p, s.seen); err != nil {
+	if err := o.announce(env, p, s); err != nil {
 		return errors.Join(err, p.Close())
 	}
 	reload := &proxyReload{

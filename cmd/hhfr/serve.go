@@ -47,7 +47,7 @@ func newServe(env Env, g *global) *cobra.Command {
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	f.StringVar(&o.advertise, "advertise", "",
 		"host that answers name for streams, if it is not that of the URL")
-	g.writtenStoreFlags(f, &o.store, "mem:", "context store: ")
+	g.serverStoreFlags(f, &o.store)
 	o.common.flags(f, false)
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
@@ -82,8 +82,8 @@ func runServe(ctx context.Context, env Env, g *global, o *serveOptions) (err err
 		return err
 	}
 	s, err := openServer(ctx, env, g, &o.serverOptions, serverKind{
-		addresses: []string{o.listen, o.tcp},
-		bind:      func(ctx context.Context, s *openedServer) error { return o.bind(ctx, s, &cfg) },
+		command: "serve", addresses: []string{o.listen, o.tcp},
+		bind: func(ctx context.Context, s *openedServer) error { return o.bind(ctx, s, &cfg) },
 	})
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func runServe(ctx context.Context, env Env, g *global, o *serveOptions) (err err
 		return err
 	}
 	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
-	if err := announce(env, o, running, s.seen, cfg.Services); err != nil {
+	if err := announce(env, o, running, s, cfg.Services); err != nil {
 		return errors.Join(err, running.Close())
 	}
 	s.hangups.call(s.manager.reloads(s.access.reloads(g)))

@@ -86,7 +86,7 @@ func lineOf(server *peer.Server, service peer.Service) serviceLine {
 }
 
 // announce prints where the server listens, and how to call each service.
-func announce(env Env, o *serveOptions, server *peer.Server, seen *metricsCounters, services *peer.Services) error {
+func announce(env Env, o *serveOptions, server *peer.Server, s *openedServer, services *peer.Services) error {
 	addrs := map[string]string{}
 	for name, a := range server.Addrs() {
 		addrs[name] = a.String()
@@ -98,16 +98,19 @@ func announce(env Env, o *serveOptions, server *peer.Server, seen *metricsCounte
 		lines[name] = l
 		fmt.Fprintf(&text, "%-8s %s\n         %s\n", name, l.URL, l.Curl)
 	}
-	metrics := seen.announce(addrs)
+	metrics := s.seen.announce(addrs)
 	if o.output == "json" {
-		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": lines})
+		return writeJSON(env.Out, map[string]any{
+			"version": 1, "addresses": addrs, "services": lines, "store": s.storeName,
+		})
 	}
 	_, err := fmt.Fprintf(
 		env.Out,
-		"%sstreams  %s\n         hhfr stream %s FILE…\n%s",
+		"%sstreams  %s\n         hhfr stream %s FILE…\nstore    %s\n%s",
 		&text,
 		streamsAt(addrs),
 		server.URL(peer.EchoPath),
+		s.storeName,
 		metrics,
 	)
 	return err

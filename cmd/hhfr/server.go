@@ -33,6 +33,7 @@ type openedServer struct {
 	access    *access
 	secure    *tls.Config // of the access; nil: cleartext
 	store     ctxstore.Store
+	storeName string
 	common    *unchanging.CommonStore // nil: none
 	contexts  http.Handler            // nil: none
 	recording *recording
@@ -42,6 +43,7 @@ type openedServer struct {
 
 // serverKind is how one server differs from another.
 type serverKind struct {
+	command   string
 	live      bool     // a terminal has a line with its counters
 	addresses []string // of calls, whose ports --metrics must not have
 	// bind opens the listeners by [openedServer.listen].
@@ -73,7 +75,7 @@ func openServer(
 	if err := s.openAccess(o); err != nil {
 		return nil, err
 	}
-	if err := s.openStores(ctx, g, o); err != nil {
+	if err := s.openStores(ctx, g, kind.command, o); err != nil {
 		return nil, err
 	}
 	if err := kind.bind(ctx, s); err != nil {
@@ -102,8 +104,8 @@ func (s *openedServer) openAccess(o *serverOptions) (err error) {
 }
 
 // openStores opens the stores, and the context service.
-func (s *openedServer) openStores(ctx context.Context, g *global, o *serverOptions) (err error) {
-	if s.store, err = g.openStore(ctx, o.store); err != nil {
+func (s *openedServer) openStores(ctx context.Context, g *global, command string, o *serverOptions) (err error) {
+	if s.store, s.storeName, err = g.openServerStore(ctx, command, o); err != nil {
 		return err
 	}
 	s.closes(func() error { _ = s.store.Close(); return nil })

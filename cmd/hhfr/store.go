@@ -27,6 +27,12 @@ func (g *global) writtenStoreFlags(f *pflag.FlagSet, spec *string, value, about 
 		"else %s", sizeText(engines.FileBytes), sizeText(ctxstore.DefaultMaxBytes)))
 }
 
+// serverStoreFlags are those of a command that listens.
+func (g *global) serverStoreFlags(f *pflag.FlagSet, spec *string) {
+	g.writtenStoreFlags(f, spec, "", "context store; none: a folder of this user, for the command and --listen, of "+
+		sizeText(ctxstore.DefaultMaxBytes)+" at most, or mem: with port 0: ")
+}
+
 // storeFlags declares --store, and how a context service is accessed.
 func (g *global) storeFlags(f *pflag.FlagSet, spec *string, value, about string) {
 	f.StringVar(spec, "store", value, about+strings.Join(engines.Forms(), " or "))

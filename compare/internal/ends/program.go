@@ -31,8 +31,8 @@ type proxyProgram struct {
 }
 
 func startProxy(ctx context.Context, program, upstream string) (*proxyProgram, error) {
-	cmd := exec.CommandContext(ctx, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", upstream, "-o", "json",
-		"-q")
+	cmd := exec.CommandContext(ctx, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", upstream,
+		"--store", "mem:", "-o", "json", "-q")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/engines"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+)
+
+// memoryStore is the store that ends with the process.
+const memoryStore = "mem:"
+
+// statesFolder is where this user's servers keep what they need again after a restart: the folder
+// of the service that systemd started, or that of the user for states ($XDG_STATE_HOME); "" if
+// neither is known.
+func statesFolder() string {
+	if of, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); of != "" {
+		return filepath.Join(of, "stores")
+	}
+	states := os.Getenv("XDG_STATE_HOME")
+	home, err := os.UserHomeDir()
+	switch {
+	case filepath.IsAbs(states):
+	case runtime.GOOS == "windows":
+		states = os.Getenv("LocalAppData")
+	case err == nil && filepath.IsAbs(home):
+		states = filepath.Join(home, ".local", "state")
+	default:
+		states = ""
+	}
+	if states == "" {
+		return ""
+	}
+	return filepath.Join(states, "hhfr")
+}
+
+// defaultStore is the folder of a command that listens at an address, for the store that it is not
+// told; "" if there is none. With port 0 the address is another each time, and the store is in
+// memory.
+func defaultStore(command, address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "0" {
+		return memoryStore
+	}
+	states := statesFolder()
+	if states == "" {
+		return ""
+	}
+	safe := func(c rune) rune {
+		if c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' {
+			return c
+		}
+		return '_'
+	}
+	name := command + "-" + cmp.Or(host, "all") + "-" + port
+	return filepath.Join(states, strings.Map(safe, strings.ToLower(name)))
+}
+
+// defaultStores are those of this user that there are.
+func defaultStores() []string {
+	all, _ := filepath.Glob(filepath.Join(statesFolder(), "*-*-*")) // the pattern is right
+	return all
+}
+
+// openServerStore opens the store of a server, and returns its name: the one that is given or, in a
+// tighter space, the default one. Where that cannot be, it is in memory.
+func (g *global) openServerStore(
+	ctx context.Context, command string, o *serverOptions,
+) (_ ctxstore.Store, name string, err error) {
+	if o.store != "" {
+		store, err := g.openStore(ctx, o.store)
+		return store, o.store, err
+	}
+	name = defaultStore(command, o.listen)
+	if name == "" {
+		g.warn("the store is in memory, as no folder is known for it: set HOME, or name one with --store")
+		name = memoryStore
+	}
+	size := cmp.Or(int64(g.storeSize), ctxstore.DefaultMaxBytes)
+	store, err := g.openEngine(ctx, name, engines.Options{MaxBytes: size})
+	if err != nil && name != memoryStore {
+		g.warn("the store is in memory: %v; name another with --store", err)
+		name = memoryStore
+		store, err = g.openEngine(ctx, name, engines.Options{MaxBytes: size})
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return withSpare(store, g.logger()), name, nil
+}
