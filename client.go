@@ -121,14 +121,21 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 		c.tally.end()
 		return nil, err
 	}
-	resp, err := c.replies.Response(reply, nil)
-	if err != nil {
+	all := new(struct { // in one piece of memory
+		Reply
+		received
+	})
+	if all.Status, all.Reply.Header, err = c.replies.Head(reply); err != nil {
 		c.tally.end()
 		return nil, fault(err)
 	}
-	body := &received{Reader: resp.Body, length: reply.KnownLength()}
-	body.tally.Store(&c.tally)
-	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+	all.received.Reader, all.length = http.NoBody, reply.KnownLength()
+	if reply.Body != nil {
+		all.received.Reader = reply.Body
+	}
+	all.tally.Store(&c.tally)
+	all.Body = &all.received
+	return &all.Reply, nil
 }
 
 // call exchanges the message. Under a guarantee the message is in the store once Begin returns; the

@@ -63,7 +63,9 @@ func receiving(services http.Handler, t *tally) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.begin()
 		defer t.end()
-		if r.Body != nil && r.Body != http.NoBody { // services compare with NoBody
+		if body, ok := r.Body.(*responder.RequestBody); ok {
+			body.Failed = brokenOff
+		} else if r.Body != nil && r.Body != http.NoBody { // services compare with NoBody
 			if responder.FactsOf(r.Context()) == nil {
 				own := *r // since the server of net/http continues to use its own
 				r = &own

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -76,7 +75,7 @@ func (r *Request) message(
 			r.drop()
 			return nil, err
 		}
-		last = &madeHead{version, r.Action, r.Header.Clone(), cfg.Header.Clone(), head}
+		last = &madeHead{version, r.Action, listed(r.Header), listed(cfg.Header), head}
 		made.Store(last)
 	}
 	return &streamer.Message{Head: last.head, Body: body}, nil
@@ -86,13 +85,37 @@ func (r *Request) message(
 type madeHead struct {
 	version     soap.Version
 	action      string
-	own, common http.Header
+	own, common []listedField
 	head        []byte
 }
 
+// listedField is a field with its values: a list of them is compared faster than another map.
+type listedField struct {
+	name   string
+	values []string
+}
+
+func listed(header http.Header) (list []listedField) {
+	for name, values := range header {
+		list = append(list, listedField{name, slices.Clone(values)})
+	}
+	return list
+}
+
+func isListed(list []listedField, header http.Header) bool {
+	if len(list) != len(header) {
+		return false
+	}
+	for i := range list {
+		if values, has := header[list[i].name]; !has || !slices.Equal(values, list[i].values) {
+			return false
+		}
+	}
+	return true
+}
+
 func (h *madeHead) isOf(r *Request, version soap.Version, cfg *Config) bool {
-	return h.version == version && h.action == r.Action && maps.EqualFunc(h.own, r.Header, slices.Equal) &&
-		maps.EqualFunc(h.common, cfg.Header, slices.Equal)
+	return h.version == version && h.action == r.Action && isListed(h.own, r.Header) && isListed(h.common, cfg.Header)
 }
 
 // head is the HTTP head of a request; nil if no head says the same.

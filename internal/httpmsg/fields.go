@@ -2,7 +2,6 @@ package httpmsg
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/hhfr/hhfr/internal/http1"
 )
@@ -31,9 +30,14 @@ func fieldsOf(head *http1.Head, leaveOut func(http1.FieldLine) bool) *fields {
 	return f
 }
 
-// header returns the fields as a header that belongs to the caller.
-func (f *fields) header() http.Header {
-	header, values, from := make(http.Header, len(f.names)), slices.Clone(f.values), 0
+// header returns the fields as a header that belongs to the caller. values is memory of his for
+// the values, used if it has room for them.
+func (f *fields) header(values []string) http.Header {
+	if cap(values) < len(f.values) {
+		values = make([]string, 0, len(f.values))
+	}
+	values = append(values, f.values...)
+	header, from := make(http.Header, len(f.names)), 0
 	for i, name := range f.names {
 		header[name] = values[from:f.ends[i]:f.ends[i]] // appending to one does not reach the next
 		from = f.ends[i]

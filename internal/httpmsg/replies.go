@@ -28,6 +28,38 @@ var implicitReply = negotiate.DefaultReplyHead()
 // Response returns a reply as the response to req. Only the body is shared with the reply. Errors:
 // Malformed, for a malformed head; the body is closed then.
 func (r *Replies) Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
+	seen, err := r.find(m)
+	if err != nil {
+		return nil, err
+	}
+	resp := &http.Response{
+		Status:        seen.status,
+		StatusCode:    seen.code,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        seen.fields.header(nil),
+		Body:          http.NoBody,
+		ContentLength: 0,
+		Request:       req,
+	}
+	if m.Body != nil {
+		resp.Body, resp.ContentLength = readCloser(m.Body), -1
+	}
+	return resp, nil
+}
+
+// Head returns the status and the fields of a reply, which are the caller's; see
+// [Replies.Response].
+func (r *Replies) Head(m *streamer.Message) (status int, header http.Header, err error) {
+	seen, err := r.find(m)
+	if err != nil {
+		return 0, nil, err
+	}
+	return seen.code, seen.fields.header(nil), nil
+}
+
+func (r *Replies) find(m *streamer.Message) (*seenReply, error) {
 	head := m.Head
 	if head == nil {
 		head = implicitReply
@@ -41,21 +73,7 @@ func (r *Replies) Response(m *streamer.Message, req *http.Request) (*http.Respon
 		}
 		r.seen.put(0, head, seen)
 	}
-	resp := &http.Response{
-		Status:        seen.status,
-		StatusCode:    seen.code,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        seen.fields.header(),
-		Body:          http.NoBody,
-		ContentLength: 0,
-		Request:       req,
-	}
-	if m.Body != nil {
-		resp.Body, resp.ContentLength = readCloser(m.Body), -1
-	}
-	return resp, nil
+	return seen, nil
 }
 
 func parseReply(octets []byte) (*seenReply, error) {

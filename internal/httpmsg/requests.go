@@ -35,11 +35,29 @@ func NewRequests(facts *negotiate.Facts) *Requests {
 	return r
 }
 
+// Incoming is what a request takes beside its header, in one piece of memory with what its owner
+// adds. It is for one request.
+type Incoming struct {
+	request http.Request
+	url     url.URL
+	values  [incomingValues]string
+}
+
+// incomingValues is how many values of fields most requests have at most.
+const incomingValues = 4
+
 // Request returns a message of a lane as a request that came over a connection from remote. Only
 // the body is shared with the message. Its length is given where it is known without waiting. The
 // host is that of the negotiated URL whatever the target is: a session never leads to another host.
 // Errors: Malformed.
 func (r *Requests) Request(ctx context.Context, lane uint64, m *streamer.Message) (*http.Request, error) {
+	return r.RequestIn(ctx, lane, m, new(Incoming))
+}
+
+// RequestIn is Request with the memory to take.
+func (r *Requests) RequestIn(
+	ctx context.Context, lane uint64, m *streamer.Message, in *Incoming,
+) (*http.Request, error) {
 	head := m.Head
 	if head == nil {
 		head = r.implicit
@@ -52,9 +70,10 @@ func (r *Requests) Request(ctx context.Context, lane uint64, m *streamer.Message
 		}
 		r.seen.put(lane, head, seen)
 	}
-	u := seen.url
-	req := new(http.Request).WithContext(ctx) // which copies the request
-	req.Method, req.URL, req.Header = seen.method, &u, seen.fields.header()
+	in.url = seen.url
+	req := &in.request
+	*req = *req.WithContext(ctx) // the only way to set the context; the copy is on the stack
+	req.Method, req.URL, req.Header = seen.method, &in.url, seen.fields.header(in.values[:0])
 	req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/1.1", 1, 1
 	req.Host, req.RequestURI, req.Body = r.host, seen.target, http.NoBody
 	if m.Body != nil {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/reuse"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -47,9 +49,33 @@ func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 // ServeHTTP serves plain SOAP and offers.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.plain.ServeHTTP(w, r) }
 
+// servedRequest is what a request over a stream takes, in one piece of memory.
+type servedRequest struct {
+	in     httpmsg.Incoming
+	body   RequestBody
+	writer exchangeWriter
+}
+
+// RequestBody is the body of a request that came over a stream.
+type RequestBody struct {
+	io.ReadCloser
+	// Failed, if given, returns what services get of an error of Read other than io.EOF.
+	Failed func(error) error
+}
+
+// Read implements [io.Reader].
+func (b *RequestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && b.Failed != nil && !errors.Is(err, io.EOF) {
+		err = b.Failed(err)
+	}
+	return n, err
+}
+
 // serveExchange serves an exchange of a stream as a request.
 func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *streamer.Exchange) {
-	req, err := s.requests().Request(ctx, x.Lane(), x.Message())
+	served := new(servedRequest)
+	req, err := s.requests().RequestIn(ctx, x.Lane(), x.Message(), &served.in)
 	if err != nil {
 		h.cfg.Log.Info("message without a request head", "err", err)
 		return // the stream tells the peer that the exchange failed
@@ -62,7 +88,12 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 		x.Refuse("another path than that of the stream")
 		return
 	}
-	w := &exchangeWriter{ctx: ctx, x: x}
+	if req.Body != http.NoBody { // services compare with it
+		served.body.ReadCloser = req.Body
+		req.Body = &served.body
+	}
+	w := &served.writer
+	w.ctx, w.x = ctx, x
 	path, ended := req.URL.Path, false
 	defer func() { h.endReply(w, path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)
@@ -89,7 +120,8 @@ type exchangeWriter struct {
 	replyHead
 	ctx   context.Context
 	x     *streamer.Exchange
-	start []byte // before the reply is begun
+	kept  *reuse.Buffer // of start; nil: nothing was written
+	start []byte        // before the reply is begun
 	begun bool
 	reply *streamer.Writer
 	err   error
@@ -125,19 +157,31 @@ func (w *exchangeWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if !w.begun && len(w.start)+len(p) <= wholeReply {
-		w.start = append(w.start, p...)
+		w.keep(p)
 		return len(p), nil
 	}
 	looked := 0
 	if !w.begun && w.fixed != nil && len(w.start) < sniffed { // the type is found by the beginning
 		looked = min(len(p), sniffed-len(w.start))
-		w.start = append(w.start, p[:looked]...)
+		w.keep(p[:looked])
 	}
 	if err := w.begin(); err != nil {
 		return 0, err
 	}
 	n, err := w.reply.Write(p[looked:])
 	return looked + n, err
+}
+
+// starts are the beginnings of replies. They are given back when the reply is sent.
+var starts = reuse.Buffers{Most: wholeReply}
+
+// keep appends to the beginning of the reply.
+func (w *exchangeWriter) keep(p []byte) {
+	if w.kept == nil {
+		w.kept = starts.Get(len(p))
+		w.start = w.kept.Octets
+	}
+	w.start = append(w.start, p...)
 }
 
 // sniffed is how much of a body counts for [http.DetectContentType], in bytes.
@@ -157,8 +201,14 @@ func (w *exchangeWriter) ReadFrom(body io.Reader) (int64, error) {
 			return 0, err
 		}
 	}
-	return io.CopyBuffer(struct{ io.Writer }{w}, body, *buffer)
+	return io.CopyBuffer(onlyWriter{w}, body, *buffer)
 }
+
+// onlyWriter hides ReadFrom from [io.CopyBuffer].
+type onlyWriter struct{ w *exchangeWriter }
+
+// Write implements [io.Writer].
+func (o onlyWriter) Write(p []byte) (int, error) { return o.w.Write(p) }
 
 // Count adds what the frames of the exchange take on the wire to a counter
 // ([streamer.Exchange.Count]).
@@ -213,5 +263,11 @@ func (w *exchangeWriter) finish(ended bool) error {
 	}
 	w.body.Reset(w.start)
 	w.whole = streamer.Message{Head: w.final(w.start), Body: &w.body}
-	return w.x.Reply(w.ctx, &w.whole)
+	err := w.x.Reply(w.ctx, &w.whole)
+	if w.kept != nil {
+		w.kept.Octets = w.start
+		starts.Put(w.kept)
+		w.kept, w.start = nil, nil
+	}
+	return err
 }

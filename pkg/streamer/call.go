@@ -10,7 +10,7 @@ type call struct {
 	answered bool       // the reply that counts has begun
 	err      *Error
 	over     bool          // no (further) byte of a reply counts
-	wait     chan struct{} // made by who waits, closed when there is something
+	wait     chan struct{} // of who waits; it has room, and gets one value when there is something
 	notify   func()        // called when there is something, once; nil: it was
 	quick    func() bool   // called before, if the reader may; nil: nobody takes replies so
 	space    [1]*inbound   // what most calls need
@@ -44,7 +44,7 @@ func (c *call) takesInterims() bool {
 
 func (c *call) wakeLocked() {
 	if c.wait != nil {
-		close(c.wait)
+		c.wait <- struct{}{}
 		c.wait = nil
 	}
 	if f := c.notify; f != nil {

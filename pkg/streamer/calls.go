@@ -151,9 +151,10 @@ func (p *Pending) Reply(ctx context.Context) (*Message, error) {
 	}
 }
 
-// Next waits for the next reply: those with Message.Interim come before the one that counts, and
-// must be read to their end or closed before the next. One that is given up before its head is
-// there is passed over. Errors are those of [Pending.Reply]; behind the reply that counts, NoReply.
+// Next waits for the next reply, for one goroutine at a time: those with Message.Interim come
+// before the one that counts, and must be read to their end or closed before the next. One that is
+// given up before its head is there is passed over. Errors are those of [Pending.Reply]; behind the
+// reply that counts, NoReply.
 func (p *Pending) Next(ctx context.Context) (*Message, error) {
 	for {
 		in, err := p.c.next(ctx)
@@ -208,7 +209,7 @@ func (c *call) next(ctx context.Context) (*inbound, error) {
 	e.mu.Lock()
 	for len(c.replies) == 0 && c.err == nil && !c.taken() {
 		if c.wait == nil {
-			c.wait = make(chan struct{})
+			c.wait = e.waitLocked()
 		}
 		wait := c.wait
 		e.mu.Unlock()
@@ -219,6 +220,9 @@ func (c *call) next(ctx context.Context) (*inbound, error) {
 			return nil, e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, true)
 		}
 		e.mu.Lock()
+		if len(e.waits) < maxWaits {
+			e.waits = append(e.waits, wait) // it is empty, and no call's any more
+		}
 	}
 	defer e.mu.Unlock()
 	switch {
@@ -231,6 +235,20 @@ func (c *call) next(ctx context.Context) (*inbound, error) {
 	in := c.replies[0]
 	c.replies, c.reading = c.replies[1:], in
 	return in, nil
+}
+
+// maxWaits is how many channels are kept for those who will wait.
+const maxWaits = 64
+
+// waitLocked gives an empty channel to wait on.
+func (e *exchanges) waitLocked() chan struct{} {
+	n := len(e.waits)
+	if n == 0 {
+		return make(chan struct{}, 1)
+	}
+	wait := e.waits[n-1]
+	e.waits = e.waits[:n-1]
+	return wait
 }
 
 // admit takes a place in flight for a request.

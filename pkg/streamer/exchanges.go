@@ -24,6 +24,7 @@ type exchanges struct {
 	running  int                           // goroutines that serve
 	detached int                           // exchanges that go on without one
 	waiting  lazyFifo[*Exchange]           // for one of them
+	waits    []chan struct{}               // for those who will wait for replies
 	starting bool                          // one of them has not taken its first exchange yet
 	parked   bool                          // one beside them waits to be needed, for unpark
 	closing  bool                          // nothing new begins
@@ -88,6 +89,10 @@ func (e *exchanges) rest() {
 	e.served.Rest()
 	e.left.Rest()
 	e.waiting.rest()
+	e.waits = nil
+	for i := range e.s.heads {
+		e.s.heads[i].Store(nil)
+	}
 	e.unparkLocked(false)
 	e.unpark = nil
 	if e.running+e.detached == 0 {

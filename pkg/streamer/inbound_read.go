@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -45,6 +46,10 @@ func (in *inbound) joinNext(dst []byte) (out []byte, last bool, err error) {
 	if err != nil {
 		return dst, false, err
 	}
+	return in.joinSegment(dst, g)
+}
+
+func (in *inbound) joinSegment(dst []byte, g inboundSegment) (out []byte, last bool, err error) {
 	before := len(dst)
 	out, err = in.join(dst, g)
 	wire.Release(g.buffer)
@@ -72,21 +77,62 @@ func (in *inbound) count(g *inboundSegment, octets int) {
 	c.Received.Bytes.Add(n)
 }
 
-// readHead joins the head, nil if there is none.
+// readHead joins the head, nil if there is none. It is shared with other messages.
 func (in *inbound) readHead() ([]byte, error) {
 	if !in.hasHead || in.headDone {
 		return nil, nil
 	}
+	g, err := in.take()
+	if err != nil {
+		return nil, err
+	}
+	known := &in.s.heads[in.key.Lane%lastHeads]
+	whole := g.last && !g.text && len(g.content) <= maxLastHead
+	var next *joinedHead
+	if whole {
+		if last := known.Load(); last != nil && last.isOf(in.key.Lane, &g) {
+			wire.Release(g.buffer)
+			in.total, in.headDone = in.total+int64(len(last.head)), true
+			in.count(&g, len(last.head))
+			return last.head, nil
+		}
+		next = &joinedHead{lane: in.key.Lane, program: g.program, content: string(g.content)}
+	}
 	own := joined.Get(0)
 	defer joined.Put(own)
-	for !in.headDone {
-		var err error
-		if own.Octets, in.headDone, err = in.joinNext(own.Octets); err != nil {
-			return nil, err
-		}
+	for own.Octets, in.headDone, err = in.joinSegment(own.Octets, g); err == nil && !in.headDone; {
+		own.Octets, in.headDone, err = in.joinNext(own.Octets)
 	}
-	return bytes.Clone(own.Octets), nil
+	if err != nil {
+		return nil, err
+	}
+	head := slices.Clip(bytes.Clone(own.Octets))
+	if next != nil && len(head) <= maxLastHead {
+		next.head = head
+		known.Store(next)
+	}
+	return head, nil
 }
+
+// joinedHead is a head that was joined, and of what: the next one on its lane is mostly the same.
+// It is known on its lane alone: how long a message takes must not tell one client of another.
+type joinedHead struct {
+	lane    uint64
+	program *program.Program
+	content string
+	head    []byte
+}
+
+func (h *joinedHead) isOf(lane uint64, g *inboundSegment) bool {
+	return h.lane == lane && h.program == g.program && h.content == string(g.content)
+}
+
+const (
+	// lastHeads is of how many lanes the last head is kept.
+	lastHeads = 4
+	// maxLastHead is the longest head that is kept, in bytes.
+	maxLastHead = 2 << 10
+)
 
 func (in *inbound) refuse(code frame.CancelCode, e *Error) error {
 	in.s.exchanges.refuse(in, code, e)

@@ -8,7 +8,7 @@ import (
 // Message is one message: an optional head, its bytes as received, and a body, nil if empty. A
 // Body that is an io.Closer is closed when it is not read any more. The Body of a message that came
 // from a stream is an io.ReadCloser, for one goroutine at a time; it must be read to its end or
-// closed, or it keeps room.
+// closed, or it keeps room; its Head is shared, and must not be changed.
 type Message struct {
 	Head []byte
 	Body io.Reader

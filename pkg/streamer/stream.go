@@ -32,10 +32,11 @@ type Stream struct {
 	awaited *time.Timer               // ends a stream whose peer's does not come; nil: it has
 	coder   Coder
 	handler ExchangeHandler
-	refused atomic.Bool  // the peer does not take the session
-	running atomic.Int32 // directions that have not ended
-	quick   QuickHandler // nil: none
-	inForm  bool         // bodies travel in the form that Config.Outgoing gives them
+	refused atomic.Bool                           // the peer does not take the session
+	running atomic.Int32                          // directions that have not ended
+	quick   QuickHandler                          // nil: none
+	heads   [lastHeads]atomic.Pointer[joinedHead] // that came last, by lane
+	inForm  bool                                  // bodies travel in the form that Config.Outgoing gives them
 
 	ctx   handlerContext // what those of the handlers end with
 	tasks sync.WaitGroup // handlers, and goroutines of Call

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync/atomic"
 
@@ -94,10 +93,7 @@ func sending(producers, together int) func(context.Context, [][]byte) (*contesta
 	return func(ctx context.Context, messages [][]byte) (*contestant, error) {
 		var c arrivals
 		client, end, err := dialed(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				panic(http.ErrAbortHandler)
-			}
+			body := bodyOf(r)
 			c.arrived()
 			_, _ = w.Write(body) // only a call has a reply
 		}), messages)

@@ -18,12 +18,23 @@ const (
 	authorization = "Basic dXNlcjpwYXNzd29yZA=="
 )
 
-// echo returns what it gets.
-var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
+// bodyOf reads a request to its end, into memory of its own.
+func bodyOf(r *http.Request) []byte {
+	body, err := make([]byte, max(r.ContentLength, 0)), error(nil)
+	if r.ContentLength < 0 {
+		body, err = io.ReadAll(r.Body)
+	} else {
+		_, err = io.ReadFull(r.Body, body)
+	}
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
+	return body
+}
+
+// echo returns what it gets.
+var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	body := bodyOf(r)
 	w.Header().Set("Content-Type", contentType)
 	_, _ = w.Write(body) // the client detects it
 })

@@ -34,7 +34,7 @@ type Book struct {
 	heads    leadIndex
 	bytes    int
 	turn     uint64
-	last     atomic.Pointer[program.Program] // fitted last, and no page came since; nil: none
+	last     [2]atomic.Pointer[program.Program] // body and head that fitted last, and no page came since; nil: none
 	families families
 	drifted  atomic.Int64
 }
@@ -78,7 +78,7 @@ func (b *Book) load(ctx context.Context, fps []Fingerprint) (read int) {
 		}
 	}
 	for _, p := range slices.Backward(programs) {
-		b.touch(p)
+		b.touch(p, isHead(p))
 	}
 	return len(programs)
 }
@@ -156,7 +156,8 @@ func (b *Book) add(s *shape.Shape) *program.Program {
 		return p.program
 	}
 	b.turn++
-	b.last.Store(nil)
+	b.last[0].Store(nil)
+	b.last[1].Store(nil)
 	p := &bookPage{program: program.Compile(s), used: b.turn, index: &b.bodies}
 	if isHead(p.program) {
 		p.index = &b.heads
@@ -289,9 +290,18 @@ func (b *Book) miss(by *program.Program, n int) {
 	}
 }
 
+// kindOf is the index of what there is for bodies and for heads.
+func kindOf(head bool) int {
+	if head {
+		return 1
+	}
+	return 0
+}
+
 // touch notes that a program fitted.
-func (b *Book) touch(by *program.Program) {
-	if b.last.Load() == by {
+func (b *Book) touch(by *program.Program, head bool) {
+	last := &b.last[kindOf(head)]
+	if last.Load() == by {
 		return
 	}
 	b.mu.Lock()
@@ -302,6 +312,6 @@ func (b *Book) touch(by *program.Program) {
 	}
 	b.turn++
 	p.used = b.turn
-	b.last.Store(by)
+	last.Store(by)
 	p.index.first(p)
 }

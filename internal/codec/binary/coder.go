@@ -25,8 +25,11 @@ type Coder struct {
 
 	mu        sync.Mutex
 	peerKnows few.Map[Fingerprint, bool] // true: for sure, since this stream carried the shape one way or the other
-	// last is one that the peer has, found last; nil: none. Changed under mu.
-	last atomic.Pointer[program.Program]
+	// last are those that the peer has, found last, of a body and of a head; nil: none. Changed
+	// under mu.
+	last [2]atomic.Pointer[program.Program]
+
+	heads [lastHeads]atomic.Pointer[headCut] // by lane
 }
 
 // Coder makes the codec of a new stream.
@@ -77,7 +80,7 @@ func (c *Coder) Learned(p *program.Program) {
 	defer c.mu.Unlock()
 	if c.peerKnows.Len() >= maxPeerKnows {
 		c.peerKnows = few.Map[Fingerprint, bool]{} // they are sent in full once more
-		c.last.Store(nil)
+		c.last = [2]atomic.Pointer[program.Program]{}
 	}
 	c.peerKnows.Put(p.Shape().Fingerprint(), true)
 }

@@ -10,15 +10,16 @@ import (
 func (c *Coder) mayLearn(a *allowance) bool { return !c.opt.Text && a.may() }
 
 // has reports whether the peer has a shape.
-func (c *Coder) has(p *program.Program) bool {
-	if c.last.Load() == p {
+func (c *Coder) has(p *program.Program, head bool) bool {
+	last := &c.last[kindOf(head)]
+	if last.Load() == p {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, has := c.peerKnows.Find(p.Shape().Fingerprint())
 	if has {
-		c.last.Store(p)
+		last.Store(p)
 	}
 	return has || c.opt.Refer
 }
@@ -52,7 +53,7 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	} else {
 		c.counts.widened.Add(1)
 	}
-	if old != nil && (p == nil || !c.has(p) && !c.worth(p, len(body))) {
+	if old != nil && (p == nil || !c.has(p, false) && !c.worth(p, len(body))) {
 		if made, err = learnAlone(body, d); err == nil {
 			return s.keep(made, d, body, whole)
 		}

@@ -12,6 +12,7 @@ import (
 // Split cuts one message of a lane into segments. It belongs to one goroutine at a time.
 type Split struct {
 	c        *Coder
+	lane     uint64
 	learning *allowance // of the lane
 	most     int
 	emit     wire.Emit
@@ -57,7 +58,7 @@ var splits = sync.Pool{New: func() any {
 // handed to emit, in order. What fits no known shape makes one, or travels as text.
 func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.SplitStep {
 	s := splits.Get().(*Split)
-	s.c, s.learning, s.most, s.emit = c, c.learning.of(lane), most, emit
+	s.c, s.lane, s.learning, s.most, s.emit = c, lane, c.learning.of(lane), most, emit
 	s.does, s.program, s.window, s.upTo = gathering, nil, s.window[:0], window
 	s.begun, s.escaped, s.learns, s.holding, s.slot = false, false, false, false, false
 	return s
@@ -74,9 +75,34 @@ func (s *Split) Free() {
 	}
 }
 
+// headCut is a head that was cut, and into what: the next one on its lane is mostly the same.
+type headCut struct {
+	lane    uint64
+	head    string
+	program *program.Program
+	content []byte
+}
+
+const (
+	// lastHeads is of how many lanes the last head is kept.
+	lastHeads = 4
+	// maxLastHead is the longest head that is kept, in bytes.
+	maxLastHead = 2 << 10
+)
+
 // Head cuts the head, before the body.
 func (s *Split) Head(head []byte) error {
+	at := &s.c.heads[s.lane%lastHeads]
+	last := at.Load()
+	if last != nil && last.lane == s.lane && last.head == string(head) && len(last.content) <= s.most &&
+		s.c.has(s.fitted(last.program, true), true) {
+		return s.emit(true, wire.Part{There: true, First: true, Last: true, Program: last.program,
+			Content: last.content})
+	}
 	p := s.find(head, true, true)
+	if p != nil && len(s.ends) == 1 && len(head) <= maxLastHead {
+		at.Store(&headCut{s.lane, string(head), p, bytes.Clone(s.content)})
+	}
 	if p == nil && !s.c.opt.Text {
 		p = s.learnHead(head)
 	}
@@ -355,7 +381,7 @@ func (s *Split) find(part []byte, whole, head bool) *program.Program {
 	if p == nil {
 		return nil
 	}
-	return s.fitted(p)
+	return s.fitted(p, head)
 }
 
 // findKnown gives a program in the book that fits the part and whose shape the peer has, with its
@@ -367,7 +393,7 @@ func (s *Split) findKnown(part []byte, whole, head bool) *program.Program {
 		if !s.fits(p, part, whole) {
 			continue
 		}
-		if s.c.has(p) {
+		if s.c.has(p, head) {
 			return p
 		}
 		s.fresh = append(s.fresh, p)
@@ -375,8 +401,8 @@ func (s *Split) findKnown(part []byte, whole, head bool) *program.Program {
 	return nil
 }
 
-func (s *Split) fitted(p *program.Program) *program.Program {
-	s.c.book.touch(p)
+func (s *Split) fitted(p *program.Program, head bool) *program.Program {
+	s.c.book.touch(p, head)
 	s.learning.earn()
 	return p
 }
