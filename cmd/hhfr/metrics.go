@@ -30,7 +30,9 @@ func (o *metricsOptions) flags(f *pflag.FlagSet) {
 }
 
 // metricsHelp is the part of help texts about it.
-const metricsHelp = `--metrics ADDR answers at an address of its own, without authentication: /status is a page
+const metricsHelp = `--access-log FILE writes a line for each call when it is over: time, client, operation, status,
+SOAP fault, bytes as HTTP has them and on the link, time taken and added (docs/metrics.md).
+--metrics ADDR answers at an address of its own, without authentication: /status is a page
 for people, and JSON for programs; /metrics is for Prometheus (docs/metrics.md lists the series);
 /healthz is 200, and 503 while this process ends; /debug/pprof/ has profiles, for this machine only.
 Requests name the address by an IP address, localhost, or the host of ADDR; --metrics-host NAME

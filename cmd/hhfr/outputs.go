@@ -16,7 +16,7 @@ import (
 
 // outputFiles and outputFolders are the flags that name what a command writes.
 var (
-	outputFiles   = []string{"html", "out", "record"}
+	outputFiles   = []string{"access-log", "html", "out", "record"}
 	outputFolders = []string{"save-dir", "write-streams"}
 )
 

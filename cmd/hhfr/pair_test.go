@@ -32,6 +32,7 @@ type proxyProcess struct {
 	cmd    *exec.Cmd
 	listen string
 	errs   said
+	out    *bufio.Reader // what it prints after its addresses
 
 	addresses map[string]string // by what listens there
 	store     string
@@ -53,7 +54,8 @@ func startCommand(t testing.TB, cmd *exec.Cmd) *proxyProcess {
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
 	t.Cleanup(p.kill)
-	line, err := bufio.NewReader(out).ReadBytes('\n')
+	p.out = bufio.NewReader(out)
+	line, err := p.out.ReadBytes('\n')
 	require.NoError(t, err, "%s", &p.errs)
 	var said struct {
 		Addresses map[string]string

@@ -5,6 +5,8 @@ import "github.com/spf13/pflag"
 // placeholders stand for the values of flags in help texts, by the name of the flag; other flags
 // use their type.
 var placeholders = map[string]string{
+	"access-log":        "FILE",
+	"access-log-format": "FORM",
 	"action":            "ACTION",
 	"addressing":        "VERSION",
 	"admit":             "WHO",

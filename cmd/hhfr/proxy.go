@@ -75,6 +75,7 @@ func (o *proxyOptions) flags(f *pflag.FlagSet, g *global) {
 	f.Var(&o.maxBuffer, "max-buffer", "how much of one message is held at most to see it whole")
 	f.DurationVar(&o.drain, "drain", proxyGrace, "how long calls in progress may take after SIGTERM or Ctrl-C")
 	contextFlag(f, &o.context)
+	o.calls.flags(f)
 	o.metrics.flags(f)
 	o.own.flags(f)
 }

@@ -59,7 +59,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 	reload := &proxyReload{
 		proxyOptions: o, c: c, g: g, access: s.access, proxy: p, known: known, routes: routes,
 	}
-	s.hangups.call(s.manager.reloads(reload.call()))
+	s.hangups.call(s.manager.reloads(s.calls.reloads(reload.call())))
 	if err := s.manager.ready(o.status(p.Addrs())); err != nil {
 		return errors.Join(err, p.Close())
 	}

@@ -52,6 +52,7 @@ func newServe(env Env, g *global) *cobra.Command {
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
 	flushDelayFlag(f, &o.flushDelay)
+	o.calls.flags(f)
 	o.metrics.flags(f)
 	f.IntVar(&o.maxPerPeer, "max-per-peer", peer.DefaultMaxConns/2, maxPerPeerUsage)
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
@@ -100,7 +101,7 @@ func runServe(ctx context.Context, env Env, g *global, o *serveOptions) (err err
 	if err := announce(env, o, running, s, cfg.Services); err != nil {
 		return errors.Join(err, running.Close())
 	}
-	s.hangups.call(s.manager.reloads(s.access.reloads(g)))
+	s.hangups.call(s.manager.reloads(s.calls.reloads(s.access.reloads(g))))
 	if err := s.manager.ready(fmt.Sprintf("services %s://%s", o.own.scheme(), cfg.HTTP.Addr())); err != nil {
 		return errors.Join(err, running.Close())
 	}

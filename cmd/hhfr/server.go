@@ -20,6 +20,7 @@ type serverOptions struct {
 	own                                            serverTLS
 	common                                         commonOptions
 	record                                         recordOptions
+	calls                                          accessLogOptions
 	sync                                           size
 	flushDelay                                     time.Duration
 }
@@ -29,7 +30,8 @@ type openedServer struct {
 	manager   *background
 	hangups   *hangups
 	seen      *metricsCounters
-	keys      *os.File // of SSLKEYLOGFILE; nil: none
+	calls     *accessLog // nil: none
+	keys      *os.File   // of SSLKEYLOGFILE; nil: none
 	access    *access
 	secure    *tls.Config // of the access; nil: cleartext
 	store     ctxstore.Store
@@ -72,6 +74,10 @@ func openServer(
 		return nil, err
 	}
 	s.closes(s.seen.close)
+	if s.calls, err = o.calls.open(env, s.seen.Meter, g.logger()); err != nil {
+		return nil, err
+	}
+	s.closes(s.calls.close)
 	if err := s.openAccess(o); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ func New(now time.Time) *Meter {
 type Role struct {
 	name       string
 	operations operations
+	each       func(*Record) // nil: nobody wants records
 
 	mu        sync.Mutex
 	upstreams map[string]*Upstream
@@ -87,6 +88,7 @@ type timedLoad struct {
 // are counted, their bytes, and the calls that could be told apart in them.
 type Plain struct {
 	upstream    *Upstream
+	reason      string
 	connections atomic.Int64
 	load        load
 }

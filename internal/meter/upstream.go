@@ -75,7 +75,7 @@ func (u *Upstream) Plain(reason string) *Plain {
 	defer u.mu.Unlock()
 	p := u.plain[reason]
 	if p == nil {
-		p = &Plain{upstream: u}
+		p = &Plain{upstream: u, reason: reason}
 		u.plain[reason] = p
 	}
 	return p

@@ -2,7 +2,9 @@ package peer
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/meter"
@@ -34,7 +36,11 @@ func metered(role *meter.Role, services *Services, c clock.Clock, next http.Hand
 		} else {
 			plain := up.Plain(plainClient)
 			plain.Begin(&call, c.Now())
-			request, reply = plain.Request, plain.Reply
+			request = func(n int) { plain.Request(n); call.Request(n) }
+			reply = func(n int) { plain.Reply(n); call.Reply(n) }
+		}
+		if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+			call.From(net.TCPAddrFromAddrPort(from))
 		}
 		request(headSize(r))
 		defer func() {
@@ -46,7 +52,7 @@ func metered(role *meter.Role, services *Services, c clock.Clock, next http.Hand
 		r.Body = &bodyCounter{ReadCloser: r.Body, count: request, look: func(start []byte) {
 			call.Name(soap.OperationName(start))
 		}}
-		next.ServeHTTP(&replyCounter{ResponseWriter: w, count: reply, fault: call.Fault}, r)
+		next.ServeHTTP(&replyCounter{ResponseWriter: w, count: reply, call: &call}, r)
 		ok = true
 	})
 }
@@ -86,9 +92,10 @@ func (b *bodyCounter) Read(p []byte) (int, error) {
 // replyCounter counts a reply as it is written.
 type replyCounter struct {
 	http.ResponseWriter
-	count func(int)
-	fault func() // is called if the reply is a fault, by its beginning
-	begun bool
+	count  func(int)
+	call   *meter.Call
+	begun  bool
+	looked bool // at the beginning of the reply
 }
 
 // Unwrap is for [http.ResponseController].
@@ -98,6 +105,7 @@ func (w *replyCounter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *replyCounter) WriteHeader(status int) {
 	if !w.begun && status >= http.StatusOK {
 		w.begun = true
+		w.call.Status(status)
 		w.count(len(httpmsg.ReplyHead(status, w.Header())))
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -116,10 +124,10 @@ func (w *replyCounter) ReadFrom(body io.Reader) (int64, error) {
 
 // look finds out whether the reply is a fault, by its beginning.
 func (w *replyCounter) look(start []byte) {
-	if w.fault != nil && soap.IsFault(start) {
-		w.fault()
+	if !w.looked && soap.IsFault(start) {
+		w.call.Fault(start)
 	}
-	w.fault = nil
+	w.looked = true
 }
 
 // Write implements [io.Writer].

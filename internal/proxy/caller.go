@@ -40,6 +40,7 @@ type caller struct {
 	done  chan struct{}    // holds one: the latest call has its reply
 	moves bool             // the next request goes elsewhere; valid once calls is closed
 	ended bool             // the client has ended in order, between calls; likewise
+	told  []byte           // the reply of this proxy's own with which the connection ends; of who writes
 	// unwatch ends the watch on a client that has ended its direction; nil: there is none.
 	unwatch func()
 

@@ -96,6 +96,7 @@ func (c *caller) complete(x *pendingCall) fate {
 	}
 	end := serve(x)
 	if end != goOn {
+		x.seen.told(c.told)
 		x.ended(x.replied)
 		x.decide()
 		return end
@@ -194,6 +195,7 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 		return goOn
 	case what.kind != whole && what.kind != rest:
 		x.decide()
+		x.out.odd = true
 		err := copyMessage(&x.out, nil, m, nil)
 		switch {
 		case err != nil || what.kind == broken:
@@ -212,7 +214,7 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 // reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
 // it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
-	x.seen.reply.begins(&what.head, len(what.head.Octets))
+	x.seen.replies(&what.head, len(what.head.Octets))
 	if what.coding != nil { // it is coded again as it is written
 		x.seen.reply.head = 0
 		m.Body = &lookedBody{m.Body, &x.seen}
@@ -311,13 +313,15 @@ func (c *caller) plainly(x *pendingCall) fate {
 			continue
 		}
 		c.cancel() // nobody waits for those behind it
+		end := c.excuse(http.StatusBadGateway, excuse)
 		for j, x := range calls {
 			if j > i {
 				_ = c.giveUp(x)
 			}
+			x.seen.told(c.told)
 			x.ended(false)
 		}
-		return c.excuse(http.StatusBadGateway, excuse)
+		return end
 	}
 	for _, x := range calls {
 		x.seen.Drop() // it counts as forwarded plainly
@@ -341,6 +345,7 @@ func (c *caller) excuse(status int, text string) fate {
 }
 
 func (c *caller) tellWhy(reply []byte) fate {
+	c.told = reply
 	if _, err := c.in.Conn.Write(reply); err != nil {
 		return endBroken
 	}

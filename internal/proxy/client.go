@@ -94,7 +94,7 @@ func (f *front) forward(in *sock.Source, first bool) {
 		}
 		if j.to == nil {
 			if said := in.Peek(); len(refusal) > 0 && len(said) > 0 {
-				f.p.countRefused(f.p.cfg.Meter.Near.Upstream(meter.Other), plainNoRoute, said)
+				f.p.countRefused(f.p.cfg.Meter.Near.Upstream(meter.Other), plainNoRoute, in, said, refusal)
 			}
 			_, _ = in.Conn.Write(refusal)
 			sock.Finish(f.p.ctx, in)

@@ -16,6 +16,7 @@ type far struct {
 	p     *Proxy
 	front *front
 	facts negotiate.Facts
+	peer  net.Addr
 	open  chan struct{} // closed when stream is set
 	// Valid once open is closed:
 	stream *streamer.Stream
@@ -29,13 +30,14 @@ type far struct {
 
 // serveStream serves a connection that came in where streams are accepted.
 func (f *front) serveStream(conn net.Conn) {
-	far := newFar(f)
+	far := newFar(f, conn)
 	defer far.end()
 	f.responder.ServeConn(f.p.ctx, conn, far.opens)
 }
 
-func newFar(f *front) *far {
-	return &far{p: f.p, front: f, open: make(chan struct{}), lanes: map[uint64]*lane{}, clients: map[uint64]uint64{}}
+func newFar(f *front, conn net.Conn) *far {
+	return &far{p: f.p, front: f, peer: conn.RemoteAddr(), open: make(chan struct{}), lanes: map[uint64]*lane{},
+		clients: map[uint64]uint64{}}
 }
 
 // opens receives the session of the stream, and then the stream.

@@ -147,7 +147,9 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 	var call meter.Call
 	count.Begin(&call, u.p.cfg.Clock.Now())
 	call.Name(soap.OperationName(message))
+	call.From(in.Conn.RemoteAddr())
 	count.Request(n + g.octets)
+	call.Request(n + g.octets)
 	in.Take(n + g.octets)
 	u.p.calls.Add(1)
 	defer u.p.calls.Add(-1)
@@ -155,7 +157,7 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 	reply, err := u.forwarder.Do(u.p.ctx, r.URL.RequestURI(), r.Header, message)
 	whole := err == nil
 	if whole && soap.IsFault(reply.Body) {
-		call.Fault()
+		call.Fault(reply.Body)
 	}
 	if err != nil {
 		u.p.cfg.Log.Warn("no reply in a sequence", "upstream", u.cfg.Name, "err", err)
@@ -164,7 +166,9 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 	out := inSequenceReply(reply, last)
 	if _, err = in.Conn.Write(out); err == nil {
 		count.Reply(len(out))
+		call.Reply(len(out))
 	}
+	call.Status(reply.Status)
 	call.Done(u.p.cfg.Clock.Now(), whole)
 	return true, err == nil && !last
 }

@@ -220,7 +220,7 @@ func (l *lane) rejoin(c *controlMessage, x *streamer.Exchange) (*served, *server
 	}
 	s := l.begin(x.Context(), c, x)
 	l.calls++
-	s.seen.begin(l.f.p.farMeter(up.to), l.f.p.cfg.Clock)
+	s.seen.begin(l.f.p.farMeter(up.to), l.f.p.cfg.Clock, l.f.peer)
 	up.enqueue(s) // which is over only under l.mu
 	return s, up
 }
@@ -258,7 +258,7 @@ func (l *lane) join(s *served, c *controlMessage) (*serverConn, error) {
 	l.calls++
 	up, lost, first := l.up, l.lost, l.calls == 1
 	to, err := l.routeLocked(c, goesOn)
-	s.seen.begin(l.f.p.farMeter(to), l.f.p.cfg.Clock)
+	s.seen.begin(l.f.p.farMeter(to), l.f.p.cfg.Clock, l.f.peer)
 	moves := err == nil && up != nil && up.to != to
 	joined := !lost && err == nil && up != nil && !moves && up.enqueue(s)
 	if moves {

@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
+	"net"
 	"net/url"
 	"time"
 
@@ -93,9 +94,23 @@ type measured struct {
 	since time.Time // when the message that is passed on now was here; zero: it has been passed on
 }
 
-func (s *measured) begin(up *meter.Upstream, c clock.Clock) {
+func (s *measured) begin(up *meter.Upstream, c clock.Clock, from net.Addr) {
 	s.clock, s.since = c, c.Now()
 	up.Begin(&s.Call, s.since)
+	s.From(from)
+}
+
+// replies is called with the head of the final reply, of which so many bytes pass before the body.
+func (s *measured) replies(h *http1.Head, passes int) {
+	s.reply.begins(h, passes)
+	s.Status(h.Status())
+}
+
+// told notes the status of a reply of bytes; there may be none.
+func (s *measured) told(reply []byte) {
+	if h, _, err := http1.ParseHead(reply, 0); err == nil && h.IsReply() {
+		s.Status(h.Status())
+	}
 }
 
 // look finds the operation in the head, if it is given, and the beginning of the body of a request.
@@ -127,17 +142,24 @@ func (l *replyLook) begins(h *http1.Head, passes int) {
 	}
 }
 
-// isFault reports whether what passes now shows that the reply is a fault.
-func (l *replyLook) isFault(b []byte) bool {
+// fault returns the beginning of the fault that the reply is, if what passes now shows it.
+func (l *replyLook) fault(b []byte) []byte {
 	if !l.looks {
-		return false
+		return nil
 	}
 	n := min(l.head, len(b))
 	if l.head -= n; n == len(b) {
-		return false
+		return nil
 	}
 	l.looks = false
-	return soap.IsFault(b[n:]) || l.coding != "" && soap.IsFault(inflated(l.coding, b[n:]))
+	start := b[n:]
+	if !soap.IsFault(start) && l.coding != "" {
+		start = inflated(l.coding, start)
+	}
+	if !soap.IsFault(start) {
+		return nil
+	}
+	return start
 }
 
 // maxInflated is how much of a compressed reply is looked at, in bytes.
@@ -163,8 +185,8 @@ func inflated(coding string, start []byte) []byte {
 
 // lookAtReply looks at a part of the final reply.
 func (s *measured) lookAtReply(b []byte) {
-	if s.reply.isFault(b) {
-		s.Fault()
+	if start := s.reply.fault(b); start != nil {
+		s.Fault(start)
 	}
 }
 
@@ -236,13 +258,17 @@ func (b *lookedBody) Close() error {
 
 // replyMeter passes on the reply to a call, and counts it.
 type replyMeter struct {
-	to io.Writer
+	to  io.Writer
+	odd bool // what passes may be a reply of the far proxy's own
 	*measured
 }
 
 // Write implements [io.Writer].
 func (w *replyMeter) Write(b []byte) (int, error) {
 	w.lookAtReply(b)
+	if w.odd {
+		w.told(b)
+	}
 	n, err := w.to.Write(b)
 	w.Reply(n)
 	w.passed()

@@ -67,7 +67,7 @@ func (f *far) exchange(
 ) (reply *streamer.Message, done func(), err error) {
 	m := x.Message()
 	u, err := f.upstreamOf(m)
-	s.begin(f.p.farMeter(u), f.p.cfg.Clock)
+	s.begin(f.p.farMeter(u), f.p.cfg.Clock, f.peer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +101,7 @@ func (f *far) exchange(
 		if h.Status()/100 == 1 {
 			continue
 		}
-		s.reply.begins(&h, 0)
+		s.replies(&h, 0)
 		framing, err := http1.ReplyFraming(&h, method)
 		if err != nil {
 			return nil, done, err

@@ -3,12 +3,14 @@ package proxy
 import (
 	"bytes"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -26,20 +28,21 @@ const (
 type observer struct {
 	count *meter.Plain
 	clock clock.Clock
+	from  net.Addr
 	begun func(now time.Time) // is called for each call
 
 	mu      sync.Mutex
 	asking  passing
 	replies passing
 	latest  *observed   // the call whose request passes, or passed last
+	serving *observed   // the call whose reply passes, or passed last
 	calls   []*observed // without a whole reply, in the order of the requests
-	fault   replyLook   // looks at the reply that passes
 	left    bool        // the client takes no more of it
 }
 
 // observed is a call that has no whole reply.
 type observed struct {
-	meter.Call
+	measured
 	method  string
 	action  []byte // names its operation if its body does not
 	waits   bool   // its client does not send the body before it is asked to
@@ -48,18 +51,21 @@ type observed struct {
 
 // observed returns what counts the calls of a connection that is forwarded without a stream; why is
 // the reason in a word.
-func (u *upstream) observed(why string) *observer {
+func (u *upstream) observed(why string, in *sock.Source) *observer {
 	count := u.near.Plain(why)
 	count.Connection()
 	begun := func(now time.Time) { u.hasNoPartner(why, now) }
-	return &observer{count: count, clock: u.p.cfg.Clock, begun: begun}
+	return &observer{count: count, clock: u.p.cfg.Clock, from: in.Conn.RemoteAddr(), begun: begun}
 }
 
 // countRefused counts the call that begins with what a client said, which goes nowhere; why is the
 // reason in a word.
-func (p *Proxy) countRefused(up *meter.Upstream, why string, said []byte) {
-	o := observer{count: up.Plain(why), clock: p.cfg.Clock, begun: func(time.Time) {}}
+func (p *Proxy) countRefused(up *meter.Upstream, why string, in *sock.Source, said, reply []byte) {
+	o := observer{count: up.Plain(why), clock: p.cfg.Clock, from: in.Conn.RemoteAddr(), begun: func(time.Time) {}}
 	o.look(said)
+	for _, call := range o.calls {
+		call.told(reply)
+	}
 	o.end(false)
 }
 
@@ -83,7 +89,7 @@ func (o *observer) look(b []byte) {
 			o.latest.Name(name)
 		}
 		return over || len(name) > 0
-	})
+	}, func(n int) { o.latest.Request(n) })
 }
 
 // asked begins a call.
@@ -96,6 +102,7 @@ func (o *observer) asked(h *http1.Head) *http1.Body {
 	call.waits = f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
 	now := o.clock.Now()
 	o.count.Begin(&call.Call, now)
+	call.From(o.from)
 	o.begun(now)
 	if call.action = bytes.Clone(actionOf(h)); f.Kind == http1.NoBody || f.Kind == http1.Length && f.Length == 0 {
 		call.Name(call.action)
@@ -110,13 +117,13 @@ func (o *observer) reply(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.replies.feed(b, o.answered, func(start []byte, over bool) bool {
-		look := o.fault // of more, which has all that was looked at
-		fault := look.isFault(start)
-		if fault {
-			o.calls[0].Fault()
+		look := o.serving.measured.reply // of more, which has all that was looked at
+		fault := look.fault(start)
+		if fault != nil {
+			o.serving.Fault(fault)
 		}
-		return over || fault
-	})
+		return over || fault != nil
+	}, func(n int) { o.serving.Reply(n) })
 	if o.replies.dark {
 		o.asking.dark = true
 		o.endLocked(false)
@@ -129,6 +136,7 @@ func (o *observer) answered(h *http1.Head) *http1.Body {
 		return nil
 	}
 	call := o.calls[0]
+	o.serving = call
 	if status := h.Status(); status/100 == 1 && status != 101 {
 		return http1.NewBody(http1.Framing{Kind: http1.NoBody})
 	}
@@ -137,7 +145,7 @@ func (o *observer) answered(h *http1.Head) *http1.Body {
 		return nil
 	}
 	call.replied = true
-	o.fault.begins(h, 0)
+	call.replies(h, 0)
 	o.replies.end = o.over
 	if f.Kind == http1.Tunnel || call.waits { // what comes now is a body, a request, or no HTTP
 		o.asking.dark = true
@@ -202,11 +210,14 @@ type passing struct {
 
 // feed takes bytes. begin is called for each head, and returns what its body is read with; nil: it
 // is no longer looked at what passes. look is given the beginning of a body, the more of it the
-// more has passed, until it returns true; over: there is no more.
-func (p *passing) feed(b []byte, begin func(*http1.Head) *http1.Body, look func(start []byte, over bool) bool) {
+// more has passed, until it returns true; over: there is no more. count is given the number of
+// bytes of the message.
+func (p *passing) feed(
+	b []byte, begin func(*http1.Head) *http1.Body, look func(start []byte, over bool) bool, count func(int),
+) {
 	for len(b) > 0 && !p.dark {
 		if p.body == nil {
-			b = p.head(b, begin)
+			b = p.head(b, begin, count)
 			continue
 		}
 		entity, n, err := p.body.Write(b)
@@ -214,13 +225,14 @@ func (p *passing) feed(b []byte, begin func(*http1.Head) *http1.Body, look func(
 		if p.dark = err != nil; p.dark {
 			return
 		}
+		count(n)
 		p.look(entity, look)
 		p.whole()
 	}
 }
 
 // head takes bytes of a head, and returns those behind it.
-func (p *passing) head(b []byte, begin func(*http1.Head) *http1.Body) (rest []byte) {
+func (p *passing) head(b []byte, begin func(*http1.Head) *http1.Body, count func(int)) (rest []byte) {
 	before := len(p.held)
 	all := b
 	if before > 0 {
@@ -234,6 +246,7 @@ func (p *passing) head(b []byte, begin func(*http1.Head) *http1.Body) (rest []by
 		p.body = begin(&h)
 		p.held, p.dark = nil, p.body == nil
 		if !p.dark {
+			count(n)
 			p.whole()
 		}
 		return b[n-before:]

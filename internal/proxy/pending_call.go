@@ -41,8 +41,8 @@ func (x *pendingCall) ended(ok bool) {
 // newCall creates a call; waits: what comes after it depends on its reply.
 func (c *caller) newCall(method string, waits bool) *pendingCall {
 	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
-	x.seen.begin(c.l.u.near, c.p.cfg.Clock)
-	x.out = replyMeter{c.out, &x.seen}
+	x.seen.begin(c.l.u.near, c.p.cfg.Clock, c.in.Conn.RemoteAddr())
+	x.out = replyMeter{to: c.out, measured: &x.seen}
 	if waits {
 		x.undecided, x.decide = context.WithCancel(c.reading)
 	}

@@ -70,7 +70,7 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	}
 	conn = u.p.recorded(conn)
 	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), to: u.p.patient(conn), out: u.p.patient(in.Conn),
-		seen: u.observed(why)}
+		seen: u.observed(why, in)}
 	defer r.seen.end(false)
 	r.ctx, r.cancel = context.WithCancel(u.p.ctx)
 	defer context.AfterFunc(u.p.ctx, func() { sock.Reset(conn) })()

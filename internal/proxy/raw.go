@@ -41,7 +41,7 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
-	seen := u.observed(why)
+	seen := u.observed(why, in)
 	defer seen.end(false)
 	out := p.patient(in.Conn)
 	word := &firstWord{relayedReply: relayedReply{out, seen, &u.reach}, raw: raw, clock: p.cfg.Clock}

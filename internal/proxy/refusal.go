@@ -57,8 +57,9 @@ func (u *upstream) refuse(in *sock.Source, first []byte, why string, err error) 
 		first, _ = in.Wait(p.ctx, 0, p.cfg.Silence)
 	}
 	if http1.LooksLikeStart(first) {
-		p.countRefused(u.near, why, first)
-		_, _ = in.Conn.Write(unreachable(err))
+		reply := unreachable(err)
+		p.countRefused(u.near, why, in, first, reply)
+		_, _ = in.Conn.Write(reply)
 	}
 	sock.Finish(p.ctx, in)
 }
@@ -113,8 +114,9 @@ func (f *front) drained(in *sock.Source, j journey) {
 		j.to.use.leave()
 	}
 	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
-		f.p.countRefused(to, plainDraining, said)
-		_, _ = in.Conn.Write(busyReply(drainingText))
+		reply := busyReply(drainingText)
+		f.p.countRefused(to, plainDraining, in, said, reply)
+		_, _ = in.Conn.Write(reply)
 	}
 	sock.Finish(f.p.ctx, in)
 }

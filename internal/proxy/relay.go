@@ -236,7 +236,7 @@ func (l *lane) reply(up *serverConn, s *served) error {
 		return l.stream(up, s, line(tunnel), arriving{})
 	}
 	s.decide(f.Kind == http1.Tunnel)
-	s.seen.reply.begins(&h, 0)
+	s.seen.replies(&h, 0)
 	up.last = isLast(&h)
 	there := in.Peek()[n:]
 	switch {

@@ -68,7 +68,7 @@ func (f *front) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	if st != stateWhole {
 		return false
 	}
-	far := newFar(f)
+	far := newFar(f, in.Conn)
 	defer far.end()
 	u := &responder.Upgrade{Request: req}
 	if method == http.MethodPost {

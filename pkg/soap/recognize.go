@@ -63,6 +63,29 @@ func IsFault(prefix []byte) bool {
 	return s.find(prefix).fault
 }
 
+// maxFaultCode is the longest code of a fault that is found, in bytes.
+const maxFaultCode = 64
+
+// FaultCodeIn returns the code of a fault, without its prefix, from the first bytes of the message:
+// the faultcode of SOAP 1.1, or the Value of SOAP 1.2. It is a part of prefix, unless that is in
+// UTF-16; nil if it is not there or too long.
+func FaultCodeIn(prefix []byte) []byte {
+	b := narrow(prefix[:min(len(prefix), MaxRecognize)])
+	for _, name := range []string{"faultcode", "Value"} {
+		_, behind, found := bytes.Cut(b, []byte(name))
+		if !found {
+			continue
+		}
+		_, behind, _ = bytes.Cut(behind, []byte{'>'})
+		code, _, whole := bytes.Cut(behind, []byte{'<'})
+		_, local := splitName(bytes.TrimSpace(code))
+		if whole && len(local) <= maxFaultCode {
+			return local
+		}
+	}
+	return nil
+}
+
 // find scans the first envelope in a message.
 func (s *envelopeScanner) find(prefix []byte) (none scannedEnvelope) {
 	s.b = narrow(prefix[:min(len(prefix), MaxRecognize)])

@@ -166,3 +166,19 @@ func TestOperationNameAllocatesNothing(t *testing.T) {
 	require.Equal(t, "Poll", soap.Recognize(message).Operation.Local)
 	require.Equal(t, "urn:poll", soap.Recognize(message).Action)
 }
+
+// TestFaultCodeIn: the code of either version is found without its prefix, where it is whole.
+func TestFaultCodeIn(t *testing.T) {
+	for text, want := range map[string]string{
+		"<e:Fault><faultcode>e:Client</faultcode>":                      "Client",
+		"<e:Fault><faultcode xmlns:x='u'>\n x:Client.Auth </faultcode>": "Client.Auth",
+		"<e:Fault><e:Code><e:Value>e:Sender</e:Value>":                  "Sender",
+		"<e:Fault><faultcode>":                                          "",
+		"<e:Fault><faultcode>e:Cli":                                     "",
+		"<e:Fault><faultcode/><faultstring>x</faultstring>":             "",
+		"": "",
+		"<faultcode>" + strings.Repeat("x", 65) + "</faultcode>": "",
+	} {
+		assert.Equal(t, want, string(soap.FaultCodeIn([]byte(text))), text)
+	}
+}

@@ -217,6 +217,7 @@ func (x *Exchange) finished(out *outbound, dropped *Error) {
 		}
 		return
 	}
+	x.wire.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if dropped == nil {
