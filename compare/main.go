@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hhfr/hhfr/compare/internal/real"
 )
 
 // Exit codes: as those of hhfr.
@@ -33,6 +35,7 @@ type options struct {
 	slice    time.Duration
 	idle     time.Duration
 	sessions int
+	real     string
 }
 
 // processes are what this program is when it has started itself, by the first argument.
@@ -41,6 +44,8 @@ var processes = map[string]sideProcess{
 	proxyArg:      runProxy,
 	idleArg:       runIdle,
 	describeArg:   runDescribe,
+
+	real.TunnelArg: real.RunTunnel,
 }
 
 func main() {
@@ -80,6 +85,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.slice, "slice", 5*time.Millisecond, "least time of one contestant in one round")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long processes are idle before their memory is read")
 	flags.IntVar(&o.sessions, "sessions", 9000, "how many sessions are idle at a server")
+	flags.StringVar(&o.real, "real", "ci", "cells of real clients: ci, all, or those with this in their names, "+
+		"as in \"zeep to cxf\"")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -73,6 +73,10 @@ var parts = []measurement{
 		r.Conversations, err = measureConversations(ctx)
 		return err
 	}},
+	{"real", func(ctx context.Context, _ *inputs, o options, r *results) (err error) {
+		r.Real, err = measureReal(ctx, o)
+		return err
+	}},
 	{"calls", func(ctx context.Context, _ *inputs, o options, r *results) (err error) {
 		r.Calls, err = measureCalls(ctx, o)
 		return err

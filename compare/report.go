@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/compare/internal/ends"
+	"github.com/hhfr/hhfr/compare/internal/real"
 )
 
 // results has all results of a run. Its JSON form has version 1.
@@ -39,6 +40,8 @@ type results struct {
 	Entry []entryRow `json:"entry,omitempty"`
 	// Conversations are calls through pairs at the pace of real ones.
 	Conversations []conversationRow `json:"conversations,omitempty"`
+	// Real are conversations of real clients and servers.
+	Real *real.Report `json:"real,omitempty"`
 	// Calls are calls and one-way messages from end to end; Idle is how long nothing happened
 	// before memory was read again.
 	Calls []ends.Outcome `json:"calls,omitempty"`
@@ -95,6 +98,7 @@ func (r *results) write(w io.Writer, output string) error {
 	r.writeEcho(p)
 	r.writeEntry(p)
 	r.writeConversations(p)
+	r.writeReal(p)
 	r.writeCalls(p)
 	r.writePairs(p)
 	r.writeIdle(p)

@@ -24,7 +24,6 @@ import (
 // The releases of the Python libraries that the pair is tested with.
 const (
 	zeepRelease  = "zeep==4.3.3"
-	sudsRelease  = "suds==1.2.0"
 	spyneRelease = "spyne==2.14.0"
 )
 

@@ -6,15 +6,10 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net/url"
 	"os"
 	"os/exec"
@@ -24,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,19 +63,16 @@ func buildStacks(t *testing.T, services map[string]serviceLine) *stacks {
 	}
 	slices.Sort(described) // programs number the namespaces
 	require.Len(t, described, 8, "each client calls all")
-	s.inputs(t)
+	s.input(t)
 	steps := make(chan [][]string, 5)
-	steps <- [][]string{{"mvn", "-q", "-B", "-f", filepath.Join(sources, "pom.xml"), "dependency:copy-dependencies",
-		"-DoutputDirectory=" + filepath.Dir(s.jar)},
-		{"javac", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", s.jar, "-d", s.classes,
-			filepath.Join(sources, "Stacks.java"), filepath.Join(sources, "Services.java")}}
-	steps <- [][]string{{"python3", "-m", "venv", "venv"},
-		{s.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", zeepRelease, sudsRelease,
-			"xmlsec==1.3.17"}}
-	steps <- [][]string{{"cp", filepath.Join(sources, "package.json"), "."},
-		{"npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--silent"}}
+	part := func(names ...string) []string {
+		return append([]string{"sh", filepath.Join(sources, "build.sh"), dir}, names...)
+	}
+	steps <- [][]string{part("java")}
+	steps <- [][]string{part("python")}
+	steps <- [][]string{part("node")}
 	steps <- [][]string{
-		{"sh", "-c", gsoapBuild, "sh", s.wsdl, filepath.Join(sources, "gsoap.c")},
+		part("keys", "gsoap"),
 		slices.Concat([]string{"sh", "-c", gsoapServicesBuild, "sh", filepath.Join(sources, "gsoap_services.c")},
 			described),
 	}
@@ -105,17 +96,6 @@ func buildStacks(t *testing.T, services map[string]serviceLine) *stacks {
 	return s
 }
 
-// gsoapBuild makes gsoap of a description and a source, with the plug-ins of gSOAP for
-// WS-Addressing and WS-Security.
-const gsoapBuild = `set -e
-wsdl2h -c -o types.h "$1"
-(printf '#import "wsa5.h"\n#import "wsse.h"\n'; cat types.h) > stacks.h
-g=/usr/share/gsoap
-soapcpp2 -c -1 -x -I$g/import:$g stacks.h
-gcc -w -O0 -I. -I$g -I$g/plugin $(pkg-config --cflags gsoapssl) -o gsoap "$2" soapC.c soapClient.c soapServer.c \
-	$g/plugin/wsaapi.c $g/plugin/wsseapi.c $g/plugin/smdevp.c $g/plugin/mecevp.c $g/plugin/threads.c \
-	$g/custom/struct_timeval.c $(pkg-config --static --libs gsoapssl) -lpthread`
-
 // gsoapServicesBuild makes gsoap_services of a source and descriptions.
 const gsoapServicesBuild = `set -e
 mkdir services && cd services
@@ -134,31 +114,14 @@ mono wsdl.exe classes.cs "Stacks=file://$from/stacks.wsdl" $described
 sed 's/11/12/g; s/1\.1/1.2/g' "$from/mono_services.cs" > services12.cs
 mcs -out:client.exe -r:System.Web.Services.dll "$from/mono_client.cs" "$from/mono_services.cs" services12.cs classes.cs`
 
-// inputs writes a key with a certificate, and a payload.
-func (s *stacks) inputs(t *testing.T) {
+// input writes a payload.
+func (s *stacks) input(t *testing.T) {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "peer"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
 	payload := make([]byte, payloadSize)
 	_, _ = rand.Read(payload)
 	sum := sha256.Sum256(payload)
 	s.uploaded = fmt.Sprintf("%d %s", len(payload), hex.EncodeToString(sum[:]))
-	for name, octets := range map[string][]byte{
-		s.key:     pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
-		s.cert:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
-		s.payload: payload,
-	} {
-		require.NoError(t, os.WriteFile(name, octets, 0o600))
-	}
+	require.NoError(t, os.WriteFile(s.payload, payload, 0o600))
 }
 
 // startJava starts the process of CXF and Axis, and returns the host of its server.
@@ -324,7 +287,7 @@ context VERSION: http://docs.oasis-open.org/ws-caf/2005/10/wsctx/status/active
 // the bytes that it carries at the client.
 func TestInteropStacksThroughOnePair(t *testing.T) {
 	for _, program := range []string{"java", "javac", "mvn", "npm", "node", "python3", "curl", "gcc", "soapcpp2",
-		"wsdl2h", "php", "SOAPsh", "mcs", "mono"} {
+		"wsdl2h", "openssl", "php", "SOAPsh", "mcs", "mono"} {
 		shared.Program(t, program)
 	}
 	services, stop := servicesHere(t, "--context", "loopback", "--store", "mem:", "--soap-rm", "all")

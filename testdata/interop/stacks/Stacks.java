@@ -59,7 +59,7 @@ import org.xml.sax.InputSource;
  * A server of stacks.wsdl with Apache CXF, and clients with CXF and Axis 1.4, in one process:
  * Stacks KEY.pem CERT.pem PAYLOAD. Prints the server's port. Then each line of its input is a
  * client and what it calls, as in "cxf records=URL fault=URL", and is answered by a line for each
- * call and an empty one; services=URL calls those of hhfr serve.
+ * call and an empty one; services=URL calls those of hhfr serve, kept:FILE=URL those of a file.
  */
 public class Stacks {
     static final String NS = "urn:hhfr:peer:1";
@@ -168,8 +168,12 @@ public class Stacks {
                         System.out.print(axis ? Services.axis(call[1]) : Services.cxf(call[1]));
                         continue;
                     }
+                    if (call[0].contains(":")) {
+                        Real.calls(words[0], call[0], call[1]);
+                        continue;
+                    }
                     said = axis ? axis(call[0], call[1]) : cxf(call[0], call[1]);
-                } catch (Exception e) {
+                } catch (Throwable e) {
                     e.printStackTrace();
                     said = "failed: " + e;
                 }

@@ -1,9 +1,12 @@
 /* A server of stacks.wsdl and a client of such servers, of what soapcpp2 makes of that:
  *   gsoap server|signed KEY.pem CERT.pem                prints its port; ends with the process that started it; signed: takes signed
  *                                                       records only
- *   gsoap client KEY.pem CERT.pem PAYLOAD CALL=URL...   prints a line for each call */
+ *   gsoap client KEY.pem CERT.pem PAYLOAD CALL=URL...   prints a line for each call
+ *   gsoap kept|closed VALUES URL                        makes the calls of a file, as real/values.py describes it, and prints the
+ *                                                       microseconds of each */
 #include <openssl/sha.h>
 #include <pthread.h>
+#include <time.h>
 #include "soapH.h"
 #include "stacks.nsmap"
 #include "plugin/wsaapi.h"
@@ -193,9 +196,56 @@ static const char *upload(struct soap *soap, const char *url, const char *path) 
 	return said;
 }
 
+static double now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+/* one makes a call with the rows, and prints how long it took. */
+static void one(struct soap *soap, const char *url, struct ns1__Record *rows, int n) {
+	struct _ns1__records in = {n, rows};
+	struct _ns1__recordsResponse out = {0};
+	double began = now();
+	if (soap_call___ns1__records(soap, url, NULL, &in, &out))
+		die(failed(soap));
+	printf("%.0f\n", now() - began);
+	if (out.__sizerecord != n)
+		die("another number of rows");
+	for (int i = 0; i < n; i++)
+		if (strcmp(out.record[i].text, rows[i].text) || out.record[i].number != rows[i].number || out.record[i].flag != rows[i].flag)
+			die("another row");
+	soap_destroy(soap);
+	soap_end(soap);
+}
+
+static int values(int kept, const char *path, const char *url) {
+	static char lines[ROWS][4096];
+	struct ns1__Record rows[ROWS];
+	struct soap *soap = soap_new1(SOAP_C_UTFSTRING | (kept ? SOAP_IO_KEEPALIVE : 0));
+	FILE *f = fopen(path, "r");
+	int n = 0;
+	if (!f)
+		die("no values");
+	while (n < ROWS && fgets(lines[n], sizeof lines[n], f)) {
+		if (*lines[n] == '\n') {
+			one(soap, url, rows, n);
+			n = 0;
+			continue;
+		}
+		rows[n].text = strtok(lines[n], "\t");
+		rows[n].number = atoi(strtok(NULL, "\t"));
+		rows[n].flag = *strtok(NULL, "\t") == 't';
+		n++;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv) {
 	if (argc < 4)
 		return 2;
+	if (!strcmp(argv[1], "kept") || !strcmp(argv[1], "closed"))
+		return values(!strcmp(argv[1], "kept"), argv[2], argv[3]);
 	FILE *f = fopen(argv[2], "r");
 	key = f ? PEM_read_PrivateKey(f, NULL, NULL, NULL) : NULL;
 	f = fopen(argv[3], "r");
