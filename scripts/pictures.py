@@ -118,7 +118,7 @@ def draw_session(folder):
 
 def draw_estimate(folder):
     """A terminal."""
-    lines = ["$ hhfr estimate upnp.pcap", *(SOURCE / "estimate.txt").read_text().rstrip("\n").split("\n")]
+    lines = ["$ hhfr estimate testdata/pcap/pump.pcap --price-per-mb 0.40", *(SOURCE / "estimate.txt").read_text().rstrip("\n").split("\n")]
     p = Picture("What hhfr estimate prints")
     p.height = 24 + 16 * len(lines)
     p.bar(0, 0, WIDTH, p.height, "card")

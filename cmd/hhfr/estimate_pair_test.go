@@ -37,14 +37,20 @@ type recordedPiece struct {
 	after  time.Duration
 }
 
+// apart is what lies between things that are not at the same time, even on a machine that is busy.
+const apart = 20 * time.Millisecond
+
 // Octets implements [flow.Receiver].
 func (c *recordedConn) Octets(dir int, _ int64, b []byte, m flow.Mark) error {
 	p := recordedPiece{dir: dir, octets: bytes.Clone(b), at: m.Time}
 	if n := len(c.said); n > 0 {
 		p.after = max(m.Time.Sub(c.said[n-1].at), 0)
-		if last := &c.said[n-1]; last.dir == dir && p.after < time.Millisecond {
-			last.octets = append(last.octets, b...) // who reads has both at once
-			return nil
+		if last := &c.said[n-1]; last.dir == dir {
+			if p.after < apart/4 {
+				last.octets = append(last.octets, b...) // who reads has both at once
+				return nil
+			}
+			p.after = max(p.after, apart)
 		}
 	}
 	c.said = append(c.said, p)
@@ -54,9 +60,9 @@ func (c *recordedConn) Octets(dir int, _ int64, b []byte, m flow.Mark) error {
 // Closed implements [flow.Receiver].
 func (c *recordedConn) Closed() error { return nil }
 
-// recordedConns are the connections of a recording that have SOAP. What pauses between calls is made
-// short.
-func recordedConns(t *testing.T, octets []byte) (all []*recordedConn) {
+// recordedConns are the connections of a recording that have SOAP, most of them at most, and of
+// each as many calls. What pauses between calls is made short.
+func recordedConns(t *testing.T, octets []byte, most int) (all []*recordedConn) {
 	t.Helper()
 	f, err := flow.Open(bytes.NewReader(octets))
 	require.NoError(t, err)
@@ -67,23 +73,41 @@ func recordedConns(t *testing.T, octets []byte) (all []*recordedConn) {
 	}}, f)
 	require.NoError(t, err)
 	for _, c := range found {
-		text := ""
-		for _, p := range c.said {
-			text += string(p.octets)
+		if c.keepSOAP(most); len(c.said) > 0 && len(all) < most {
+			all = append(all, c)
 		}
-		if !bytes.Contains([]byte(text), []byte("nvelope")) {
-			continue
-		}
-		c.client = c.said[0].dir
-		for i := range c.said {
-			p := &c.said[i]
-			if p.dir == c.client && (i == 0 || c.said[i-1].dir != c.client) {
-				p.after = min(p.after, 5*time.Millisecond)
-			}
-		}
-		all = append(all, c)
 	}
 	return all
+}
+
+// keepSOAP drops the calls without SOAP, and makes the pauses before calls short.
+func (c *recordedConn) keepSOAP(most int) {
+	if len(c.said) == 0 {
+		return
+	}
+	c.client = c.said[0].dir
+	var calls [][]recordedPiece
+	answered := true
+	for _, p := range c.said {
+		if p.dir == c.client && answered {
+			p.after = apart
+			calls, answered = append(calls, nil), false
+		}
+		last := len(calls) - 1
+		calls[last] = append(calls[last], p)
+		answered = p.dir != c.client && !bytes.HasPrefix(p.octets, []byte("HTTP/1.1 100"))
+	}
+	c.said = nil
+	for _, call := range calls {
+		var text []byte
+		for _, p := range call {
+			text = append(text, p.octets...)
+		}
+		if bytes.HasPrefix(text, []byte("POST")) && bytes.Contains(text, []byte("Envelope")) && most > 0 {
+			most--
+			c.said = append(c.said, call...)
+		}
+	}
 }
 
 // player plays recordings between clients and a server of its own.
@@ -234,7 +258,8 @@ func (l *meteredLink) copy(to, from net.Conn) {
 	}
 }
 
-// total is what went over the link, once nothing does any more, with 40 for the headers of each packet.
+// total is what went over the link, once nothing does any more, with 40 for the headers of each
+// packet.
 func (l *meteredLink) total() (octets, packets int64) {
 	for {
 		l.mu.Lock()
@@ -276,62 +301,66 @@ func estimated(t *testing.T, octets []byte, args ...string) (r estimate.Report) 
 	return all.Report
 }
 
-// agrees plays a recording as it is, estimates what of that was captured, and plays it through pairs
-// and tunnels that are there.
-func agrees(t *testing.T, recording []byte) {
-	conns := recordedConns(t, recording)
+// agrees plays a recording as it is, up to so many calls of connections, and so many of them,
+// estimates what of that was captured, and plays it through pairs
+// and tunnels that are there. So many packets may be more or less, whatever their number: what goes
+// at one moment is in one packet or in two, as it happens.
+func agrees(t *testing.T, recording []byte, most int, slack int64) {
+	conns := recordedConns(t, recording, most)
 	p := newPlayer(t)
 	var captured bytes.Buffer
 	rec := pcapng.NewRecorder(&captured, time.Now)
 	p.run(conns, p.server.Addr().String(), func(c net.Conn) net.Conn { return rec.Conn(c) })
 	require.NoError(t, rec.Close())
-	// What opens a connection of the link does not show there.
-	const opening = 2
-	compare := func(name string, octets, packets int64, is estimate.WayTraffic) {
-		t.Logf("%s: %d bytes, estimated %d (%+.1f %%); %d packets, estimated %d", name, octets, is.Bytes-40*opening,
-			100*(float64(is.Bytes-40*opening)/float64(octets)-1), packets, is.Packets-opening)
-		assert.InEpsilon(t, octets, is.Bytes-40*opening, 0.03, name)
-		assert.InDelta(t, packets, is.Packets-opening, max(1, 0.05*float64(packets)), name)
-	}
-	least, of := int64(1)<<60, estimate.Way("")
-	r := estimated(t, captured.Bytes())
-	for _, w := range []estimate.Way{estimate.FirstContact, estimate.Zlib, estimate.Zstd} {
+	measure := func(name string, is estimate.WayTraffic, run func() (octets, packets int64)) int64 {
+		is.Bytes, is.Packets = is.Bytes-40*2, is.Packets-2 // what opens a connection does not show on the link
 		var octets, packets int64
-		if w == estimate.FirstContact {
-			octets, packets = p.throughPair(conns)
-		} else {
-			octets, packets = p.throughTunnel(conns, w)
+		for range 3 { // on a machine that is busy something may come late
+			octets, packets = run()
+			t.Logf("%s: %d bytes, estimated %d (%+.1f %%); %d packets, estimated %d", name, octets, is.Bytes,
+				100*(float64(is.Bytes)/float64(octets)-1), packets, is.Packets)
+			if abs(octets-is.Bytes) <= octets*3/100+40*slack && abs(packets-is.Packets) <= packets*5/100+slack {
+				return octets
+			}
 		}
-		compare(string(w), octets, packets, trafficOf(r.Total, w))
-		if octets < least {
-			least, of = octets, w
-		}
+		assert.Fail(t, "the estimate is wrong", name)
+		return octets
 	}
-	assert.Equal(t, of, r.Smallest.First, "what takes fewest bytes")
-	octets, packets := p.throughPair(conns, "--client-per-address")
-	compare("client per address", octets, packets,
-		trafficOf(estimated(t, captured.Bytes(), "--client-per-address").Total, estimate.FirstContact))
+	r := estimated(t, captured.Bytes())
+	pair := measure("pair", trafficOf(r.Total, estimate.FirstContact), func() (int64, int64) {
+		return p.throughPair(conns)
+	})
+	tunnel := int64(1) << 60
+	for _, w := range []estimate.Way{estimate.Zlib, estimate.Zstd} {
+		tunnel = min(tunnel, measure(string(w), trafficOf(r.Total, w), func() (int64, int64) {
+			return p.throughTunnel(conns, w)
+		}))
+	}
+	assert.Equal(t, pair < tunnel, r.Smallest.First == estimate.FirstContact, "hhfr or tunnel")
+	r = estimated(t, captured.Bytes(), "--client-per-address")
+	pair = measure("pair, client per address", trafficOf(r.Total, estimate.FirstContact), func() (int64, int64) {
+		return p.throughPair(conns, "--client-per-address")
+	})
+	assert.Equal(t, pair < tunnel, r.Smallest.First == estimate.FirstContact, "hhfr or tunnel")
 }
 
-// TestEstimateAgreesWithProcesses: what estimate says of recordings of real clients is what two
-// proxies, and tunnels, take of the same traffic, each a process or connections of its own.
+func abs(n int64) int64 { return max(n, -n) }
+
+// TestEstimateAgreesWithProcesses: what estimate says of a recording of real clients is what two
+// proxies, each a process, and tunnels take of the same traffic.
 func TestEstimateAgreesWithProcesses(t *testing.T) {
-	for _, name := range []string{"zeep.pcapng", "curl.pcapng"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			agrees(t, shared.Read(t, shared.Testdata(t, "pcap", name)))
-		})
-	}
+	t.Parallel()
+	agrees(t, shared.Read(t, shared.Testdata(t, "pcap", "pump.pcap")), 16, 0)
 }
 
 // So it is for all captures of the corpus that have SOAP.
 func TestEstimateAgreesWithProcessesOnTheCorpus(t *testing.T) {
 	dir := shared.Dir(t, "corpus", "pcap", "soap")
 	for _, name := range []string{"corelight-omi-wsman", "dist_sys-soap-zeep-spyne",
-		"suricata-output-eve-ftp-data-upnp"} {
+		"suricata-output-eve-ftp-data-upnp"} { // another one lacks packets of its connections
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			agrees(t, shared.Read(t, filepath.Join(dir, name+".pcap")))
+			agrees(t, shared.Read(t, filepath.Join(dir, name+".pcap")), 1000, 2)
 		})
 	}
 }

@@ -23,13 +23,14 @@ type flushingWriter interface {
 	Flush() error
 }
 
-// tunnelEnd is one end of a tunnel such as people have: one connection, which is compressed each way,
-// with a frame of four bytes before what came on one of many.
+// tunnelEnd is one end of a tunnel such as people have: one connection, which is compressed each
+// way, with a frame of four bytes before what came on one of many.
 type tunnelEnd struct {
 	mu    sync.Mutex
 	out   flushingWriter
+	link  *bufio.Writer
 	conns map[uint16]net.Conn
-	open  func(channel uint16) net.Conn // a connection that the other end began
+	open  func(channel uint16) net.Conn // a connection that the peer began
 	wait  sync.WaitGroup
 }
 
@@ -38,7 +39,8 @@ func (e *tunnelEnd) send(channel uint16, data []byte) error {
 	defer e.mu.Unlock()
 	_, _ = e.out.Write(append(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, channel),
 		uint16(len(data))), data...))
-	return e.out.Flush()
+	_ = e.out.Flush()
+	return e.link.Flush()
 }
 
 // carry sends what comes on a connection.
@@ -73,7 +75,7 @@ func (e *tunnelEnd) forget(channel uint16) bool {
 	return was
 }
 
-// receive passes on what the other end sends.
+// receive passes on what the peer sends.
 func (e *tunnelEnd) receive(in io.Reader) {
 	var head [4]byte
 	for {
@@ -104,11 +106,11 @@ func (e *tunnelEnd) receive(in io.Reader) {
 
 // run carries what both ends say over a connection until it ends.
 func (e *tunnelEnd) run(p *player, link net.Conn, w estimate.Way) {
-	e.conns = map[uint16]net.Conn{}
+	e.conns, e.link = map[uint16]net.Conn{}, bufio.NewWriterSize(link, 64<<10)
 	if w == estimate.Zlib {
-		e.out, _ = zlib.NewWriterLevel(link, 6)
+		e.out, _ = zlib.NewWriterLevel(e.link, 6)
 	} else {
-		e.out, _ = zstd.NewWriter(link, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+		e.out, _ = zstd.NewWriter(e.link, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 	}
 	e.wait.Go(func() {
 		var in io.Reader

@@ -374,7 +374,7 @@ func (e *estimator) lastEnds() error {
 			if p == nil {
 				continue
 			}
-			ends, err := p.tellEnds(e.reader.now.Add(proxy.EndDelay))
+			ends, err := p.tellEnds(e.reader.now, e.reader.now.Add(2*proxy.EndDelay))
 			if err != nil {
 				return err
 			}

@@ -1,5 +1,7 @@
 package estimate
 
+import "math"
+
 // halves knows what the calls took up to the middle of them, however many they become.
 type halves struct {
 	every int             // so many calls from one of the marks to the next one
@@ -32,7 +34,8 @@ func (h *halves) steady(calls int, sum *[ways]traffic) (all [ways]traffic) {
 	factor := float64(sum[plain].Bytes) / float64(max(sum[plain].Bytes-at[plain].Bytes, 1))
 	for w := range all {
 		late := traffic{sum[w].Bytes - at[w].Bytes, sum[w].Packets - at[w].Packets}
-		all[w] = traffic{int64(float64(late.Bytes) * factor), int64(float64(late.Packets) * factor)}
+		of := func(n int64) int64 { return int64(math.Round(float64(n) * factor)) }
+		all[w] = traffic{of(late.Bytes), of(late.Packets)}
 	}
 	return all
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/workload"
 )
 
@@ -284,7 +286,7 @@ func TestEstimateAgreesOnPieces(t *testing.T) {
 	for name, s := range slow(1) {
 		t.Run(name, func(t *testing.T) {
 			agree(t, s.capture(t), "gprs")
-			agreeFor(t, Config{PerAddress: true}, s.capture(t), "gprs")
+			agreeFor(t, principal.ByConnection, s.capture(t), "gprs")
 		})
 	}
 }
@@ -313,12 +315,64 @@ func TestEstimateAgreesOnConversations(t *testing.T) {
 	}
 }
 
+// showing has requests show a proof, which may change from call to call.
+func showing(s service, proof func(call int) string) service {
+	of := s.calls
+	s.calls = func(client int) iter.Seq2[[]byte, []byte] {
+		return func(yield func([]byte, []byte) bool) {
+			call := 0
+			for request, reply := range of(client) {
+				request = bytes.Replace(request, []byte("\r\n"), []byte("\r\n"+proof(call)+"\r\n"), 1)
+				if call++; !yield(request, reply) {
+					return
+				}
+			}
+		}
+	}
+	return s
+}
+
+// And where connections are of one client that shows the same proof, or of several that show
+// others.
+func TestEstimateAgreesByProof(t *testing.T) {
+	apart := service{clients: 2, every: 700 * time.Millisecond, closed: true, calls: floatCalls(12)}
+	kept := service{clients: 1, every: 700 * time.Millisecond, calls: floatCalls(12)}
+	same := func(int) string { return "Authorization: Basic bWV0ZXI6c2VjcmV0" }
+	for name, s := range map[string]service{
+		"the same":        showing(apart, same),
+		"one, then other": showing(apart, func(call int) string { return fmt.Sprintf("Cookie: id=%d", call/6) }),
+		"several on one":  showing(kept, func(call int) string { return fmt.Sprintf("Cookie: id=%d", call/3) }),
+		"anew each time": showing(apart, func(call int) string {
+			return fmt.Sprintf("Authorization: Digest %d", call)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			capture := s.capture(t)
+			agree(t, capture, "gprs")
+			r := run(t, Config{}, capture)
+			if is := r.Total; name == "the same" {
+				assert.Less(t, is[firstContact].Bytes, is[byConnection].Bytes*2/3)
+			} else {
+				assert.InEpsilon(t, is[firstContact].Bytes, is[byConnection].Bytes, 0.4)
+			}
+		})
+	}
+}
+
+// So it is for clients of two kinds, recorded with their server.
+func TestEstimateAgreesOnARecording(t *testing.T) {
+	octets := shared.Read(t, shared.Testdata(t, "pcap", "pump.pcap"))
+	for _, mode := range []principal.Mode{principal.ByProof, principal.ByConnection, principal.ByAddress} {
+		agreeFor(t, mode, octets, "wifi")
+	}
+}
+
 // And where the connections from an address are one client's.
 func TestEstimateAgreesByAddress(t *testing.T) {
 	for _, c := range workload.Conversations() {
 		if c.Closed {
 			t.Run(c.Name, func(t *testing.T) {
-				agreeFor(t, Config{PerAddress: true}, conversation(c, 20).capture(t), "gprs")
+				agreeFor(t, principal.ByAddress, conversation(c, 20).capture(t), "gprs")
 			})
 		}
 	}

@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
@@ -22,12 +24,19 @@ type pair struct {
 	mode      principal.Mode
 	rule      *principal.Registry
 	lanes     map[*connection]*laneOf
-	free      []uint64                   // lanes
-	left      []*laneOf                  // whose connection is gone, and the far end does not know
-	kept      map[principal.Key][]uint64 // lanes of clients that may come again
+	free      []uint64                     // lanes
+	left      []*laneOf                    // whose connection is gone, and the far end does not know
+	kept      map[principal.Key][]keptLane // of clients that may come again, the latest one last
 	leftAt    time.Time
+	looked    time.Time         // for lanes that were kept for too long
 	clients   map[uint64]uint64 // how many a lane had before
 	highest   uint64
+}
+
+// keptLane is a lane whose client was there last at a time.
+type keptLane struct {
+	number uint64
+	since  time.Time
 }
 
 // laneOf is a lane of a connection.
@@ -90,16 +99,16 @@ func open(near, far *halfSent, mode principal.Mode, now time.Time) (*pair, error
 		h.last = map[uint64]uint64{}
 	}
 	return &pair{near: near, far: far, mode: mode, rule: principal.NewRegistry(mode, [32]byte{}),
-		lanes: map[*connection]*laneOf{}, kept: map[principal.Key][]uint64{}, clients: map[uint64]uint64{}}, nil
+		lanes: map[*connection]*laneOf{}, kept: map[principal.Key][]keptLane{}, clients: map[uint64]uint64{}}, nil
 }
 
 // carry returns what a call takes on the stream.
 func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l legs, ok bool, err error) {
-	ends, err := p.tellEnds(now)
+	ends, err := p.tellEnds(now, c.request.last)
 	if err != nil {
 		return l, false, err
 	}
-	lane, err := p.enter(c, now)
+	lane, changed, err := p.enter(c, now)
 	if err != nil {
 		return nil, false, err
 	}
@@ -131,9 +140,10 @@ func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l le
 	}
 	lane.closed = proxy.IsLast(c.reply.octets)
 	if ends.octets > 0 && ends.late {
+		asked[0].octets += changed
 		return append(legs{ends.leg()}, c.legs(asked, interim, answer)...), true, nil
 	}
-	asked[0].octets += ends.octets
+	asked[0].octets += ends.octets + changed
 	return c.legs(asked, interim, answer), true, nil
 }
 
@@ -146,13 +156,13 @@ type toldEnds struct {
 
 func (e toldEnds) leg() leg { return leg{between: true, writes: once(e.octets)} }
 
-// tellEnds tells the far end of the clients that left.
-func (p *pair) tellEnds(now time.Time) (e toldEnds, err error) {
-	if len(p.left) == 0 {
+// tellEnds tells the far end of the clients that left, before a call that goes at a time.
+func (p *pair) tellEnds(now, at time.Time) (e toldEnds, err error) {
+	if len(p.left) == 0 || at.Before(p.leftAt) {
 		return e, nil
 	}
-	if at := p.leftAt.Add(proxy.EndDelay); now.After(at) {
-		e.late, now = true, at
+	if told := p.leftAt.Add(proxy.EndDelay); at.After(told) {
+		e.late, now = true, told
 	}
 	for _, l := range p.left {
 		n, err := p.near.send(l.number, proxy.LaneEnd(p.rule.Keeps(l.who.Key, now)), now)
@@ -166,34 +176,33 @@ func (p *pair) tellEnds(now time.Time) (e toldEnds, err error) {
 	return e, nil
 }
 
-// enter returns the lane of a connection, for its next call.
-func (p *pair) enter(c *capturedCall, now time.Time) (*laneOf, error) {
+// enter returns the lane of a connection, for its next call, and what it takes to say that it is of
+// another client than the one before.
+func (p *pair) enter(c *capturedCall, now time.Time) (l *laneOf, changed int64, err error) {
 	h, _, err := http1.ParseHead(c.request.octets, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	l := p.lanes[c.conn]
+	l = p.lanes[c.conn]
 	v := p.rule.Judge(principal.Peer{Addr: c.conn.client.Addr()}, &h, l == nil, now)
-	if v.Emptied {
-		for key, lanes := range p.kept {
-			if key.Addr() == c.conn.client.Addr() {
-				delete(p.kept, key)
-				p.release(lanes...)
-			}
-		}
+	if v.Emptied || now.Sub(p.looked) >= time.Minute {
+		p.looked = now
+		p.disown(c.conn.client.Addr(), v.Emptied, now)
 	}
 	if l != nil {
 		if l.who.Next(v) {
+			changed, err = p.near.send(l.number, proxy.ClientChange(), now)
 			p.near.enc.Restart(l.number)
 			p.far.enc.Restart(l.number)
 		}
-		return l, nil
+		return l, changed, err
 	}
 	l = new(laneOf)
 	l.who.Next(v)
-	switch own := p.kept[l.who.Key]; {
-	case len(own) > 0:
-		l.number, p.kept[l.who.Key] = own[0], own[1:]
+	own := p.kept[l.who.Key]
+	switch last := len(own) - 1; {
+	case last >= 0:
+		l.number, p.kept[l.who.Key] = own[last].number, own[:last]
 	case len(p.free) == 0:
 		p.highest++
 		l.number = p.highest
@@ -202,7 +211,32 @@ func (p *pair) enter(c *capturedCall, now time.Time) (*laneOf, error) {
 		p.free = p.free[:len(p.free)-1]
 	}
 	p.lanes[c.conn] = l
-	return l, nil
+	return l, 0, nil
+}
+
+// disown has nobody go on with lanes that were kept for too long, or for an address that shows that
+// it is not one client's.
+func (p *pair) disown(addr netip.Addr, emptied bool, now time.Time) {
+	for key, lanes := range p.kept {
+		p.kept[key] = slices.DeleteFunc(lanes, func(l keptLane) bool {
+			over := emptied && key.Addr() == addr.Unmap() || now.Sub(l.since) >= principal.Lifetime
+			if over {
+				p.gone(&laneOf{number: l.number}, now)
+			}
+			return over
+		})
+		if len(p.kept[key]) == 0 {
+			delete(p.kept, key)
+		}
+	}
+}
+
+// gone has the far end be told that the client of a lane is.
+func (p *pair) gone(l *laneOf, now time.Time) {
+	if len(p.left) == 0 {
+		p.leftAt = now
+	}
+	p.left = append(p.left, l)
 }
 
 // keep has a lane ready: for its client, if that may come again, or for any other.
@@ -211,16 +245,14 @@ func (p *pair) keep(l *laneOf, now time.Time) {
 		p.release(l.number)
 		return
 	}
-	p.kept[l.who.Key] = append(p.kept[l.who.Key], l.number)
+	p.kept[l.who.Key] = append(p.kept[l.who.Key], keptLane{l.number, now})
 }
 
-// release makes lanes ready for other clients.
-func (p *pair) release(lanes ...uint64) {
-	for _, lane := range lanes {
-		p.near.enc.Restart(lane)
-		p.far.enc.Restart(lane)
-	}
-	p.free = append(p.free, lanes...)
+// release makes a lane ready for another client.
+func (p *pair) release(lane uint64) {
+	p.near.enc.Restart(lane)
+	p.far.enc.Restart(lane)
+	p.free = append(p.free, lane)
 }
 
 // leave returns what the end of a connection takes at once: if the server ended it, and no reply
@@ -239,10 +271,7 @@ func (p *pair) leave(c *connection, byClient bool, now time.Time) (l legs, err e
 	}
 	delete(p.lanes, c)
 	p.clients[lane.number]++
-	if len(p.left) == 0 {
-		p.leftAt = now
-	}
-	p.left = append(p.left, lane)
+	p.gone(lane, now)
 	return l, nil
 }
 

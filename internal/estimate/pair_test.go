@@ -323,16 +323,12 @@ func (s *stage) counted(do func() time.Duration) figures {
 }
 
 // pair starts two proxies around the link.
-func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, perAddress bool) (end func()) {
-	start := func(listen, upstream netip.AddrPort, store ctxstore.Store, perAddress bool,
+func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, mode principal.Mode) (end func()) {
+	start := func(listen, upstream netip.AddrPort, store ctxstore.Store, mode principal.Mode,
 		change func(*proxy.Config)) *proxy.Proxy {
-		clients := principal.ByConnection
-		if perAddress {
-			clients = principal.ByAddress
-		}
 		cfg := proxy.Config{Listen: s.place.listen(listen), Store: store, Coders: codersOf(store), Dial: s.place.dial,
 			Silence: time.Minute, // the first bytes over the thinnest link take longer than the default
-			Routes: proxy.To(&proxy.Upstream{Clients: clients,
+			Routes: proxy.To(&proxy.Upstream{Clients: mode,
 				URL: &url.URL{Scheme: "http", Host: upstream.String(), Path: "/echo"}})}
 		change(&cfg)
 		p, err := proxy.Start(cfg)
@@ -341,8 +337,8 @@ func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, perAddress
 	}
 	between := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.200"), server.Port())
 	entry := netip.MustParseAddrPort("192.0.2.201:1")
-	f := start(between, server, far, false, func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
-	n := start(entry, between, near, perAddress, func(c *proxy.Config) {
+	f := start(between, server, far, mode, func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	n := start(entry, between, near, mode, func(c *proxy.Config) {
 		c.Transports = map[string]streamer.Transport{"tcp": s.line.Over(s.place)}
 		c.Dial = s.line.DialContext(s.place.dial)
 		c.Timeout = time.Minute
@@ -356,7 +352,7 @@ func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, perAddress
 }
 
 // live plays the calls of a capture over a link, by each way that can be.
-func live(t *testing.T, calls []*played, profile link.Profile, perAddress bool) map[Way]figures {
+func live(t *testing.T, calls []*played, profile link.Profile, mode principal.Mode) map[Way]figures {
 	server := calls[0].capturedCall.conn.server
 	got := map[Way]figures{}
 	synctest.Test(t, func(t *testing.T) {
@@ -364,9 +360,9 @@ func live(t *testing.T, calls []*played, profile link.Profile, perAddress bool) 
 		defer s.close()
 		got[Plain] = s.counted(func() time.Duration { return s.play(calls) })
 	})
-	first, met := ByConnection, ByConnectionMet
-	if perAddress {
-		first, met = FirstContact, MetBefore
+	first, met := FirstContact, MetBefore
+	if mode == principal.ByConnection {
+		first, met = ByConnection, ByConnectionMet
 	}
 	synctest.Test(t, func(t *testing.T) {
 		near, far := memory.New(memory.Config{}), memory.New(memory.Config{})
@@ -374,7 +370,7 @@ func live(t *testing.T, calls []*played, profile link.Profile, perAddress bool) 
 			s := newStage(t, profile, server)
 			var end func()
 			got[way] = s.counted(func() time.Duration {
-				end = s.pair(server, near, far, perAddress)
+				end = s.pair(server, near, far, mode)
 				return s.play(calls)
 			})
 			end()
@@ -388,12 +384,13 @@ func live(t *testing.T, calls []*played, profile link.Profile, perAddress bool) 
 // agree compares an estimate with what a real pair does with the same calls.
 func agree(t *testing.T, octets []byte, links ...string) {
 	t.Helper()
-	agreeFor(t, Config{}, octets, links...)
+	agreeFor(t, principal.ByProof, octets, links...)
 }
 
 // agreeFor compares an estimate for a kind of pair.
-func agreeFor(t *testing.T, cfg Config, octets []byte, links ...string) {
+func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string) {
 	t.Helper()
+	cfg := Config{PerAddress: mode == principal.ByAddress}
 	calls := playedCalls(t, octets)
 	for _, name := range links {
 		p, err := link.ParseProfile(name)
@@ -403,7 +400,7 @@ func agreeFor(t *testing.T, cfg Config, octets []byte, links ...string) {
 	r, _, err := Run(t.Context(), cfg, Capture{Name: "capture", Octets: bytes.NewReader(octets)})
 	require.NoError(t, err)
 	for i, p := range cfg.Links {
-		for way, f := range live(t, calls, p, cfg.PerAddress) {
+		for way, f := range live(t, calls, p, mode) {
 			at := slices.Index(Ways(), way)
 			is := r.Total[at]
 			// Those that open and end connections do not show where the test counts.

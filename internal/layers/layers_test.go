@@ -171,7 +171,8 @@ var forTests = []string{
 	"github.com/rogpeppe/go-internal",
 	"go.uber.org/goleak",
 	"github.com/nats-io/nats-server",
-	"golang.org/x/sys/unix", // terminals
+	"golang.org/x/sys/unix",         // terminals
+	"github.com/klauspost/compress", // rivals
 }
 
 // withCgo are packages of adapted modules that need cgo.

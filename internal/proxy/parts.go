@@ -22,6 +22,10 @@ func IsLast(octets []byte) bool {
 	return err == nil && isLast(&h)
 }
 
+// ClientChange is the head part of the one-way message that says that what follows on a lane is
+// another client's, on the same connection.
+func ClientChange() []byte { return line(change) }
+
 // UpstreamEnded and LaneEnd are the head parts of the one-way messages without a body by which the
 // connection of a lane ends: the upstream closed after so many of its calls; the client's is gone,
 // which may come again if it is known by its address.
