@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for FUZZTIME (default 10s) each. Finding no target is a
-# failure, and so is one that hardly runs.
+# Runs every fuzz target of the module for FUZZTIME (default 10s) each, one on each processor at a
+# time. Finding no target is a failure, and so is one that hardly runs.
+#
+# fuzz.sh PACKAGE TARGET runs that one alone, on all processors unless WORKERS says otherwise.
 #
 # Go's engine tries for a minute to shorten each input that reaches new code. For targets with long
 # inputs, or with goroutines, whose coverage is never the same twice, it does nothing else then: 10
@@ -11,17 +13,20 @@ cd "$(dirname "$0")/.."
 time=${FUZZTIME:-10s}
 # The slowest target does some 400 a second on a quiet machine.
 least=200
-# A target fails if an input does. The engine itself now and then misses its own deadline at the end
-# and says so, and nothing else: that is no failure of ours.
+
+processors=$(getconf _NPROCESSORS_ONLN)
+
+# fuzz PACKAGE TARGET. A target fails if an input does. The engine itself now and then misses its
+# own deadline at the end and says so, and nothing else: that is no failure of ours.
 fuzz() {
 	local out
-	if out=$(go test -run '^$' -fuzz "^$1\$" -fuzztime "$time" -fuzzminimizetime 10x "$2" < /dev/null 2>&1); then
-		tail -n 3 <<< "$out"
+	if out=$(go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" -fuzzminimizetime 10x -parallel "${WORKERS:-$processors}" "$1" < /dev/null 2>&1); then
+		printf '== %s %s\n%s\n' "$1" "$2" "$(tail -n 3 <<< "$out")"
 		enough "$out"
 	elif grep -qx '    context deadline exceeded' <<< "$out" && ! grep -qE 'Failing input|panic:|DATA RACE' <<< "$out"; then
-		echo "the engine missed its deadline, no input failed"
+		printf '== %s %s\n%s\n' "$1" "$2" "the engine missed its deadline, no input failed"
 	else
-		echo "$out"
+		printf '== %s %s\n%s\n' "$1" "$2" "$out"
 		return 1
 	fi
 }
@@ -39,25 +44,29 @@ enough() {
 	fi
 }
 
+if (($# == 2)); then
+	fuzz "$1" "$2" || exit 255 # at which xargs starts nothing more
+	exit
+fi
+
 list=$(go test -list '^Fuzz' ./...)
+targets=()
 names=()
-count=0
 while read -r first second _; do
 	case $first in
 	Fuzz*) names+=("$first") ;;
 	ok)
 		for name in ${names[@]+"${names[@]}"}; do
-			count=$((count + 1))
-			echo "== $second $name"
-			fuzz "$name" "$second"
+			targets+=("$second $name")
 		done
 		names=()
 		;;
 	esac
 done <<< "$list"
 
-if ((count == 0)); then
+if ((${#targets[@]} == 0)); then
 	echo "no fuzz targets found" >&2
 	exit 1
 fi
-echo "$count fuzz targets, $time each"
+printf '%s\n' "${targets[@]}" | WORKERS=1 xargs -P "$processors" -L 1 scripts/fuzz.sh
+echo "${#targets[@]} fuzz targets, $time each"
