@@ -24,7 +24,6 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
 	x := c.newCall(string(h.Method()), upgrade || expects)
 	there := c.in.Peek()[n:]
-	x.seen.look(h, there)
 	switch {
 	case upgrade:
 	case f.Kind == http1.NoBody:
@@ -52,13 +51,15 @@ func (c *caller) request(h *http1.Head, n int) bool {
 func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity [][]byte, octets int) bool {
 	head, entity := partsOf(c.coded, h, line, entity)
 	if sizeOf(entity) <= inlineBody {
+		body := joined(entity)
+		x.seen.look(h, body)
 		raw := bytes.Clone(c.in.Peek()[:n+octets])
 		begin := c.lane.BeginNow
 		if len(c.in.Peek()) > len(raw) {
 			begin = c.lane.Begin // the client sends several at once, which go together
 		}
 		c.begin(x, func() (err error) {
-			if x.pending, err = begin(c.ctx, streamer.NewMessage(head, joined(entity))); err == nil {
+			if x.pending, err = begin(c.ctx, streamer.NewMessage(head, body)); err == nil {
 				x.raw = raw
 				x.seen.Request(len(raw))
 				c.in.Take(len(raw))
@@ -67,6 +68,7 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 		})
 		return x.err == nil
 	}
+	x.seen.look(h, entity[0])
 	first := min(len(entity[0]), inlineBody)
 	w := c.start(x, head, entity[0][:first], -1, false)
 	if w == nil {
@@ -85,6 +87,7 @@ func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity
 
 // open begins a call whose body is sent as it arrives.
 func (c *caller) open(x *pendingCall, h *http1.Head, n int, line string, a arriving, upgrade, expects bool) bool {
+	x.seen.look(h, c.in.Peek()[n:])
 	flush := expects || a.headGoes(true, len(c.in.Peek())-n)
 	w := c.start(x, withHead(h.Octets, line), nil, a.length(), flush)
 	if w == nil {
