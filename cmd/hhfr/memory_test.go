@@ -93,6 +93,16 @@ func TestPackingHoldsLittle(t *testing.T) {
 	require.Equal(t, exitDone, code, stderr)
 }
 
+// mostMemory is the most memory that a process took so far, in kB.
+func mostMemory(t *testing.T, p *proxyProcess) (kib int64) {
+	t.Helper()
+	status := string(shared.Read(t, fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)))
+	_, rest, _ := strings.Cut(status, "VmHWM:")
+	_, err := fmt.Sscanf(rest, "%d kB", &kib)
+	require.NoError(t, err)
+	return kib
+}
+
 // Both halves of a pair carry bodies longer than what they hold, framed either way, in little
 // memory.
 func TestPairHoldsLittle(t *testing.T) {
@@ -106,13 +116,6 @@ func TestPairHoldsLittle(t *testing.T) {
 	defer origin.Close()
 	far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/")
 	near := startProxyProcess(t, "127.0.0.1:0", far.url("/"), "-v")
-	most := func(p *proxyProcess) (kib int64) {
-		status := string(shared.Read(t, fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)))
-		_, rest, _ := strings.Cut(status, "VmHWM:")
-		_, err := fmt.Sscanf(rest, "%d kB", &kib)
-		require.NoError(t, err)
-		return kib
-	}
 	send := func(body io.Reader) {
 		r, err := http.Post(near.url("/"), "text/xml; charset=utf-8", body)
 		require.NoError(t, err)
@@ -121,7 +124,7 @@ func TestPairHoldsLittle(t *testing.T) {
 	}
 	send(strings.NewReader(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`))
 	near.linked(1)
-	unused := [...]int64{most(near), most(far)}
+	unused := [...]int64{mostMemory(t, near), mostMemory(t, far)}
 	random := make([]byte, 30_000_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
 	body := []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><data>` +
@@ -131,8 +134,8 @@ func TestPairHoldsLittle(t *testing.T) {
 		send(io.MultiReader(bytes.NewReader(body))) // in chunks
 	}
 	for i, p := range []*proxyProcess{near, far} {
-		t.Logf("%d kB, %d kB after long bodies", unused[i], most(p))
-		assert.Less(t, most(p)-unused[i], int64(48<<10))
+		t.Logf("%d kB, %d kB after long bodies", unused[i], mostMemory(t, p))
+		assert.Less(t, mostMemory(t, p)-unused[i], int64(48<<10))
 	}
 	near.end()
 	far.end()

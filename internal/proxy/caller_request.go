@@ -32,8 +32,8 @@ func (c *caller) request(h *http1.Head, n int) bool {
 		return c.whole(x, h, n, "\n", [][]byte{there[:f.Length]}, int(f.Length))
 	}
 	own, g, st := h.Clone(), gathered{}, stateFull // what follows may wait
+	var release func()
 	if !upgrade && !expects {
-		var release func()
 		g, st, release = c.p.gather(c.reading, c.in, n, &own, f)
 		defer release()
 		if st == stateWhole {
@@ -44,7 +44,9 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	if upgrade || f.Kind == http1.Chunked {
 		line = restLineOf(g.size)
 	}
-	return c.open(x, &own, n, line, c.p.arriving(&own, f, line, g.size, st), upgrade, expects)
+	a := c.p.arriving(&own, f, line, g.size, st)
+	a.drained = release
+	return c.open(x, &own, n, line, a, upgrade, expects)
 }
 
 // whole begins a call whose body of n raw bytes is complete.

@@ -8,12 +8,10 @@ import (
 
 const (
 	// DefaultMaxConns is the maximum number of connections that a proxy serves at once, of those it
-	// opens to the upstream for other proxies, and of the lanes of one stream: each may hold
-	// MaxBuffer twice.
+	// opens to the upstream for other proxies, and of the lanes of one stream.
 	DefaultMaxConns = 1024
 	// DefaultMaxBuffer is how much of one message is held to see it whole, in bytes: most SOAP
-	// messages fit, and a thousand connections stay below the memory of a small server unless all
-	// of them are full.
+	// messages fit. What is held beyond 64 KiB of each is bounded over all connections.
 	DefaultMaxBuffer = 1 << 20
 	// DefaultPause is how long a message may pause before what is there is sent without its rest:
 	// streamed content (notifications) arrives in time.
@@ -48,9 +46,11 @@ const (
 	// parts that wait for their receiver, since a proxy must queue a message that its client or
 	// server reads slowly.
 	maxWhole = 16 << 20
-	// maxLong is the maximum number of bodies of unknown length that may be held beyond MaxBuffer
-	// at once, each up to maxWhole: chunked replies of some megabytes are common, and cost most if
-	// sent as text.
+	// maxHeld is how much may be held of chunked bodies that are gathered, beyond 64 KiB of each, in
+	// bytes: chunked replies of some megabytes are common, and cost most if sent as text; but they
+	// are held for as long as who gets them does not read.
+	maxHeld = 16 << 20
+	// maxLong is the maximum number of long messages that are held for sequences at once.
 	maxLong = 4
 
 	// firstBackOff is the pause before an offer that no call requests, and maxBackOff its maximum

@@ -160,8 +160,9 @@ type Proxy struct {
 	raw     rawConns
 
 	conns accept.Room // of clients
-	// long has those that hold a body beyond MaxBuffer.
+	// long has those that hold a long message for a sequence.
 	upstreams, long places
+	held            budget // what is held of chunked bodies, beyond what each connection may hold
 	refusals        accept.Refusals
 	draining        atomic.Bool // no further call is to begin
 
@@ -192,6 +193,7 @@ func newProxy(cfg Config) (*Proxy, error) {
 	p := &Proxy{cfg: cfg, failed: make(chan error, maxFailures), upstreams: make(places, cfg.MaxConns),
 		long:     make(places, maxLong),
 		contexts: newContexts(cfg.Context, cfg.Listen.Addr(), cfg.Log)}
+	p.held.give(maxHeld)
 	p.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	p.conns.Max, p.conns.PerPeer, p.conns.Log = cfg.MaxConns, cfg.MaxPerPeer, cfg.Log
 	p.ctx, p.stop = context.WithCancel(context.Background())

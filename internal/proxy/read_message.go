@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -67,8 +68,8 @@ type gathered struct {
 // gather waits for a whole body after a head of skip bytes, if its shape is worth it. A body that
 // is no XML, or pauses, is passed on as it arrives. So is one of a known length above inlineBody,
 // whose beginning need not wait for its end, and one longer than MaxBuffer whose chunks have one
-// size so far. Others of that length are gathered, too, while few others are. The caller calls
-// release when it no longer uses what was gathered.
+// size so far. Others are gathered up to maxWhole, if what all connections hold so leaves room. The
+// caller calls release when it no longer uses what was gathered.
 func (p *Proxy) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st waitResult, release func()) {
@@ -83,29 +84,63 @@ func (p *Proxy) gather(
 	default:
 		return g, stateFull, release
 	}
-	g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, -1)
+	limit := min(p.cfg.MaxBuffer, inlineBody)
+	g, st = gather(ctx, in, skip, f, limit, -1)
 	if (st == statePaused || st == stateFull) && !isXML(h, g.start) {
 		return g, st, release
 	}
 	if st == statePaused {
 		netconn.Acknowledge(in.Conn) // the peer's kernel may hold the rest back until then
-		g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, pause)
+		g, st = gather(ctx, in, skip, f, limit, pause)
 	}
-	if st == stateFull {
+	if st == stateFull && f.Kind == http1.Chunked {
+		return p.gatherMore(ctx, in, skip, f, g, limit)
+	}
+	return g, st, release
+}
+
+// gatherMore is gather for a chunked body that is longer than limit bytes.
+func (p *Proxy) gatherMore(
+	ctx context.Context, in *sock.Source, skip int, f http1.Framing, g gathered, limit int,
+) (_ gathered, st waitResult, release func()) {
+	held, over := 0, func() {}
+	hurries := false
+	for st = stateFull; st == stateFull; {
 		parts, _ := g.body.Framing()
 		g.size = http1.UniformSize(parts)
+		next := min(2*limit, maxWhole)
+		if limit < p.cfg.MaxBuffer {
+			next = min(4*limit, p.cfg.MaxBuffer)
+		}
+		if next <= limit || g.size != "" && limit >= p.cfg.MaxBuffer || !p.held.take(next-held) {
+			break
+		}
+		if !hurries && (next > p.cfg.MaxBuffer || p.held.left.Load() < maxHeld/4*3) {
+			hurries, over = true, p.cfg.OnLong()
+		}
+		held, limit = next, next
+		in.Reserve(skip + limit + sock.MaxSpace)
+		g, st = gather(ctx, in, skip, f, limit, p.cfg.Gather)
 	}
-	if st != stateFull || g.size != "" || f.Kind != http1.Chunked || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
-		return g, st, release
-	}
-	over := p.cfg.OnLong()
-	in.Reserve(maxHeadOctets + maxWhole + sock.MaxSpace)
-	g, st = gather(ctx, in, skip, f, maxWhole, p.cfg.Gather)
 	return g, st, sync.OnceFunc(func() {
 		over()
-		p.long.leave()
+		p.held.give(held)
 	})
 }
+
+// budget is so many bytes that are left to be held.
+type budget struct{ left atomic.Int64 }
+
+// take takes n bytes, if there are as many.
+func (b *budget) take(n int) bool {
+	if b.left.Add(-int64(n)) < 0 {
+		b.give(n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int) { b.left.Add(int64(n)) }
 
 // isXML reports whether a body is XML, or may be, by its head and its beginning.
 func isXML(h *http1.Head, entity []byte) bool {

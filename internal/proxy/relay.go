@@ -263,7 +263,9 @@ func (l *lane) reply(up *serverConn, s *served) error {
 		line = restLineOf(g.size)
 	case http1.NoBody, http1.Length, http1.UntilClose:
 	}
-	return l.stream(up, s, withHead(h.Octets, line), l.f.p.arriving(&h, f, line, g.size, st))
+	a := l.f.p.arriving(&h, f, line, g.size, st)
+	a.drained = release
+	return l.stream(up, s, withHead(h.Octets, line), a)
 }
 
 // whole replies with a body that is complete.

@@ -42,6 +42,8 @@ type arriving struct {
 	pause time.Duration
 	// paused: it did, for as long as it may, and what came is sent at once.
 	paused bool
+	// drained, if given, is called when what was there before is sent.
+	drained func()
 }
 
 const atLeisure = -1
@@ -103,6 +105,10 @@ func stream(ctx context.Context, in *sock.Source, w bodyWriter, a arriving) erro
 			return errors.Join(errUntaken, err)
 		}
 		in.Take(n)
+		if a.drained != nil && len(in.Peek()) == 0 {
+			a.drained()
+			a.drained = nil
+		}
 		switch {
 		case bad != nil:
 			return errOdd

@@ -18,6 +18,7 @@ import (
 
 // flushing is a message on its way, written in chunks and flushed between.
 type flushing struct {
+	t     testing.TB
 	split program.Splitter
 	join  program.Joiner
 	last  *segment // handed out, and not joined yet: only the end tells which one is the last
@@ -25,8 +26,8 @@ type flushing struct {
 	err   error
 }
 
-func newFlushing(p *program.Program, most int) *flushing {
-	f := &flushing{}
+func newFlushing(t testing.TB, p *program.Program, most int) *flushing {
+	f := &flushing{t: t}
 	f.join.Reset(p)
 	f.split.Reset(p, most, false, func(text bool, octets []byte) error {
 		f.deliver(false)
@@ -38,7 +39,7 @@ func newFlushing(p *program.Program, most int) *flushing {
 
 func (f *flushing) deliver(last bool) {
 	if f.last != nil && f.err == nil {
-		f.got, f.err = f.join.Join(f.got, f.last.octets, f.last.text, last)
+		f.got, f.err = joinInTurns(f.t, &f.join, f.got, *f.last, last, 50)
 	}
 	f.last = nil
 }
@@ -58,7 +59,7 @@ func (f *flushing) flush(t testing.TB, force bool) {
 // Behind a forced flush all that was written is there, otherwise a beginning of it.
 func flushed(t testing.TB, p *program.Program, message []byte, most int, cuts []int) {
 	t.Helper()
-	f := newFlushing(p, most)
+	f := newFlushing(t, p, most)
 	at := 0
 	for i, cut := range cuts {
 		cut = max(at, min(cut, len(message)))

@@ -117,11 +117,34 @@ func FuzzJoin(f *testing.F) {
 			out, err = j.Join(out, second, text, last)
 			require.LessOrEqual(t, len(out)-before, 5<<20)
 		}
+		requireTurns(t, s, out, err, segment{octets: first}, segment{text, second}, last)
 		if err != nil {
 			require.True(t, errors.Is(err, &shape.Error{Code: shape.Malformed}) || errors.Is(err,
 				&shape.Error{Code: shape.TooLarge}), "%v", err)
 		}
 	})
+}
+
+// requireTurns checks that content joined in turns comes to the same.
+func requireTurns(t *testing.T, s *shape.Shape, want []byte, bad error, first, second segment, last bool) {
+	t.Helper()
+	var j program.Joiner
+	j.Reset(program.Compile(s))
+	var out []byte
+	more, err := true, error(nil)
+	for i, seg := range []segment{first, second} {
+		for before := -1; err == nil && (before < 0 || more); before = len(out) {
+			if before < 0 {
+				out, more, err = j.JoinSome(out, seg.octets, seg.text, last && i == 1, 100)
+			} else {
+				out, more, err = j.JoinMore(out)
+			}
+		}
+	}
+	require.Equal(t, bad == nil, err == nil, "%v, in turns %v", bad, err)
+	if err == nil {
+		require.True(t, bytes.Equal(want, out))
+	}
 }
 
 // TestEveryCutOfContentIsAnError: content without its end is never taken for a whole message.

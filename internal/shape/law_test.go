@@ -47,16 +47,35 @@ func split(t testing.TB, p *program.Program, message []byte, most, chunk int) (s
 
 func join(t testing.TB, p *program.Program, segments []segment) []byte {
 	t.Helper()
-	var j program.Joiner
+	var j, pausing program.Joiner
 	j.Reset(p)
-	var out []byte
+	pausing.Reset(p)
+	var out, inTurns []byte
 	var err error
 	for i, s := range segments {
 		out, err = j.Join(out, s.octets, s.text, i == len(segments)-1)
 		require.NoError(t, err, "segment %d of %d", i, len(segments))
+		inTurns, err = joinInTurns(t, &pausing, inTurns, s, i == len(segments)-1, 1+i*i%500)
+		require.NoError(t, err, "segment %d of %d, in turns", i, len(segments))
+		require.True(t, bytes.Equal(out, inTurns), "segment %d of %d, in turns of %d", i, len(segments), 1+i*i%500)
 	}
 	return out
 }
+
+// joinInTurns joins a segment, most bytes at a time, and what the item at hand comes to.
+func joinInTurns(t testing.TB, j *program.Joiner, dst []byte, s segment, last bool, most int) ([]byte, error) {
+	t.Helper()
+	out, more, err := j.JoinSome(dst, s.octets, s.text, last, most)
+	for more && err == nil {
+		before := len(out)
+		out, more, err = j.JoinMore(out)
+		require.LessOrEqual(t, len(out)-before, most+5*len(s.octets)+maxTexts, "in one turn")
+	}
+	return out, err
+}
+
+// maxTexts bounds what the shapes of tests have between two items, in UTF-16.
+const maxTexts = 16 << 10
 
 // requireLaw1 checks join(split(m)) == m in several segmentations, and reports whether the message
 // fitted whole.

@@ -192,7 +192,11 @@ func (s *Source) Reserve(n int) {
 	if cap(s.buf)-s.at >= n {
 		return
 	}
+	before, long := s.buf, s.long
 	s.buf, s.at, s.long = append(longBuffers.get(n), s.Peek()...), 0, true
+	if long {
+		longBuffers.put(before)
+	}
 }
 
 // Peek returns what is there, without waiting.

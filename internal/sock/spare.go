@@ -18,13 +18,13 @@ type spareSpace struct {
 // longBuffers are of different sizes: whoever reserves space mostly reserves as much as others did.
 var longBuffers spareSpace
 
-// get gives an empty buffer with room for n bytes.
+// get gives an empty buffer with room for n bytes, and for no more than four times as many.
 func (s *spareSpace) get(n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.list) - 1; i >= 0; i-- {
 		buf := s.list[i].Value()
-		if buf != nil && cap(*buf) < n {
+		if buf != nil && (cap(*buf) < n || cap(*buf) > 4*n) {
 			continue
 		}
 		s.list = append(s.list[:i], s.list[i+1:]...)

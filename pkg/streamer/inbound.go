@@ -41,6 +41,7 @@ type inbound struct {
 	total    int64
 	headDone bool
 	joins    [2]*program.Joiner // of head and body, while they are joined
+	at       joining
 
 	mu      sync.Mutex
 	segs    fifo[inboundSegment]
@@ -182,7 +183,7 @@ func (in *inbound) take() (inboundSegment, error) {
 func (in *inbound) isReady() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.segs.len() > 0 || in.err != nil
+	return in.at.more || in.segs.len() > 0 || in.err != nil
 }
 
 // grantLocked counts what was read, and gives the sender credit for it now and then; not for an

@@ -15,13 +15,25 @@ import (
 
 var joiners = sync.Pool{New: func() any { return new(program.Joiner) }}
 
-// join joins a segment behind dst.
-func (in *inbound) join(dst []byte, g inboundSegment) ([]byte, error) {
-	i := 1
+// joinedAtOnce is how much of a segment is joined at a time, in bytes: some bytes of content may come
+// to megabytes, and who waits for them may read nothing.
+const joinedAtOnce = 32 << 10
+
+// joining is the segment that is joined.
+type joining struct {
+	part       int8 // 0: of the head, 1: of the body
+	last, more bool // it is the last of its part; it is not joined to its end
+	buffer     *reuse.Buffer
+}
+
+// join joins a segment behind dst, or the beginning of it.
+func (in *inbound) join(dst []byte, g *inboundSegment) (_ []byte, err error) {
+	at := &in.at
+	at.part, at.last, at.buffer = 1, g.last, g.buffer
 	if g.head {
-		i = 0
+		at.part = 0
 	}
-	j := in.joins[i]
+	j := in.joins[at.part]
 	switch {
 	case g.settled > 0 && j != nil:
 		return j.Settle(dst, g.settled)
@@ -30,48 +42,78 @@ func (in *inbound) join(dst []byte, g inboundSegment) ([]byte, error) {
 	case j == nil:
 		j = joiners.Get().(*program.Joiner)
 		j.Reset(g.program)
-		in.joins[i] = j
+		in.joins[at.part] = j
 	}
-	dst, err := j.Join(dst, g.content, g.text, g.last)
-	if g.last && err == nil {
-		joiners.Put(j)
-		in.joins[i] = nil
-	}
+	dst, at.more, err = j.JoinSome(dst, g.content, g.text, g.last, joinedAtOnce)
 	return dst, err
 }
 
-// joinNext joins the next segment behind dst.
+// joinMore goes on with the segment that is not joined to its end.
+func (in *inbound) joinMore(dst []byte) (_ []byte, err error) {
+	at := &in.at
+	at.more = false
+	if e := in.failed(); e != nil {
+		return dst, e
+	}
+	dst, at.more, err = in.joins[at.part].JoinMore(dst)
+	return dst, err
+}
+
+// joinNext joins more behind dst: the next segment, or a part of it.
 func (in *inbound) joinNext(dst []byte) (out []byte, last bool, err error) {
+	if in.at.more {
+		out, err = in.joinMore(dst)
+		return in.took(dst, out, err)
+	}
 	g, err := in.take()
 	if err != nil {
 		return dst, false, err
 	}
-	return in.joinSegment(dst, g)
+	return in.joinSegment(dst, &g)
 }
 
-func (in *inbound) joinSegment(dst []byte, g inboundSegment) (out []byte, last bool, err error) {
-	before := len(dst)
+func (in *inbound) joinSegment(dst []byte, g *inboundSegment) (out []byte, last bool, err error) {
 	out, err = in.join(dst, g)
-	wire.Release(g.buffer)
+	return in.took(dst, out, err)
+}
+
+// took takes note of what was joined behind dst.
+func (in *inbound) took(dst, out []byte, err error) (_ []byte, last bool, _ error) {
+	at := &in.at
+	if !at.more {
+		in.joined(err)
+	}
 	if err != nil {
 		return dst, false, in.refuse(frame.Malformed, &Error{Code: Malformed, Err: err})
 	}
-	in.total += int64(len(out) - before)
-	in.count(&g, len(out)-before)
-	if limit := in.s.cfg.Limits.MaxMessage; in.total > limit || g.head && len(out) > maxHead {
+	last = at.last && !at.more
+	in.total += int64(len(out) - len(dst))
+	in.count(len(out)-len(dst), last && at.part == 1)
+	if limit := in.s.cfg.Limits.MaxMessage; in.total > limit || at.part == 0 && len(out) > maxHead {
 		return dst, false, in.refuse(frame.MessageTooLarge, tooLong(limit))
 	}
-	return out, g.last, nil
+	return out, last, nil
 }
 
-// count counts what a segment joined to.
-func (in *inbound) count(g *inboundSegment, octets int) {
+// joined gives back what a segment had that is joined; err is why it was not.
+func (in *inbound) joined(err error) {
+	at := &in.at
+	wire.Release(at.buffer)
+	at.buffer = nil
+	if j := in.joins[at.part]; j != nil && at.last && err == nil {
+		joiners.Put(j)
+		in.joins[at.part] = nil
+	}
+}
+
+// count counts what was joined; ends: the body ends with it.
+func (in *inbound) count(octets int, ends bool) {
 	c := in.s.cfg.Carried
 	if c == nil {
 		return
 	}
 	n := int64(octets)
-	if g.last && !g.head && !in.hasHead {
+	if ends && !in.hasHead {
 		n += in.s.cfg.Implied.of(in.key.Reply)
 	}
 	c.Received.Bytes.Add(n)
@@ -93,14 +135,14 @@ func (in *inbound) readHead() ([]byte, error) {
 		if last := known.Load(); last != nil && last.isOf(in.key.Lane, &g) {
 			wire.Release(g.buffer)
 			in.total, in.headDone = in.total+int64(len(last.head)), true
-			in.count(&g, len(last.head))
+			in.count(len(last.head), false)
 			return last.head, nil
 		}
 		next = &joinedHead{lane: in.key.Lane, program: g.program, content: string(g.content)}
 	}
 	own := joined.Get(0)
 	defer joined.Put(own)
-	for own.Octets, in.headDone, err = in.joinSegment(own.Octets, g); err == nil && !in.headDone; {
+	for own.Octets, in.headDone, err = in.joinSegment(own.Octets, &g); err == nil && !in.headDone; {
 		own.Octets, in.headDone, err = in.joinNext(own.Octets)
 	}
 	if err != nil {
@@ -220,10 +262,7 @@ func (b *body) gather(limit int) int64 {
 	}
 	_ = b.more() // Read gives an error again
 	for !b.last && b.err == nil && len(b.own.Octets) <= limit {
-		b.own.Octets, b.last, b.err = b.in.joinNext(b.own.Octets)
-		if b.last || b.err != nil {
-			b.finish()
-		}
+		b.longer()
 	}
 	if !b.last || b.err != nil {
 		return -1
@@ -231,11 +270,22 @@ func (b *body) gather(limit int) int64 {
 	return int64(len(b.own.Octets))
 }
 
+// longer joins more behind what was joined and not read.
+func (b *body) longer() {
+	b.own.Octets, b.last, b.err = b.in.joinNext(b.own.Octets)
+	if b.last || b.err != nil {
+		b.finish()
+	}
+}
+
 // rest is all that is left of a body if that is short and here, in one segment: as the body of
 // another message it is one in memory. It holds until discard.
 func (b *body) rest() (all []byte, ok bool) {
 	if b.own == nil && b.err == nil && b.in.isReady() {
 		_ = b.more() // Read gives the error again
+	}
+	for b.in.at.more && b.err == nil && len(b.ahead()) <= inlineBody {
+		b.longer()
 	}
 	all = b.ahead()
 	return all, b.last && b.err == nil && len(all) <= inlineBody

@@ -49,6 +49,8 @@ const (
 	// batchOctets is when the writer stops collecting frames and writes: about one fragment, so
 	// that a late small message waits for no more.
 	batchOctets = frame.MaxPayload
+	// batchContent is when it writes whatever the content of the messages comes to.
+	batchContent = 4 * batchOctets
 	// maxRefusals bounds the refusals of one-way messages that are kept for who asks.
 	maxRefusals = 4096
 	// maxFlight bounds the exchanges this end has in flight, whatever the peer would take.

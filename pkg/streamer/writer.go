@@ -140,7 +140,7 @@ func (w *streamWriter) left() {
 	clear(w.ended)
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 	w.enc.Reset()
-	w.sent, w.noted, w.told, w.late = 0, 0, 0, true
+	w.sent, w.content, w.noted, w.told, w.late = 0, 0, 0, 0, true
 }
 
 // endDirection ends our direction of the connection of a stream that failed, which is closed soon:
@@ -190,7 +190,7 @@ func (w *streamWriter) batch() []byte {
 func (w *streamWriter) fill() (last bool) {
 	s := w.s
 	var t task
-	for len(w.enc.Bytes()) < batchOctets {
+	for !w.isFull() {
 		if word, failed := s.ending.lastWord(); failed {
 			if word != nil {
 				w.enc.Close(word.Code, word.Text)
@@ -211,6 +211,12 @@ func (w *streamWriter) fill() (last bool) {
 		}
 	}
 	return false
+}
+
+// isFull reports whether the batch is to be written. What takes much work comes to few bytes, and
+// others wait for it.
+func (w *streamWriter) isFull() bool {
+	return len(w.enc.Bytes()) >= batchOctets || w.content >= batchContent
 }
 
 func (w *streamWriter) do(t *task) {
@@ -295,6 +301,7 @@ func (w *streamWriter) data(out *outbound, p *outboundPiece) {
 		w.s.exchanges.began(out)
 		w.begun = append(w.begun, begun{out, len(w.enc.Bytes())})
 	}
+	w.content += p.cost()
 	err := w.enc.Data(&out.message, &p.head, &p.body, p.last, w.now)
 	p.free()
 	if err != nil {

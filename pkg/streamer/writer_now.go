@@ -30,6 +30,7 @@ func (w *streamWriter) tryBatch() (all bool) {
 	if w.sent < len(batch) || w.last {
 		return false
 	}
+	full := w.isFull()
 	w.left()
-	return len(batch) < batchOctets
+	return !full
 }

@@ -15,20 +15,21 @@ type streamWriter struct {
 	state atomic.Int32
 	hurry chan struct{} // with Config.FlushDelay
 
-	enc    *wire.Encoder
-	sent   int   // how much of what was encoded the connection has taken
-	last   bool  // the direction ends with what was encoded
-	noted  int32 // how many of the frames that were encoded are noted
-	told   int32 // how many of those are in Stats
-	whole  int32 // messages that ended with those that are not
-	now    time.Time
-	late   bool        // something was written since then
-	begun  []begun     // messages that begin in the batch
-	ended  []*outbound // messages that end in it
-	jobs   few.Map[*wire.Transfer, *transfer]
-	behind few.Map[uint64, *transfer] // lanes whose next request waits for a shape
-	restAt time.Time                  // when the memory of a lane may be idle; zero: none is in use
-	quiet  time.Duration              // how long it is silent before that
+	enc     *wire.Encoder
+	sent    int   // how much of what was encoded the connection has taken
+	content int64 // what the messages in the batch cost
+	last    bool  // the direction ends with what was encoded
+	noted   int32 // how many of the frames that were encoded are noted
+	told    int32 // how many of those are in Stats
+	whole   int32 // messages that ended with those that are not
+	now     time.Time
+	late    bool        // something was written since then
+	begun   []begun     // messages that begin in the batch
+	ended   []*outbound // messages that end in it
+	jobs    few.Map[*wire.Transfer, *transfer]
+	behind  few.Map[uint64, *transfer] // lanes whose next request waits for a shape
+	restAt  time.Time                  // when the memory of a lane may be idle; zero: none is in use
+	quiet   time.Duration              // how long it is silent before that
 
 	idle    *time.Timer
 	watched time.Time // when that fires, or has fired

@@ -146,14 +146,14 @@ func (s *Split) Write(octets []byte) error {
 	return nil
 }
 
-// roomFor gives the window with room for n more bytes: twice as much as it had if it waits to
+// roomFor gives the window with room for n more bytes: four times as much as it had if it waits to
 // become long, but no more than it may.
 func (s *Split) roomFor(n int) []byte {
 	least := len(s.window) + n
 	if least <= cap(s.window) {
 		return s.window
 	}
-	return append(make([]byte, 0, max(least, min(2*len(s.window), s.upTo))), s.window...)
+	return append(make([]byte, 0, max(least, min(4*len(s.window), s.upTo))), s.window...)
 }
 
 // decide chooses a shape by the beginning of a body, or finds out that more must be seen.

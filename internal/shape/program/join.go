@@ -13,7 +13,7 @@ import (
 // Reset begins a message of p's shape.
 func (j *Joiner) Reset(program *Program) {
 	p := (*code.Code)(program)
-	j.p, j.begun, j.text, j.pending, j.given = p, false, false, j.pending[:0], 0
+	j.p, j.begun, j.text, j.pending, j.given, j.group.n, j.group.from = p, false, false, j.pending[:0], 0, 0, 0
 	if p.Encoding().IsUTF16() {
 		j.utf8 = j.utf8[:0]
 	}
@@ -30,46 +30,70 @@ func (j *Joiner) Reset(program *Program) {
 // last tells that it is the message's last. text tells a segment that stands in place of the rest.
 // Errors are of type [shape.Error]; after one the joiner must be reset.
 func (j *Joiner) Join(dst, segment []byte, text, last bool) ([]byte, error) {
+	out, _, err := j.JoinSome(dst, segment, text, last, maxSegmentJoined)
+	return out, err
+}
+
+// JoinSome is Join, but it stops when it has appended most bytes, and what the item that it is at
+// comes to: a few kilobytes, unless the shape has longer texts. more: the segment, which is used
+// until then, goes on with [Joiner.JoinMore], before anything else.
+func (j *Joiner) JoinSome(dst, segment []byte, text, last bool, most int) (out []byte, more bool, err error) {
+	j.last, j.most, j.gone, j.more = last, most, 0, false
+	to := j.narrow(dst)
+	switch {
+	case j.text && !text:
+		return dst, false, &shape.Error{Code: shape.Malformed, What: "content after text"}
+	case !text:
+		j.begun = true
+		j.seg.Reset(segment, last)
+		to, err = j.join(to, 4*len(segment))
+	case !j.text:
+		to, err = j.beginText(to, segment)
+	default:
+		to = append(to, segment...)
+	}
+	return j.joined(dst, to, err)
+}
+
+// JoinMore goes on with a segment as JoinSome does.
+func (j *Joiner) JoinMore(dst []byte) (out []byte, more bool, err error) {
+	j.more = false
+	to, err := j.join(j.narrow(dst), j.most)
+	return j.joined(dst, to, err)
+}
+
+// narrow is where to join what goes to dst: for UTF-16 that is another place.
+func (j *Joiner) narrow(dst []byte) []byte {
 	if j.p.Encoding().IsUTF16() {
-		return j.joinWide(dst, segment, text, last)
+		return j.utf8
 	}
-	return j.joinText(dst, segment, text, last)
+	return dst
 }
 
-// joinWide joins a segment and writes it in UTF-16.
-func (j *Joiner) joinWide(dst, segment []byte, text, last bool) ([]byte, error) {
-	narrow, err := j.joinText(j.utf8, segment, text, last)
-	if err != nil {
-		return dst, err
+// joined gives out what was joined behind narrow(dst).
+func (j *Joiner) joined(dst, to []byte, err error) (out []byte, more bool, _ error) {
+	switch {
+	case err != nil:
+		return dst, false, err
+	case !j.p.Encoding().IsUTF16():
+		return to, j.more, nil
 	}
-	wide, n, ok := lexical.Widen(j.p.Encoding(), dst, narrow, last)
+	wide, n, ok := lexical.Widen(j.p.Encoding(), dst, to, j.last && !j.more)
 	if !ok {
-		return dst, &shape.Error{Code: shape.Malformed, What: "content that is no UTF-8"}
+		return dst, false, &shape.Error{Code: shape.Malformed, What: "content that is no UTF-8"}
 	}
-	j.utf8 = append(narrow[:0], narrow[n:]...)
-	return wide, nil
-}
-
-// joinText joins a segment as it is in UTF-8, or in whatever encoding the message has if that is
-// not UTF-16.
-func (j *Joiner) joinText(dst, segment []byte, text, last bool) ([]byte, error) {
-	if j.text && !text {
-		return dst, &shape.Error{Code: shape.Malformed, What: "content after text"}
-	}
-	if !j.text && text {
-		return j.beginText(dst, segment)
-	}
-	if text {
-		return append(dst, segment...), nil
-	}
-	return j.join(dst, segment, last)
+	j.utf8 = append(to[:0], to[n:]...)
+	return wide, j.more, nil
 }
 
 // beginText takes the pending texts that hold, and goes on with text (wire-format section 10.6).
 func (j *Joiner) beginText(dst, segment []byte) ([]byte, error) {
 	if !j.begun {
+		j.begun = true
+		j.seg.Reset(nil, false)
+		j.most = maxSegmentJoined
 		var err error
-		if dst, err = j.join(dst, nil, false); err != nil {
+		if dst, err = j.join(dst, 0); err != nil {
 			return dst, err
 		}
 	}
@@ -85,23 +109,24 @@ func (j *Joiner) beginText(dst, segment []byte) ([]byte, error) {
 	return append(append(dst, j.pending[j.given:keep]...), c.Rest()...), nil
 }
 
-func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
-	j.begun = true
-	j.seg.Reset(segment, last)
-	j.start, j.mark = len(dst), len(dst)
+// join goes on with the segment; room is about what that comes to.
+func (j *Joiner) join(dst []byte, room int) ([]byte, error) {
 	start := len(dst)
-	j.dst = append(slices.Grow(dst, len(j.pending)+4*len(segment)), j.pending...)
-	err := j.run(last)
+	j.start, j.mark = start, start
+	j.dst = append(slices.Grow(dst, len(j.pending)+min(room, j.most)), j.pending...)
+	j.stop = min(len(j.dst)+j.most, start+maxSegmentJoined-j.gone)
+	err := j.run()
 	dst, j.dst = j.dst, nil
-	if err != nil {
+	switch {
+	case err != nil:
 		return dst[:start], err
-	}
-	if last {
+	case j.last && !j.more:
 		j.pending, j.mark = j.pending[:0], len(dst)
-	} else {
+	default:
 		j.pending = append(j.pending[:0], dst[j.mark:]...)
 	}
 	dst = dst[:j.mark]
+	j.gone += len(dst) - start
 	if given := j.given; given > 0 && j.mark > start {
 		dst = append(dst[:start], dst[start+given:]...)
 		j.given = 0
@@ -109,14 +134,19 @@ func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
 	return dst, nil
 }
 
-// run goes on until the segment has no item for the operation it stands at, or the message is at
-// its end.
-func (j *Joiner) run(last bool) error {
+// run goes on until the segment has no item for the operation it stands at, the message is at its
+// end, or enough is joined: then there is more.
+func (j *Joiner) run() error {
 	s, ops, lits := &j.at, j.p.Ops(), j.p.Lits()
+	if j.group.from < j.group.n {
+		if err := j.groupRows(&ops[s.pc]); err != nil || j.more {
+			return err
+		}
+	}
 	dst, pc := j.dst, s.pc
 	for {
-		if len(dst)-j.start > maxSegmentJoined {
-			j.dst = dst
+		if len(dst) > j.stop {
+			j.dst, s.pc, j.more = dst, pc, true
 			return j.over(0)
 		}
 		o := &ops[pc]
@@ -169,7 +199,7 @@ func (j *Joiner) run(last bool) error {
 		case o.Code == code.OpEnd:
 			return j.seg.End()
 		case j.seg.Has(o.IsBits() && !s.inText):
-		case last:
+		case j.last:
 			return j.fail("content ends before its shape does")
 		default:
 			return j.seg.End()
@@ -187,8 +217,11 @@ func (j *Joiner) run(last bool) error {
 			return j.seg.Err
 		}
 		dst, pc = j.dst, s.pc
-		if o.Code != code.OpColumn {
+		switch {
+		case o.Code != code.OpColumn:
 			j.mark = len(dst)
+		case j.more:
+			return nil
 		}
 	}
 }

@@ -23,92 +23,115 @@ func (j *Joiner) column(o *code.Op) error {
 	case o.Max != 0 && s.rows > o.Max || !more && s.rows < o.Min:
 		return j.fail("%d rows in an array of %d to %d", s.rows, o.Min, o.Max)
 	}
-	start := s.pc
 	if n == 0 {
 		j.mark = len(j.dst)
-	} else if err := j.group(o, int(n)); err != nil {
+		j.endGroup(o, more)
+		return nil
+	}
+	j.group = columnGroup{n: int(n), more: more, next: -1}
+	if err := j.beginGroup(o); err != nil {
 		return err
 	}
-	s.pc = start
-	if !more {
-		s.pc, s.rows = o.B, 0
-	}
-	return nil
+	return j.groupRows(o)
 }
 
-// group reads and writes n rows.
-func (j *Joiner) group(o *code.Op, n int) error {
-	r := &j.seg
+// endGroup goes on behind a group.
+func (j *Joiner) endGroup(o *code.Op, more bool) {
+	if !more {
+		j.at.pc, j.at.rows = o.B, 0
+	}
+}
+
+// beginGroup reads what a group has before its rows.
+func (j *Joiner) beginGroup(o *code.Op) error {
+	r, g := &j.seg, &j.group
 	head := r.Octet()
-	w, v, low := uint(head&0x7f), uint(0), uint8(0)
+	g.w = uint(head & 0x7f)
 	if o.Type.Scaled() {
 		scale := r.Octet()
-		low, v = scale&31, uint(scale>>5)
+		g.low, g.v = scale&31, uint(scale>>5)
 	}
-	if w > 64 || v > 5 || low > lexical.MaxScale {
-		return j.fail("column of width %d, scale %d and scale width %d", w, low, v)
+	if g.w > 64 || g.v > 5 || g.low > lexical.MaxScale {
+		return j.fail("column of width %d, scale %d and scale width %d", g.w, g.low, g.v)
 	}
-	rare := items.Reader{}
-	rares := uint64(0)
+	g.high = g.low + 1<<g.v - 1
 	if head > 0x7f {
-		if rares = r.Uvarint(); rares == 0 || rares > uint64(n) {
-			return j.fail("%d exceptions in %d rows", rares, n)
+		if g.rares = r.Uvarint(); g.rares == 0 || g.rares > uint64(g.n) {
+			return j.fail("%d exceptions in %d rows", g.rares, g.n)
 		}
-		rare = *r
-		for range rares {
+		g.rare = *r
+		for range g.rares {
 			r.Uvarint()
 			r.Take(r.Uvarint() - 1)
 		}
-		rare.Seg = r.Seg[:r.At]
+		g.rare.Seg = r.Seg[:r.At]
 	}
-	packed := r.Take(uint64(bin.PackedLen(n, int(w+v))))
+	packed := r.Take(uint64(bin.PackedLen(g.n, int(g.w+g.v))))
 	if r.Err != nil {
 		return r.Err
 	}
-	most := low + 1<<v - 1
-	bound, err := j.boundRows(n, w, most, rare, rares)
+	bound, err := j.boundRows(g.n, g.w, g.high, g.rare, g.rares)
 	if err == nil {
 		err = j.over(bound)
 	}
 	if err != nil {
 		return err
 	}
-	j.dst = slices.Grow(j.dst, bound)
-	mantissas, scales := bin.NewUnpacker(packed), bin.NewUnpacker(packed)
-	scales.Skip(uint64(n) * uint64(w))
-	next := -1
-	if rares > 0 {
-		next = int(rare.Uvarint())
+	g.atATime = max(1, min(columnChunk, j.most/max(1, bound/g.n)))
+	j.dst = slices.Grow(j.dst, min(bound, j.most))
+	g.mantissas, g.scales = bin.NewUnpacker(packed), bin.NewUnpacker(packed)
+	g.scales.Skip(uint64(g.n) * uint64(g.w))
+	if g.rares > 0 {
+		g.next = int(g.rare.Uvarint())
 	}
-	row := j.at.pc + 1
-	for from := 0; from < n; from += columnChunk {
-		k := min(n-from, columnChunk)
-		bin.TakeAbove(&mantissas, j.mantissas[:k], 0, w)
-		bin.TakeAbove(&scales, j.scales[:k], 0, v)
-		if o.A >= 0 && (next < 0 || next >= from+k) && most <= lexical.MaxScale && w < 64 {
-			j.plainRows(j.p.Row(o.A), k, int(low))
-			continue
+	return nil
+}
+
+// groupRows writes rows of the group until it has no more, or enough is joined.
+func (j *Joiner) groupRows(o *code.Op) error {
+	g, start := &j.group, j.at.pc
+	for g.from < g.n {
+		if len(j.dst) > j.stop {
+			j.more = true
+			return nil
 		}
-		for i := range k {
-			j.at.pc = row
-			j.statics()
-			num := lexical.Number{M: bin.Unzigzag(j.mantissas[i]), Scale: low + uint8(j.scales[i])}
-			switch {
-			case from+i == next:
-				j.dst = append(j.dst, rare.Take(rare.Uvarint()-1)...)
-				next = -1
-				if rares--; rares > 0 {
-					next = from + i + 1 + int(rare.Uvarint())
-				}
-			case num.Scale > lexical.MaxScale || num.M == -1<<63:
-				return j.fail("number of scale %d", num.Scale)
-			default:
-				j.dst = num.Append(j.dst)
+		k := min(g.n-g.from, g.atATime)
+		bin.TakeAbove(&g.mantissas, j.mantissas[:k], 0, g.w)
+		bin.TakeAbove(&g.scales, j.scales[:k], 0, g.v)
+		if o.A >= 0 && (g.next < 0 || g.next >= g.from+k) && g.high <= lexical.MaxScale && g.w < 64 {
+			j.plainRows(j.p.Row(o.A), k, int(g.low))
+		} else if err := j.unevenRows(k); err != nil {
+			return err
+		}
+		j.at.pc = start
+		g.from += k
+	}
+	j.endGroup(o, g.more)
+	return nil
+}
+
+// unevenRows writes the next k rows, which are unpacked, whatever they are.
+func (j *Joiner) unevenRows(k int) error {
+	g, row := &j.group, j.at.pc+1
+	for i := range k {
+		j.at.pc = row
+		j.statics()
+		num := lexical.Number{M: bin.Unzigzag(j.mantissas[i]), Scale: g.low + uint8(j.scales[i])}
+		switch {
+		case g.from+i == g.next:
+			j.dst = append(j.dst, g.rare.Take(g.rare.Uvarint()-1)...)
+			g.next = -1
+			if g.rares--; g.rares > 0 {
+				g.next = g.from + i + 1 + int(g.rare.Uvarint())
 			}
-			j.mark = len(j.dst)
-			j.at.pc++
-			j.statics()
+		case num.Scale > lexical.MaxScale || num.M == -1<<63:
+			return j.fail("number of scale %d", num.Scale)
+		default:
+			j.dst = num.Append(j.dst)
 		}
+		j.mark = len(j.dst)
+		j.at.pc++
+		j.statics()
 	}
 	return nil
 }

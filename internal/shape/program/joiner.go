@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 
+	"github.com/hhfr/hhfr/internal/bin"
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/code"
 	"github.com/hhfr/hhfr/internal/shape/items"
@@ -12,9 +13,8 @@ import (
 const columnChunk = 256
 
 // Joiner puts one message after another together from its content (wire-format section 10). A
-// segment that joins to more than 4 MiB is refused before more than that, and one text, is written;
-// nothing of it is given out. Nothing is allocated once its buffers have grown. Not safe for
-// concurrent use.
+// segment that joins to more than 4 MiB is refused before more than that, and one text, is written.
+// Nothing is allocated once its buffers have grown. Not safe for concurrent use.
 type Joiner struct {
 	p       *code.Code
 	at      joinState
@@ -27,9 +27,16 @@ type Joiner struct {
 	utf8 []byte // of a message in UTF-16: what this segment joins to, behind what is left of the one before
 
 	seg   items.Reader
+	last  bool // the segment is the message's last
+	more  bool // it has more than was joined so far
+	most  int  // how much is to be joined at a time, in bytes
+	gone  int  // bytes of it that were given out before
 	dst   []byte
-	start int // of the segment in dst
+	start int // of what is joined now, in dst
 	mark  int // end of the last item in dst
+	stop  int // beyond that in dst nothing is begun
+
+	group columnGroup
 
 	mantissas, scales [columnChunk]uint64
 }
@@ -59,13 +66,26 @@ type pieceJoiner struct {
 	column      int
 }
 
+// columnGroup is a group of a column of which rows are still to come.
+type columnGroup struct {
+	n, from           int // its rows, and how many are written; the same: none is open
+	atATime           int // rows
+	more              bool
+	w, v              uint
+	low, high         uint8
+	mantissas, scales bin.BitReader
+	rare              items.Reader
+	rares             uint64
+	next              int // row of the next exception, -1: there is none
+}
+
 func (j *Joiner) fail(what string, args ...any) error {
 	return &shape.Error{Code: shape.Malformed, At: int64(j.seg.At), What: fmt.Sprintf(what, args...)}
 }
 
 // over tells, by an error, that n more bytes would make the segment's text too long.
 func (j *Joiner) over(n int) error {
-	if len(j.dst)-j.start+n <= maxSegmentJoined {
+	if j.gone+len(j.dst)-j.start+n <= maxSegmentJoined {
 		return nil
 	}
 	what := fmt.Sprintf("a segment that joins to more than %d octets", maxSegmentJoined)

@@ -4,9 +4,10 @@ const (
 	// maxSegmentJoined bounds what one segment joins to, in bytes (wire-format section 10): memory
 	// of a joiner.
 	maxSegmentJoined = 4 << 20
-	// segmentCut is where a splitter ends a segment whatever its size, in bytes of message, well
-	// below maxSegmentJoined.
-	segmentCut = 1 << 20
+	// segmentCut is where a splitter ends a segment whatever its size, in bytes of message: well
+	// below maxSegmentJoined, and so little that to pack it takes a few milliseconds, for which
+	// others wait.
+	segmentCut = 256 << 10
 	// maxLeaf bounds how much of a value without an end a splitter looks at before it lets go of it
 	// in pieces, in bytes.
 	maxLeaf = 4096
