@@ -106,7 +106,8 @@ func (s *stalled) ask(conn net.Conn, number int) {
 	if chunked {
 		length = "Transfer-Encoding: chunked"
 	}
-	_, err := fmt.Fprintf(conn, "POST /stalled/%d HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%s\r\n\r\n", number, length)
+	_, err := fmt.Fprintf(conn, "POST /stalled/%d HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%s\r\n\r\n",
+		number, length)
 	for i := 0; len(body) > 0 && err == nil; i++ {
 		n := min(len(body), 1000+i%7*1000)
 		if chunked {

@@ -46,9 +46,9 @@ const (
 	// parts that wait for their receiver, since a proxy must queue a message that its client or
 	// server reads slowly.
 	maxWhole = 16 << 20
-	// maxHeld is how much may be held of chunked bodies that are gathered, beyond 64 KiB of each, in
-	// bytes: chunked replies of some megabytes are common, and cost most if sent as text; but they
-	// are held for as long as who gets them does not read.
+	// maxHeld is how much may be held of chunked bodies that are gathered, beyond 64 KiB of each,
+	// in bytes: chunked replies of some megabytes are common, and cost most if sent as text; but
+	// they are held for as long as who gets them does not read.
 	maxHeld = 16 << 20
 	// maxLong is the maximum number of long messages that are held for sequences at once.
 	maxLong = 4

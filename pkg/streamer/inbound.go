@@ -23,6 +23,13 @@ type inboundSegment struct {
 	settled    int64
 }
 
+// joining is the segment that is joined.
+type joining struct {
+	part       int8 // 0: of the head, 1: of the body
+	last, more bool // it is the last of its part; it is not joined to its end
+	buffer     *reuse.Buffer
+}
+
 // inbound is a message that comes in: the stream's reader appends segments, the goroutine that
 // reads the message joins them.
 type inbound struct {

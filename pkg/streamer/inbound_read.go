@@ -15,16 +15,9 @@ import (
 
 var joiners = sync.Pool{New: func() any { return new(program.Joiner) }}
 
-// joinedAtOnce is how much of a segment is joined at a time, in bytes: some bytes of content may come
-// to megabytes, and who waits for them may read nothing.
+// joinedAtOnce is how much of a segment is joined at a time, in bytes: some bytes of content may
+// come to megabytes, and who waits for them may read nothing.
 const joinedAtOnce = 32 << 10
-
-// joining is the segment that is joined.
-type joining struct {
-	part       int8 // 0: of the head, 1: of the body
-	last, more bool // it is the last of its part; it is not joined to its end
-	buffer     *reuse.Buffer
-}
 
 // join joins a segment behind dst, or the beginning of it.
 func (in *inbound) join(dst []byte, g *inboundSegment) (_ []byte, err error) {
