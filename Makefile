@@ -62,7 +62,7 @@ cross: ## build and vet for every system, into dist/
 arm: ## the main job and a pair of proxies on ARM, under qemu
 	scripts/arm.sh
 
-interop: ## against other people's programs (tshark, curl, xmllint, python, gSOAP, Java, node, PHP, Perl, Mono, nginx, HAProxy, squid)
+interop: ## against other people's programs (tshark, curl, xmllint, python, gSOAP, Java, node, PHP, Perl, Mono, nginx, HAProxy, squid, Chromium)
 	HHFR_CI=1 scripts/tagged.sh interop Interop 20m
 
 soak: ## long runs: leaks, drift, stuck exchanges
