@@ -55,7 +55,8 @@ func apart(t *testing.T) place {
 	link, there := fmt.Sprintf("hhfrb%d", n), fmt.Sprintf("10.78.%d.2", n)
 	for _, args := range []string{
 		"link add " + link + " type veth peer name c0 netns " + p.ns, "address add " + p.at + "/24 dev " + link,
-		"link set " + link + " up", "-n " + p.ns + " address add " + there + "/24 dev c0", "-n " + p.ns + " link set c0 up",
+		"link set " + link + " up",
+		"-n " + p.ns + " address add " + there + "/24 dev c0", "-n " + p.ns + " link set c0 up",
 		"-n " + p.ns + " link set lo up",
 	} {
 		out, err := exec.CommandContext(t.Context(), ip, strings.Fields(args)...).CombinedOutput()
@@ -137,7 +138,7 @@ func TestInteropConnectionForEachCall(t *testing.T) {
 				c, before := p.connect(o.near.url().Host), 0
 				for i := range calls + 4 {
 					if i == 4 { // the shapes have come
-						before = o.octets()
+						before = o.took()
 					}
 					o.say(c, tt.fields, poll(i))
 					if !keeps {
@@ -146,7 +147,7 @@ func TestInteropConnectionForEachCall(t *testing.T) {
 						c = p.connect(o.near.url().Host)
 					}
 				}
-				took[keeps] = o.octets() - before
+				took[keeps] = o.took() - before
 			}
 			t.Logf("bytes a call: kept %d, a connection for each %d", took[true]/calls, took[false]/calls)
 			assert.LessOrEqual(t, float64(took[false]), tt.most*float64(took[true]))
@@ -159,15 +160,16 @@ func poll(i int) string {
 	sum := sha256.Sum256([]byte{byte(i)})
 	return fmt.Sprintf(`<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" `+
 		`xmlns:a="http://www.w3.org/2005/08/addressing"><s:Header><a:MessageID>urn:uuid:%x-%x-%x-%x-%x</a:MessageID>`+
-		`<a:To>http://10.78.1.1/onvif/subscription?id=4711</a:To><w:Security xmlns:w="http://docs.oasis-open.org/wss/2004/`+
-		`01/oasis-200401-wss-wssecurity-secext-1.0.xsd"><w:UsernameToken><w:Username>viewer</w:Username><w:Password>%s`+
+		`<a:To>http://10.78.1.1/onvif/subscription?id=4711</a:To>`+
+		`<w:Security xmlns:w="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd">`+
+		`<w:UsernameToken><w:Username>viewer</w:Username><w:Password>%s`+
 		`</w:Password></w:UsernameToken></w:Security></s:Header><s:Body><t:PullMessages xmlns:t="http://www.onvif.org/`+
 		`ver10/events/wsdl"><t:Timeout>PT5S</t:Timeout></t:PullMessages></s:Body></s:Envelope>`, sum[:4], sum[4:6],
 		sum[6:8], sum[8:10], sum[10:16], base64.StdEncoding.EncodeToString(sum[12:]))
 }
 
-// octets are all that went over the link so far.
-func (o *oracle) octets() int {
+// took is all that went over the link so far.
+func (o *oracle) took() int {
 	seen := o.tap.seen()
 	return seen[0] + seen[1]
 }
@@ -218,7 +220,10 @@ const page = `<!doctype html><iframe name="frame"></iframe><script>
 document.cookie = "id=0123456789abcdef; path=/";
 const once = (of, begin) => new Promise(done => { of.onload = of.onerror = done; begin(); });
 const ways = {
-  image: (to, text) => { const i = new Image(); return once(i, () => { i.src = to + "?" + encodeURIComponent(text); }); },
+  image: (to, text) => {
+    const i = new Image();
+    return once(i, () => { i.src = to + "?" + encodeURIComponent(text); });
+  },
   form: (to, text) => {
     const f = document.createElement("form"), t = document.createElement("textarea");
     f.method = "POST"; f.enctype = "text/plain"; f.action = to; f.target = "frame"; t.name = "t"; t.value = text;
@@ -252,7 +257,7 @@ func (o *oracle) browse(p place, chromium, fields string) (all []guess) {
 				return strings.Count(strings.Join(o.server.received(), ""), "guess") == step
 			}, patience, time.Millisecond, last.kind)
 			o.left()
-			last.cost = o.octets() - before
+			last.cost = o.took() - before
 		}
 		said := map[string]string{}
 		if step := len(all); step < rounds*len(kinds) {
@@ -266,7 +271,7 @@ func (o *oracle) browse(p place, chromium, fields string) (all []guess) {
 				secret = o.word()
 			}
 			all = append(all, one)
-			before = o.octets()
+			before = o.took()
 			said = map[string]string{"kind": one.kind, "to": to, "text": "guess" + envelopeOf(secret)}
 		}
 		assert.NoError(t, json.NewEncoder(w).Encode(said))
