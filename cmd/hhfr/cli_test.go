@@ -48,7 +48,7 @@ func manual(root *cobra.Command) string {
 }
 
 func section(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "\n## %s\n\n%s\n\n%s\n\n```sh\n%s\n```\n\n", c.CommandPath(), c.Short+".", c.Long, c.Example)
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n```sh\n%s\n```\n\n%s\n\n", c.CommandPath(), c.Short+".", c.Example, c.Long)
 	flags := c.NonInheritedFlags()
 	if !c.HasParent() {
 		flags = c.PersistentFlags()
@@ -105,6 +105,24 @@ was tested on simulated phones, never on a real one.
 | 5 | partial: bytes or shapes missing, checks that fail, fate unknown; ` + "`--lenient`" + ` makes that 0 |
 | 130 | interrupted, by Ctrl-C or SIGTERM; servers, and commands that run until a signal, exit with 0 after SIGTERM |
 `
+
+// TestHelpBeginsWithUsage: usage and examples are on the first screen of every help text.
+func TestHelpBeginsWithUsage(t *testing.T) {
+	root := newRoot(Env{}, &global{})
+	for _, c := range append(below(root), root) {
+		var b strings.Builder
+		c.SetOut(&b)
+		require.NoError(t, c.Help())
+		lines := strings.Split(b.String(), "\n")
+		assert.Contains(t, lines[:5], "Usage:", c.CommandPath())
+		if c.Example != "" {
+			assert.Contains(t, lines[:8], "Examples:", c.CommandPath())
+		}
+		if c.Long != "" {
+			assert.Contains(t, b.String(), "\nAbout:\n"+wrapped(c.Long)+"\n", c.CommandPath())
+		}
+	}
+}
 
 // TestHelpFitsATerminal: nothing is wider than helpWidth except examples, which are for pasting,
 // and lines of a single word.

@@ -47,15 +47,15 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// printHelp prints the help of a command as cobra does, but wrapped to the width of a terminal.
+// printHelp prints the help of a command, wrapped to the width of a terminal: what it is, its usage,
+// examples and flags, and behind that what there is to read.
 func printHelp(c *cobra.Command, _ []string) {
-	about := c.Long
-	if about == "" {
-		about = c.Short
-	}
 	w := c.OutOrStdout()
-	fmt.Fprintf(w, "%s\n\n", wrapped(about))
+	fmt.Fprintf(w, "%s\n\n", wrapped(c.Short))
 	_ = printUsage(w, c)
+	if c.Long != "" {
+		fmt.Fprintf(w, "\nAbout:\n%s\n", wrapped(c.Long))
+	}
 }
 
 func printUsage(w io.Writer, c *cobra.Command) error {
