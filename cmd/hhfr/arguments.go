@@ -15,10 +15,10 @@ import (
 // ends with "…".
 func takes(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		any := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		any := len(names) > 0 && strings.Contains(names[len(names)-1], "…")
 		how := "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help shows more"
 		switch {
-		case len(args) < len(names):
+		case len(args) < len(names) && names[len(args)][0] != '[':
 			return usage(errors.New("no "+strings.TrimSuffix(names[len(args)], "…")+" given"), how)
 		case len(names) == 0 && len(args) > 0:
 			return usage(fmt.Errorf("%s takes no arguments: %q", c.CommandPath(), args[0]), how)

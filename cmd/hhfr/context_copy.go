@@ -21,7 +21,7 @@ complete; - is stdout. The file is as secret as the store. Entries that cannot b
 reported and left out, and the exit code is 5. Revisions are the store's own and not in the file.`,
 		Example: `  hhfr context export contexts.jsonl --store ./store
   hhfr context import contexts.jsonl --store bolt:copy.db`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: takes("FILE", "[PREFIX]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := inputsOf(env, c.Flags(), nil).spare("FILE "+args[0], args[0]); err != nil {
 				return err

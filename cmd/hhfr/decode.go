@@ -122,7 +122,7 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return present(ctx, env, g, o, r, shown.until(r.Captures(whole, in.list...), isTerminal(env.Out)))
+	return present(ctx, env, g, o, r, shown.until(r.Captures(whole, in.list...), !isFile(env.Out)))
 }
 
 // enoughToDecode is what decoding needs, however much arrives, in bytes.

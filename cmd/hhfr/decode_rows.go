@@ -30,10 +30,10 @@ type listColumn struct {
 }
 
 // leastOperation is the minimum width of operation names; below it another column is dropped first.
-const leastOperation = 16
+const leastOperation = 14
 
 // expendable are the columns that are dropped on a narrow terminal, in this order.
-var expendable = []string{"SESSION", "EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME"}
+var expendable = []string{"EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME", "SESSION"}
 
 // row prints a message on one line, and the titles before the first one.
 func (l *rowLayout) row(w io.Writer, m *listed) error {
@@ -107,10 +107,10 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 		{"SERVER", ends, false, func(m *listed) string { return addressText(m.Server()) }},
 		{"SESSION", 8, false, sessionText},
 		{"EXCHANGE", 9, true, exchangeText},
-		{"MESSAGE", 8, false, kindOf},
+		{"MESSAGE", 7, false, kindOf},
 		{"OPERATION", 28, false, operationText},
-		{"WIRE", 8, true, func(m *listed) string { return fmt.Sprint(m.Wire) }},
-		{"SOAP", 8, true, func(m *listed) string { return fmt.Sprint(m.BodyOctets) }},
+		{"WIRE", 7, true, func(m *listed) string { return fmt.Sprint(m.Wire) }},
+		{"SOAP", 7, true, func(m *listed) string { return fmt.Sprint(m.BodyOctets) }},
 		{"STATE", 0, false, stateText},
 	}
 	if ends == 0 {

@@ -153,7 +153,7 @@ func (f *fields) of(name, prefix string) {
 		}
 		require.NotEmpty(f.t, f.comment, "%s.%s: a comment says what it is", name, key)
 		inner, many := structOf(field.Type)
-		if strings.Contains(options, "omitempty") {
+		if strings.Contains(options, "omitempty") && !strings.HasSuffix(f.comment, " (optional)") {
 			f.comment += " (optional)"
 		}
 		f.names = append(f.names, "`"+prefix+key+"`")

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,31 @@ func watched(master *os.File) (screen *said, read chan struct{}) {
 	return screen, read
 }
 
+// TestSessionAt80Columns: a row says whose session its message is of on every terminal.
+func TestSessionAt80Columns(t *testing.T) {
+	for columns, titles := range map[uint16]string{
+		80:  "NUMBER TIME            SESSION  MESSAGE OPERATION         WIRE    SOAP  STATE",
+		100: "NUMBER TIME            CLIENT ",
+	} {
+		master, slave := terminal(t, columns)
+		cmd := exec.CommandContext(t.Context(), "hhfr", "decode", "-q", shared.Testdata(t, "pcap", "session.pcapng"),
+			"--store", shared.Testdata(t, "pcap", "store"))
+		cmd.Stderr, cmd.Stdout = slave, slave
+		require.NoError(t, cmd.Start())
+		require.NoError(t, slave.Close())
+		all, read := watched(master)
+		require.NoError(t, cmd.Wait(), all)
+		<-read
+		first, rows, _ := strings.Cut(all.String(), "\r\n")
+		assert.True(t, strings.HasPrefix(first, titles), first)
+		assert.Contains(t, first, " SESSION ")
+		assert.Regexp(t, ` [0-9a-f]{8} +request `, rows)
+		for line := range strings.SplitSeq(rows, "\r\n") {
+			assert.LessOrEqual(t, utf8.RuneCountInString(line), int(columns), line)
+		}
+	}
+}
+
 // TestProgress: who reads a long capture shows on a terminal how far it is, and removes that before
 // anything else is printed. Nothing else than a terminal sees it.
 func TestProgress(t *testing.T) {
@@ -85,6 +111,23 @@ func TestProgress(t *testing.T) {
 			screen, _ = shows(false, silent...)
 			assert.NotContains(t, screen, "%", command)
 		}
+	}
+}
+
+// TestProgressBeforeAPipe: what is read through a pipe may be shown by the same terminal, so that
+// nothing of the progress stands in its first line, nor is left behind when the reader has enough.
+func TestProgressBeforeAPipe(t *testing.T) {
+	session := shared.Testdata(t, "pcap", "session.pcapng")
+	for _, line := range []string{"hhfr decode %s | head -n 3", "hhfr decode -o jsonl %s | head -c 10"} {
+		master, slave := terminal(t, 120)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(line, session))
+		cmd.Stderr, cmd.Stdout = slave, slave
+		require.NoError(t, cmd.Start())
+		require.NoError(t, slave.Close())
+		all, read := watched(master)
+		require.NoError(t, cmd.Wait(), all)
+		<-read
+		assert.Regexp(t, `^(\r ?[ 0-9]\d%)*\r    \r[^%]+$`, all.String(), line)
 	}
 }
 

@@ -53,8 +53,8 @@ func (p *progress) add(n int) {
 	}
 }
 
-// until passes events on, and ends with the last one; on a terminal that prints them, with the
-// first.
+// until passes events on, and ends with the last one; where they are printed on a terminal, maybe
+// behind a pipe, with the first.
 func (p *progress) until(events iter.Seq2[capture.Event, error], printed bool) iter.Seq2[capture.Event, error] {
 	return func(yield func(capture.Event, error) bool) {
 		for ev, err := range events {

@@ -29,7 +29,7 @@ Exit code 0 means that all fit, 1 that some do not, or are not described.
 
 ` + descriptions,
 		Example: "  hhfr schema check message.xml --schema service.wsdl",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes("MESSAGE…"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runSchemaCheck(c.Context(), env, g, o, schema, args)
 		},

@@ -25,7 +25,7 @@ Exit code 0 means that all messages are the same, 1 that some differ, are new, o
 
 ` + descriptions,
 		Example: "  hhfr schema diff old.wsdl new.wsdl",
-		Args:    cobra.ExactArgs(2),
+		Args:    takes("OLD", "NEW"),
 		RunE:    func(c *cobra.Command, args []string) error { return runSchemaDiff(c.Context(), env, g, o, args) },
 	}
 	o.flags(c)

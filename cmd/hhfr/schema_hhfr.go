@@ -25,7 +25,7 @@ Exit code 5 means that it has no words for some messages.
 
 ` + descriptions,
 		Example: "  hhfr schema hhfr service.wsdl Add",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes("FILE|URL", "[OPERATION…]"),
 		RunE:    func(c *cobra.Command, args []string) error { return runSchemaHHFR(c.Context(), env, g, o, args) },
 	}
 	o.flags(c)

@@ -31,7 +31,7 @@ nothing else.
 
 ` + descriptions,
 		Example: "  hhfr schema show service.wsdl GetStatus",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    takes("FILE|URL", "[OPERATION…]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runSchemaShow(c.Context(), env, o, canonical, args)
 		},

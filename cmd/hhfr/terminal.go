@@ -12,6 +12,17 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// isFile reports whether nobody sees a stream of the command on a terminal: it is a file, or none of
+// the system's.
+func isFile(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
 // columns is the width of a terminal; 0: it is none, or does not report it.
 func columns(stream any) int {
 	f, ok := stream.(*os.File)
