@@ -47,8 +47,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// printHelp prints the help of a command, wrapped to the width of a terminal: what it is, its usage,
-// examples and flags, and behind that what there is to read.
+// printHelp prints the help of a command, wrapped to the width of a terminal: what it is, its
+// usage, examples and flags, and behind that what there is to read.
 func printHelp(c *cobra.Command, _ []string) {
 	w := c.OutOrStdout()
 	fmt.Fprintf(w, "%s\n\n", wrapped(c.Short))

@@ -12,8 +12,8 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// isFile reports whether nobody sees a stream of the command on a terminal: it is a file, or none of
-// the system's.
+// isFile reports whether nobody sees a stream of the command on a terminal: it is a file, or none
+// of the system's.
 func isFile(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
