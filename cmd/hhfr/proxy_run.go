@@ -73,7 +73,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 // half is a flag that says that a proxy is half of a pair; empty: none does.
 func half(f *pflag.FlagSet) string {
 	for _, name := range []string{"store", "schema", "record"} {
-		if f.Changed(name) {
+		if flag := f.Lookup(name); flag.Changed && flag.Value.String() != memoryStore {
 			return "--" + name
 		}
 	}
