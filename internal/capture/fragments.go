@@ -1,15 +1,13 @@
 package capture
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -33,7 +31,7 @@ func (c *contexts) sawCommon(common *negotiate.Common) {
 	if len(c.common) >= maxSessions {
 		clear(c.common)
 	}
-	c.common[common.Scope()] = common
+	c.common[common.Scope()], c.common[common.Handle()] = common, common
 }
 
 // offered returns the unchanging headers of an offer, as far as they can be found.
@@ -55,13 +53,13 @@ func (r *Reader) putFragmentsBack(d *Decoded) {
 		return
 	}
 	start, err := d.content.Start()
-	if err != nil || !bytes.Contains(start, []byte(ctxstore.FragmentPrefix)) {
+	if err != nil || !unchanging.Refers(start) {
 		return
 	}
 	by, fragments, err := r.contexts.restorer.Restore(r.shapes.ctx, start)
 	var lost *unchanging.Unrestored
 	if errors.As(err, &lost) {
-		d.LacksContext, _, _ = strings.Cut(lost.Reference, "#")
+		d.LacksContext = cmp.Or(lost.URI, lost.Reference)
 		seen := soap.Recognize(start)
 		d.Version, d.Operation = seen.Version, seen.Operation
 		d.State, d.Why = Undecodable, "a fragment that it refers to is not put back: "+lost.Err.Error()

@@ -113,7 +113,7 @@ func (r *plainRelay) referred(h *http1.Head, n int, f http1.Framing) (done, goes
 	by, references := whole, []string(nil)
 	refer := replyReferences{referrer: r.u.referrer()}
 	if refer.referrer != nil {
-		if shorter, made := refer.referrer.Refer(whole); made != nil {
+		if shorter, made := refer.referrer.Refer(r.ctx, whole); made != nil {
 			by, references = shorter, made
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/internal/xmlns"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -144,13 +143,13 @@ func TestRepliesReferBetweenProxies(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, body := postEmpty(t, client, p.near.url().String())
 				require.Equal(t, reply, body)
-				return strings.Contains(p.link.take(), ctxstore.FragmentPrefix)
+				return strings.Contains(p.link.take(), xmlns.Reference)
 			}, patience, 5*time.Millisecond)
 			settled.Store(true)
 			for range 3 {
 				resp, body := postEmpty(t, client, p.near.url().String())
 				assert.Equal(t, c.want, body)
-				assert.Equal(t, c.whole, !strings.Contains(p.link.take(), ctxstore.FragmentPrefix))
+				assert.Equal(t, c.whole, !strings.Contains(p.link.take(), xmlns.Reference))
 				if resp.ContentLength >= 0 {
 					assert.EqualValues(t, len(c.want), resp.ContentLength)
 				}
@@ -178,16 +177,14 @@ func TestRepliesBetweenProxiesThatAreNotAskedFor(t *testing.T) {
 	require.Eventually(t, func() bool {
 		postEmpty(t, client, p.near.url().String())
 		travels = p.link.take()
-		return strings.Contains(travels, ctxstore.FragmentPrefix)
+		return strings.Contains(travels, xmlns.Reference)
 	}, patience, 5*time.Millisecond)
 	_, body := postEmpty(t, client, p.far.url().String())
 	assert.Equal(t, fmt.Sprintf(envelope, block), body)
 
-	at := strings.Index(travels, ctxstore.FragmentPrefix)
-	reference := travels[at : at+len(ctxstore.FragmentPrefix)+32+1+16+1+16]
-	other := strings.Replace(reference, reference[len(reference)-33:], "0123456789abcdef#0123456789abcdef", 1)
-	header.Store(`<c:context xmlns:c="` + xmlns.WSContext + `"><c:context-identifier>` + other +
-		`</c:context-identifier></c:context>`)
+	_, reference, _ := strings.Cut(travels[strings.Index(travels, xmlns.Reference):], ">")
+	other := reference[:8] + strings.Repeat("0", 16) + reference[24:28]
+	header.Store(`<r xmlns="` + xmlns.Reference + `">` + other + `</r>`)
 	resp, body := postEmpty(t, client, p.near.url().String())
 	assert.Equal(t, http.StatusBadGateway, resp.StatusCode)
 	assert.Contains(t, body, other)

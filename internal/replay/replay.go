@@ -112,7 +112,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 
 // ofConnection are the fields that concern one connection, or its host.
 var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade",
-	negotiate.Field}
+	negotiate.Field, negotiate.FragmentsField}
 
 // exchange converts a recorded request to one that can be sent again.
 func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -48,9 +47,7 @@ func (r *Responder) keepScope(ctx context.Context, facts *negotiate.Facts, ttl t
 	if facts.Common == nil {
 		return nil
 	}
-	_, err := r.cfg.Store.Put(ctx, unchanging.ScopeURI(facts.Common.Scope()), []byte(facts.Session.URI()),
-		ctxstore.PutOptions{TTL: r.archived(ttl)})
-	return err
+	return unchanging.KeepScope(ctx, r.cfg.Store, facts, r.archived(ttl))
 }
 
 // archived is how long something is kept that decodes recordings; 0: for good.
@@ -71,7 +68,7 @@ func (r *Responder) dropScope(ctx context.Context, id negotiate.SessionID) {
 		return
 	}
 	if facts, err := negotiate.ParseFacts(entry.Value); err == nil && facts.Common != nil {
-		_ = r.cfg.Store.Delete(ctx, unchanging.ScopeURI(facts.Common.Scope()), nil) // else it expires
+		unchanging.DropScope(ctx, r.cfg.Store, &facts)
 	}
 }
 

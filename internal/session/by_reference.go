@@ -68,7 +68,7 @@ func (t *plainTransport) send(r *unchanging.Referrer, req *http.Request) (*http.
 	if err != nil {
 		return nil, err
 	}
-	by, references := r.Refer(body)
+	by, references := r.Refer(req.Context(), body)
 	if references == nil {
 		return t.base.RoundTrip(with(req, body))
 	}

@@ -45,7 +45,7 @@ func (p *commonPair) repliesSettled(s *session.Session, message []byte) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
 		p.call(s, message)
-		return strings.Contains(p.lastReply(), ctxstore.FragmentPrefix)
+		return strings.Contains(p.lastReply(), xmlns.Reference)
 	}, 10*time.Second, time.Millisecond)
 }
 
@@ -177,13 +177,13 @@ func TestRepliesOfAnyForm(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, body := post([]byte(envelope("<op/>")))
 				require.Equal(t, reply, body)
-				return strings.Contains(p.lastReply(), ctxstore.FragmentPrefix)
+				return strings.Contains(p.lastReply(), xmlns.Reference)
 			}, 10*time.Second, time.Millisecond)
 			settled.Store(true)
 			for range 3 {
 				resp, body := post([]byte(envelope("<op/>")))
 				assert.Equal(t, c.want, body)
-				assert.Equal(t, c.whole, !strings.Contains(p.lastReply(), ctxstore.FragmentPrefix))
+				assert.Equal(t, c.whole, !strings.Contains(p.lastReply(), xmlns.Reference))
 				if !c.unsized {
 					assert.EqualValues(t, len(c.want), resp.ContentLength)
 					assert.Equal(t, strconv.Itoa(len(c.want)), resp.Header.Get("Content-Length"))
@@ -240,7 +240,7 @@ func TestReferringReplyBreaksOff(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, body := call(t, s, "", string(message))
 		require.Equal(t, reply, body)
-		return strings.Contains(p.lastReply(), ctxstore.FragmentPrefix)
+		return strings.Contains(p.lastReply(), xmlns.Reference)
 	}, 10*time.Second, time.Millisecond)
 	broken.Store(true)
 	got, err := s.Call(t.Context(), streamer.NewMessage(nil, message))
@@ -260,13 +260,13 @@ func TestRepliesWhileTheStoreIsGone(t *testing.T) {
 	p.context.Close()
 	for _, m := range messages {
 		p.call(s, m)
-		assert.Contains(t, p.lastReply(), ctxstore.FragmentPrefix)
+		assert.Contains(t, p.lastReply(), xmlns.Reference)
 	}
 	p.startResponder(p.server)
 	got := len(p.got)
 	for _, m := range messages {
 		p.call(s, m)
-		assert.NotContains(t, p.lastReply(), ctxstore.FragmentPrefix)
+		assert.NotContains(t, p.lastReply(), xmlns.Reference)
 	}
 	assert.Len(t, p.got, got+len(messages))
 
@@ -274,7 +274,7 @@ func TestRepliesWhileTheStoreIsGone(t *testing.T) {
 	p.startResponder(memory.New(memory.Config{}))
 	for _, m := range messages {
 		p.call(s, m)
-		assert.NotContains(t, p.lastReply(), ctxstore.FragmentPrefix)
+		assert.NotContains(t, p.lastReply(), xmlns.Reference)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestBlocksOfRepliesAreSealed(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, body := call(t, s, "", envelope("<op/>"))
 		require.Equal(t, reply, body)
-		return strings.Contains(p.lastReply(), ctxstore.FragmentPrefix)
+		return strings.Contains(p.lastReply(), xmlns.Reference)
 	}, 10*time.Second, time.Millisecond)
 	assert.NotContains(t, p.lastReply(), "of the service")
 	require.Len(t, uris(t, p.shared, ctxstore.FragmentPrefix), 1)
@@ -335,7 +335,7 @@ func TestNoBlocksNoNames(t *testing.T) {
 	messages, _ := firstOf(10, workload.FixedHeaders(1))
 	for _, m := range messages {
 		p.call(s, m)
-		assert.NotContains(t, p.lastReply(), ctxstore.FragmentPrefix)
+		assert.NotContains(t, p.lastReply(), xmlns.Reference)
 	}
 	assert.Zero(t, p.named.Load())
 	assert.Empty(t, uris(t, p.shared, ctxstore.FragmentPrefix))
@@ -379,19 +379,19 @@ func TestRepliesByReferenceUnderNetHTTP(t *testing.T) {
 	messages, _ := firstOf(30, workload.FixedHeaders(1))
 	require.Eventually(t, func() bool {
 		post(messages[0])
-		return strings.Contains(p.lastReply(), ctxstore.FragmentPrefix)
+		return strings.Contains(p.lastReply(), xmlns.Reference)
 	}, 10*time.Second, time.Millisecond)
 	for _, m := range messages {
 		resp, body := post(m)
 		require.Equal(t, string(m), body)
 		assert.EqualValues(t, len(m), resp.ContentLength)
-		assert.Contains(t, p.lastReply(), ctxstore.FragmentPrefix)
+		assert.Contains(t, p.lastReply(), xmlns.Reference)
 	}
 
 	// A caller that names fragments itself gets what it named, here none.
 	_, body := post(messages[0], "its own")
 	assert.Equal(t, string(messages[0]), body)
-	assert.NotContains(t, p.lastReply(), ctxstore.FragmentPrefix)
+	assert.NotContains(t, p.lastReply(), xmlns.Reference)
 }
 
 // A fault about references in the request comes as ever when the reply may refer to something.
@@ -402,7 +402,7 @@ func TestRefusedRequestThatNamesFragments(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		named = r.Header.Get(negotiate.FragmentsField)
 		w.Header().Set("Content-Type", "text/xml")
-		if strings.Contains(string(body), "wsctx") {
+		if strings.Contains(string(body), "hhfr:ref") {
 			fault, _ := soap.BuildFault(soap.V11, soap.Fault{Code: soap.MustUnderstand, Reason: "what is context?"})
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write(fault)

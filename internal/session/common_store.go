@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/unchanging"
@@ -26,8 +27,9 @@ func (n *negotiation) offerCommon(ctx context.Context, offer *negotiate.Offer) {
 	if cfg.Common == nil {
 		return
 	}
-	common := negotiate.NewCommon(cfg.Common.URL)
-	r := n.dialer.referrer(common, cmp.Or(cfg.Lifetime, keptFragments))
+	lent := n.dialer.lent(ctx, n.url)
+	common := lent.Common()
+	r := n.dialer.referrer(common, lent, cmp.Or(cfg.Lifetime, keptFragments))
 	references, err := r.Keep(ctx, cfg.Headers)
 	if err != nil {
 		r.Close()
@@ -72,10 +74,18 @@ func (n *negotiation) dropReferrer() {
 	}
 }
 
-func (d *Dialer) referrer(common *negotiate.Common, lifetime time.Duration) *unchanging.Referrer {
+// lent returns what earlier sessions with the service at a URL have put into the common store.
+func (d *Dialer) lent(ctx context.Context, u *url.URL) *unchanging.Lent {
+	return unchanging.OpenLent(ctx, d.cfg.Store, negotiate.Origin(u)+negotiate.PathOf(u), d.cfg.Common.URL, d.cfg.Clock)
+}
+
+func (d *Dialer) referrer(
+	common *negotiate.Common, lent *unchanging.Lent, lifetime time.Duration,
+) *unchanging.Referrer {
 	return unchanging.NewReferrer(unchanging.ReferrerConfig{
-		CommonStore: *d.cfg.Common, Common: common, Blocks: d.cfg.Headers, Lifetime: d.cfg.archived(lifetime),
-		Clock: d.cfg.Clock, Log: d.cfg.Log,
+		CommonStore: *d.cfg.Common, Common: common, Lent: lent, Blocks: d.cfg.Headers,
+		Lifetime: d.cfg.archived(lifetime),
+		Clock:    d.cfg.Clock, Log: d.cfg.Log,
 	})
 }
 
@@ -96,16 +106,18 @@ func (n *negotiation) keepScope(ctx context.Context, facts *negotiate.Facts, ttl
 	if facts.Common == nil {
 		return nil
 	}
-	_, err := n.dialer.cfg.Store.Put(ctx, unchanging.ScopeURI(facts.Common.Scope()), []byte(facts.Session.URI()),
-		ctxstore.PutOptions{TTL: n.dialer.cfg.archived(ttl)})
-	return err
+	return unchanging.KeepScope(ctx, n.dialer.cfg.Store, facts, n.dialer.cfg.archived(ttl))
 }
 
 // adopt has plain SOAP refer to what a negotiation agreed on, and tells third parties of that.
 func (s *Session) adopt(n *negotiation) {
 	facts := n.agreed.Facts
 	if n.referrer == nil && facts != nil && facts.Common != nil && s.cfg.Common != nil { // it was met before
-		n.referrer = s.dialer.referrer(facts.Common, facts.Expires.Sub(s.cfg.Clock.Now()))
+		lent := s.dialer.lent(s.ctx, n.url)
+		if *lent.Common() != *facts.Common {
+			lent = nil
+		}
+		n.referrer = s.dialer.referrer(facts.Common, lent, facts.Expires.Sub(s.cfg.Clock.Now()))
 	}
 	if n.referrer == nil {
 		return

@@ -265,7 +265,7 @@ func referring(t *testing.T, s *session.Session, block string) string {
 	defer r.Close()
 	_, err := r.Keep(t.Context(), []string{block})
 	require.NoError(t, err)
-	by, references := r.Refer([]byte(withHeader(block, "<op/>")))
+	by, references := r.Refer(t.Context(), []byte(withHeader(block, "<op/>")))
 	require.Len(t, references, 1)
 	return string(by)
 }
@@ -335,7 +335,7 @@ func TestReceiverWithoutReferences(t *testing.T) {
 	var understood atomic.Int64
 	plain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if !bytes.Contains(body, []byte("wsctx")) {
+		if !bytes.Contains(body, []byte("hhfr:ref")) {
 			understood.Add(1)
 			w.Header().Set("Content-Type", "text/xml")
 			_, _ = w.Write(body)
@@ -398,10 +398,20 @@ func TestStreamsAgreeByReference(t *testing.T) {
 	// A fragment that is gone from the store: the item is refused, the session is not.
 	gone := *common
 	gone.Store = negligent{common.Store}
-	cfg.Common = &gone
-	a = dial(t, url, cfg).Agreed()
+	lacking := config(t)
+	lacking.Common, lacking.Headers = &gone, cfg.Headers
+	a = dial(t, url, lacking).Agreed()
 	assert.True(t, a.HHFR, a.Why)
 	assert.Empty(t, a.Facts.Headers)
+
+	// One that an earlier session has put there, and that is gone since, is put there again.
+	for _, uri := range uris(t, common.Store, ctxstore.FragmentPrefix) {
+		require.NoError(t, common.Store.Delete(t.Context(), uri, nil))
+	}
+	cfg.Mode, cfg.RememberFor = negotiate.Explicit, -1
+	require.NoError(t, s.Close())
+	assert.Empty(t, dial(t, url, cfg).Agreed().Facts.Headers)
+	assert.Equal(t, cfg.Headers, dial(t, url, cfg).Agreed().Facts.Headers)
 }
 
 // A fixed fragment of the Body, named like a header block, is agreed on by reference and left out

@@ -38,8 +38,11 @@ func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
 		Expires:            d.cfg.Clock.Now().Add(a.Lifetime),
 		PeerShapes:         a.Shapes,
 	}
-	if a.HeadersKept > 0 {
+	switch {
+	case a.HeadersKept > 0:
 		facts.Headers = d.cfg.Headers
+	case n.referrer != nil && len(n.agreed.Offer.References) > 0:
+		n.referrer.Lost(d.cfg.Headers)
 	}
 	if a.ContextStore != "" {
 		facts.Common = n.agreed.Offer.Common

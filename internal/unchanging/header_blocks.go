@@ -66,6 +66,9 @@ func headerOf(body []byte) (h foundHeader, ok bool) {
 			}
 			if depth == 3 {
 				in.to = int(d.InputOffset())
+				if in.name == shortName {
+					in.reference = referenceIn(text.String())
+				}
 			}
 			if depth--; depth == 1 {
 				return h, len(h.blocks) > 0
@@ -73,6 +76,10 @@ func headerOf(body []byte) (h foundHeader, ok bool) {
 		}
 	}
 }
+
+// shortName is that of the block in the place of a fragment; older senders have a context of
+// WS-Context there, with the reference as its identifier.
+var shortName = soap.Name{Space: xmlns.Reference, Local: "r"}
 
 var contextName = soap.Name{Space: xmlns.WSContext, Local: "context"}
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +35,9 @@ type ReferrerConfig struct {
 	Common *negotiate.Common
 	// Blocks are texts of header blocks that may go to the store whatever their name is.
 	Blocks []string
+	// Lent is what earlier sessions with that key have put into the store; nil: nothing is known,
+	// and nothing is kept for later ones.
+	Lent *Lent
 	// Lifetime is how long entries are kept; 0: forever.
 	Lifetime time.Duration
 	// Clock is the clock; nil means the real one.
@@ -45,8 +47,8 @@ type ReferrerConfig struct {
 }
 
 // Referrer replaces header blocks of outgoing plain SOAP by references to the common store. A block
-// goes to the store when it has recurred, beside the messages: no message waits for that. It is
-// safe for concurrent use.
+// goes to the store when it has recurred; messages that have it wait for that, but not for long. It
+// is safe for concurrent use.
 type Referrer struct {
 	cfg    ReferrerConfig
 	keys   *fragmentKeys
@@ -69,7 +71,9 @@ type Referrer struct {
 type lentText struct {
 	uri   string
 	there bool
-	reply uint64 // number of the last reply that had it; 0: none had
+	done  chan struct{} // closed when it is there, or will not be; nil: it is there from the beginning
+	since time.Time     // when it began to go there
+	reply uint64        // number of the last reply that had it; 0: none had
 }
 
 const (
@@ -81,6 +85,9 @@ const (
 	shortest = 64
 	// putTimeout bounds an attempt to make an entry, and putPause is the pause after a failure.
 	putTimeout, putPause = 10 * time.Second, 30 * time.Second
+	// putWait is how long messages wait for an entry that is being made, from its beginning: all
+	// messages together lose no more.
+	putWait = 2 * time.Second
 )
 
 // NewReferrer returns one for a session. The caller must call Close in the end.
@@ -112,7 +119,14 @@ func (r *Referrer) Close() {
 func (r *Referrer) Keep(ctx context.Context, texts []string) (references []string, err error) {
 	references, err = atOnce(texts, func(text string) (string, error) {
 		uri := r.keys.uri(text)
-		return r.keys.reference(uri), r.put(ctx, uri, text)
+		if r.cfg.Lent.has(text) {
+			return r.keys.reference(uri), nil
+		}
+		if err := r.put(ctx, uri, text); err != nil {
+			return "", err
+		}
+		r.keep(text, nil)
+		return r.keys.reference(uri), nil
 	})
 	if err != nil {
 		return nil, err
@@ -149,8 +163,16 @@ func (r *Referrer) put(ctx context.Context, uri, text string) error {
 	return err
 }
 
+// keep records in the own store that there is an entry of a text of blocks that recur.
+func (r *Referrer) keep(text string, blocks []string) {
+	if err := r.cfg.Lent.put(r.ctx, text, blocks, r.cfg.Lifetime); err != nil {
+		r.cfg.Log.Warn("the next session will put header blocks into the common context store again", "err", err)
+	}
+}
+
 // Refer returns a message with references, and which; nil: it has none, and is to travel as it is.
-func (r *Referrer) Refer(body []byte) (by []byte, references []string) {
+// It waits for entries that are being made, as long as ctx lasts, but no more than 2 s for each.
+func (r *Referrer) Refer(ctx context.Context, body []byte) (by []byte, references []string) {
 	h, ok := headerOf(body)
 	if !ok || slices.ContainsFunc(h.blocks, func(b foundBlock) bool { return b.reference != "" }) {
 		return nil, nil
@@ -160,10 +182,13 @@ func (r *Referrer) Refer(body []byte) (by []byte, references []string) {
 	if r.forbidden {
 		return nil, nil
 	}
-	at := 0
-	for _, run := range r.runs(body, h.blocks) {
+	runs, at := r.runs(body, h.blocks), 0
+	for _, run := range runs {
+		r.awaitLocked(ctx, body, run)
+	}
+	for _, run := range runs {
 		for _, part := range r.there(body, run) {
-			reference := r.keys.reference(r.stored[string(body[part.from:part.to])].uri)
+			reference := r.keys.short(r.stored[string(body[part.from:part.to])].uri)
 			block := referringBlock(&h, reference)
 			if len(block) >= part.to-part.from {
 				continue
@@ -176,6 +201,29 @@ func (r *Referrer) Refer(body []byte) (by []byte, references []string) {
 		return nil, nil
 	}
 	return append(by, body[at:]...), references
+}
+
+// awaitLocked waits for the entry of a run that is being made, without the lock.
+func (r *Referrer) awaitLocked(ctx context.Context, body []byte, run blockRun) {
+	text := string(body[run.from:run.to])
+	if r.lent(text, run.texts(body)) || r.stored[text] == nil {
+		return
+	}
+	t := r.stored[text]
+	left := putWait - r.cfg.Clock.Now().Sub(t.since)
+	if left <= 0 {
+		return
+	}
+	over := make(chan struct{})
+	timer := r.cfg.Clock.AfterFunc(left, func() { close(over) })
+	r.mu.Unlock()
+	select {
+	case <-t.done:
+	case <-over:
+	case <-ctx.Done():
+	}
+	timer.Stop()
+	r.mu.Lock()
 }
 
 // Recurring returns the header blocks that recur at the beginning of a message and are in the
@@ -192,7 +240,7 @@ func (r *Referrer) Recurring(body []byte) (texts []string) {
 		if b.stays || len(text) <= shortest || slices.Contains(r.cfg.Blocks, string(text)) || !r.recurs(b.name, text) {
 			continue
 		}
-		if kept := string(text); r.lent(kept) {
+		if kept := string(text); r.lent(kept, []string{kept}) {
 			texts = append(texts, kept)
 		}
 	}
@@ -205,7 +253,7 @@ func (r *Referrer) Reference(text string) string { return r.keys.reference(r.key
 // there returns the parts of a run that have entries: all of it, or until that is there the blocks
 // that have some of their own.
 func (r *Referrer) there(body []byte, run blockRun) []blockRun {
-	if r.lent(string(body[run.from:run.to])) {
+	if r.lent(string(body[run.from:run.to]), run.texts(body)) {
 		return []blockRun{run}
 	}
 	var parts []blockRun
@@ -221,6 +269,14 @@ func (r *Referrer) there(body []byte, run blockRun) []blockRun {
 type blockRun struct {
 	from, to int
 	blocks   []foundBlock
+}
+
+// texts are those of the blocks.
+func (run *blockRun) texts(body []byte) (list []string) {
+	for _, b := range run.blocks {
+		list = append(list, string(body[b.from:b.to]))
+	}
+	return list
 }
 
 // runs finds the blocks that recur, those next to one another together.
@@ -252,12 +308,12 @@ func (r *Referrer) recurs(name soap.Name, text []byte) bool {
 	}
 	sum := sha256.Sum256(text)
 	r.seen[sum]++
-	return r.seen[sum] > 1
+	return r.seen[sum] > 1 || r.cfg.Lent.recurs(text)
 }
 
 // lent reports whether there is an entry of a text that messages can refer to, and sees to it that
-// there will be.
-func (r *Referrer) lent(text string) bool {
+// there will be. blocks are those in the text.
+func (r *Referrer) lent(text string, blocks []string) bool {
 	t := r.stored[text]
 	switch {
 	case t != nil && t.there:
@@ -266,18 +322,25 @@ func (r *Referrer) lent(text string) bool {
 		r.cfg.Clock.Now().Before(r.pause):
 		return false
 	}
-	t = &lentText{uri: r.keys.uri(text)}
+	t = &lentText{uri: r.keys.uri(text), there: r.cfg.Lent.has(text), since: r.cfg.Clock.Now()}
 	r.stored[text] = t
 	r.size += len(text)
-	r.wait.Go(func() { r.stores(t, text) })
-	return false
+	if !t.there {
+		t.done = make(chan struct{})
+		r.wait.Go(func() { r.stores(t, text, blocks) })
+	}
+	return t.there
 }
 
 // stores makes an entry.
-func (r *Referrer) stores(t *lentText, text string) {
+func (r *Referrer) stores(t *lentText, text string, blocks []string) {
 	err := r.put(r.ctx, t.uri, text)
+	if err == nil {
+		defer r.keep(text, blocks) // no message waits for that
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer close(t.done)
 	t.there = err == nil
 	if err == nil {
 		r.failing = false
@@ -310,10 +373,15 @@ func (r *Referrer) failedLocked(err error) {
 func (r *Referrer) Refused(references []string, forever bool, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var gone []string
 	for text, t := range r.stored {
-		if slices.Contains(references, r.keys.reference(t.uri)) {
+		if slices.Contains(references, r.keys.short(t.uri)) {
 			r.forgetLocked(text)
+			gone = append(gone, text)
 		}
+	}
+	if r.ctx.Err() == nil {
+		r.wait.Go(func() { r.Lost(gone) })
 	}
 	r.forbidden = r.forbidden || forever
 	r.failing = r.failing || r.refused
@@ -321,19 +389,21 @@ func (r *Referrer) Refused(references []string, forever bool, why error) {
 	r.failedLocked(why)
 }
 
-// referringBlock is the header block that stands in the place of a fragment: a context of
-// WS-Context by reference. Who does not understand it must not process the message.
-func referringBlock(h *foundHeader, reference string) string {
-	var b strings.Builder
-	b.WriteString(`<c:context xmlns:c="` + xmlns.WSContext + `"`)
-	prefix := h.prefix
-	if prefix == "" || prefix == "c" {
-		prefix = "e"
-		b.WriteString(` xmlns:e="` + h.version.Namespace() + `"`)
+// Lost records that a peer found no entry of these texts: the next session makes new ones.
+func (r *Referrer) Lost(texts []string) {
+	if err := r.cfg.Lent.forget(r.ctx, texts); err != nil {
+		r.cfg.Log.Warn("the next session may refer to header blocks that are gone", "err", err)
 	}
-	b.WriteString(" " + prefix + `:mustUnderstand="1"><c:` + identifierName + ">" + reference +
-		"</c:" + identifierName + "></c:context>")
-	return b.String()
+}
+
+// referringBlock is the header block that stands in the place of a fragment: 80 bytes where the
+// prefix of the envelope has 8. Who does not understand it must not process the message.
+func referringBlock(h *foundHeader, reference string) string {
+	prefix, declared := h.prefix, ""
+	if prefix == "" {
+		prefix, declared = "e", ` xmlns:e="`+h.version.Namespace()+`"`
+	}
+	return `<r xmlns="` + xmlns.Reference + `"` + declared + " " + prefix + `:mustUnderstand="1">` + reference + "</r>"
 }
 
 // MaxFault is how much of a reply is looked at, in bytes: the fault about a reference is short.

@@ -1,12 +1,18 @@
 package unchanging_test
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +20,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -45,7 +52,7 @@ func newEnds(t testing.TB, names ...soap.Name) *ends {
 func (e *ends) settled(t testing.TB, message string) (by string, references []string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		octets, refs := e.Refer([]byte(message))
+		octets, refs := e.Refer(t.Context(), []byte(message))
 		by, references = string(octets), refs
 		return refs != nil
 	}, 10*time.Second, time.Millisecond)
@@ -90,13 +97,215 @@ func TestReferences(t *testing.T) {
 			if err == nil { // who does not know references must not process it
 				fault, ok := parsed.Mandatory()
 				assert.True(t, ok)
-				assert.Contains(t, fault.Reason, xmlns.WSContext)
+				assert.Contains(t, fault.Reason, xmlns.Reference)
 			}
 			whole, n, err := e.Restore(t.Context(), []byte(by))
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 			assert.Equal(t, m, string(whole))
 		})
+	}
+}
+
+// A reference has at most 80 bytes where the prefix of the envelope has at most 8, however many
+// blocks it stands for; one without a prefix declares one.
+func TestLengthOfReferences(t *testing.T) {
+	for prefix, most := range map[string]int{"s:": 73, "soap:": 76, "SOAP-ENV:": 80, "": 125} {
+		e := newEnds(t, fleet)
+		m := fmt.Sprintf(`<%[1]sEnvelope %[2]s="%[3]s"><%[1]sHeader>%[4]s</%[1]sHeader><%[1]sBody/></%[1]sEnvelope>`,
+			prefix,
+			strings.TrimSuffix("xmlns:"+prefix, ":"), xmlns.SOAP11, device("")+"\n "+device(` n="2"`)+device(` n="3"`))
+		var by []byte
+		var references []string
+		for range 2 { // the second message waits for the entry
+			by, references = e.Refer(t.Context(), []byte(m))
+		}
+		require.Len(t, references, 1, prefix)
+		blocks := len(device("") + "\n " + device(` n="2"`) + device(` n="3"`))
+		assert.LessOrEqual(t, len(by)-(len(m)-blocks), most, "%s", by)
+		whole, n, err := e.Restore(t.Context(), by)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		assert.Equal(t, m, string(whole))
+	}
+}
+
+// References in the form of earlier versions, a context of WS-Context, are put back as well.
+func TestReferencesOfEarlierVersions(t *testing.T) {
+	e := newEnds(t, fleet)
+	long, err := e.Keep(t.Context(), []string{device("")})
+	require.NoError(t, err)
+	const message = `<s:Envelope xmlns:s="` + xmlns.SOAP11 + `"><s:Header>%s</s:Header><s:Body/></s:Envelope>`
+	const context = `<c:context xmlns:c="` + xmlns.WSContext + `" s:mustUnderstand="1"><c:context-identifier>%s` +
+		`</c:context-identifier></c:context>`
+	whole, n, err := e.Restore(t.Context(), fmt.Appendf(nil, message, fmt.Sprintf(context, long[0])))
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	assert.Equal(t, fmt.Sprintf(message, device("")), string(whole))
+	forged := long[0][:len(long[0])-4] + "0000"
+	_, _, err = e.Restore(t.Context(), fmt.Appendf(nil, message, fmt.Sprintf(context, forged)))
+	require.ErrorContains(t, err, "was not made by the peers")
+}
+
+// A short reference that somebody made without the key is put into no message, whatever of it is
+// another.
+func TestForgedReferences(t *testing.T) {
+	e := newEnds(t, fleet)
+	by, references := e.settled(t, replyWith(device("")))
+	require.Len(t, references[0], 28)
+	for i := range references[0] {
+		other := []byte(references[0])
+		other[i] ^= 1
+		_, n, err := e.Restore(t.Context(), []byte(strings.Replace(by, references[0], string(other), 1)))
+		assert.Zero(t, n)
+		if err == nil { // it is no reference any more, and stays what it is: a block that must be understood
+			continue
+		}
+		require.ErrorContains(t, err, "was not made by the peers", i)
+	}
+}
+
+// Messages that are under way at once put a block there once, and all but the first refer to it.
+func TestReferencesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnds(t, fleet)
+		slow := &slowStore{Store: e.store}
+		e.Referrer = unchanging.NewReferrer(unchanging.ReferrerConfig{
+			CommonStore: unchanging.CommonStore{Store: slow, Headers: []soap.Name{fleet}},
+			Common:      negotiate.NewCommon("x:"),
+		})
+		defer e.Close()
+		message := []byte(replyWith(device("") + device(` n="2"`)))
+		var referring atomic.Int64
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() {
+				if _, references := e.Refer(t.Context(), message); len(references) == 1 {
+					referring.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, 31, referring.Load())
+		assert.EqualValues(t, 1, slow.puts.Load())
+		assert.Equal(t, slowness, time.Since(began))
+	})
+}
+
+// A message waits for a store that is too slow for 2 s at most, and those behind it for no longer
+// than until then.
+func TestReferencesWaitForABoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := unchanging.NewReferrer(unchanging.ReferrerConfig{
+			CommonStore: unchanging.CommonStore{
+				Store:   &slowStore{Store: memory.New(memory.Config{}), lasts: 8 * time.Second},
+				Headers: []soap.Name{fleet},
+			}, Common: negotiate.NewCommon("x:"),
+		})
+		defer r.Close()
+		message, began := []byte(replyWith(device(""))), time.Now()
+		for range 5 {
+			_, references := r.Refer(t.Context(), message)
+			assert.Empty(t, references)
+		}
+		assert.Equal(t, 2*time.Second, time.Since(began))
+		time.Sleep(7 * time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, references := r.Refer(ctx, message)
+		assert.Len(t, references, 1)
+		_, references = r.Refer(ctx, []byte(replyWith(device(` n="2"`))))
+		assert.Empty(t, references, "its context is done")
+	})
+}
+
+const slowness = 500 * time.Millisecond
+
+// slowStore takes a while for each entry, and counts them.
+type slowStore struct {
+	ctxstore.Store
+	lasts time.Duration // 0: slowness
+	puts  atomic.Int64
+}
+
+func (s *slowStore) Put(ctx context.Context, uri string, v []byte, o ctxstore.PutOptions) (uint64, error) {
+	s.puts.Add(1)
+	time.Sleep(cmp.Or(s.lasts, slowness))
+	return s.Store.Put(ctx, uri, v, o)
+}
+
+// The next session with the same service and store of its own has the same key, refers from its
+// first message on, and puts nothing again: until the entries are about to end, or one is refused.
+func TestNextSessionRefersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, common := memory.New(memory.Config{}), &slowStore{Store: memory.New(memory.Config{})}
+		message := []byte(replyWith(device("") + "\n" + device(` n="2"`)))
+		session := func(service string) (r *unchanging.Referrer, key [32]byte) {
+			lent := unchanging.OpenLent(t.Context(), own, service, "x:", clock.Real())
+			return unchanging.NewReferrer(unchanging.ReferrerConfig{
+				CommonStore: unchanging.CommonStore{Store: common, Headers: []soap.Name{fleet}}, Common: lent.Common(),
+				Lent: lent, Lifetime: time.Hour,
+			}), lent.Common().Key
+		}
+		refers := func(r *unchanging.Referrer, at int) []string {
+			for i := range at {
+				_, references := r.Refer(t.Context(), message)
+				assert.Equal(t, i == at-1, len(references) == 1, i)
+				if references != nil {
+					return references
+				}
+			}
+			return nil
+		}
+		first, key := session("http://a/x")
+		before := refers(first, 2)
+		first.Close()
+		again, same := session("http://a/x")
+		assert.Equal(t, key, same)
+		assert.Equal(t, before, refers(again, 1))
+		_, err := again.Keep(t.Context(), []string{device("") + "\n" + device(` n="2"`)})
+		require.NoError(t, err)
+		again.Close()
+		assert.EqualValues(t, 1, common.puts.Load())
+		other, another := session("http://a/y")
+		assert.NotEqual(t, key, another, "another service does not get the key")
+		other.Close()
+
+		again, _ = session("http://a/x")
+		again.Refused(refers(again, 1), false, errors.New("gone"))
+		again.Close()
+		time.Sleep(time.Minute)
+		again, _ = session("http://a/x")
+		refers(again, 1) // blocks are known to recur; it waits for the entry
+		again.Close()
+		assert.EqualValues(t, 3, common.puts.Load(), "there is one, which is found and lasts longer now")
+		time.Sleep(46 * time.Minute)
+		again, _ = session("http://a/x")
+		refers(again, 1)
+		again.Close()
+		assert.EqualValues(t, 5, common.puts.Load(), "it would have ended soon")
+		time.Sleep(8 * 24 * time.Hour)
+		again, same = session("http://a/x")
+		assert.NotEqual(t, key, same, "a key lives a week")
+		again.Close()
+	})
+}
+
+// What an end keeps of earlier sessions is only its own: what cannot be read counts as nothing.
+func TestUnreadableLent(t *testing.T) {
+	own := memory.New(memory.Config{})
+	key := func() [32]byte {
+		return unchanging.OpenLent(t.Context(), own, "http://a/", "x:", clock.Real()).Common().Key
+	}
+	for _, value := range []string{"", "{}", `{"key":"00"}`, `[1]`, `{"key":"` + strings.Repeat("zz", 32) + `"}`,
+		`{"key":"` + strings.Repeat("00", 32) + `","until":"2999-01-01T00:00:00Z"}`} {
+		sum := sha256.Sum256([]byte("http://a/\nx:"))
+		uri := ctxstore.LentPrefix + hex.EncodeToString(sum[:16])
+		_, err := own.Put(t.Context(), uri, []byte(value), ctxstore.PutOptions{})
+		require.NoError(t, err)
+		assert.NotEqual(t, key(), key(), value)
+		assert.NotEqual(t, [32]byte{}, key(), value)
 	}
 }
 
@@ -119,12 +328,12 @@ func TestWhatStays(t *testing.T) {
 		"", "no XML", in("<f:Device/>"),
 	} {
 		for range 5 {
-			_, references := e.Refer([]byte(m))
+			_, references := e.Refer(t.Context(), []byte(m))
 			assert.Empty(t, references, m)
 		}
 	}
 	for i := range 100 { // named, but another one each time
-		_, references := e.Refer([]byte(in(device(fmt.Sprintf(` n="%d"`, i)))))
+		_, references := e.Refer(t.Context(), []byte(in(device(fmt.Sprintf(` n="%d"`, i)))))
 		assert.Empty(t, references)
 	}
 	e.Close()
@@ -159,7 +368,7 @@ func TestFullStore(t *testing.T) {
 	for i := range 50 {
 		m := `<s:Envelope xmlns:s="` + xmlns.SOAP11 + `"><s:Header>` + device(fmt.Sprintf(` n="%d"`, i%3)) +
 			`</s:Header><s:Body/></s:Envelope>`
-		_, references := r.Refer([]byte(m))
+		_, references := r.Refer(t.Context(), []byte(m))
 		require.Empty(t, references)
 		r.Settle()
 	}
@@ -203,7 +412,7 @@ func FuzzReferences(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message []byte) {
 		e := newEnds(t, fleet)
 		for range 3 {
-			by, references := e.Refer(message)
+			by, references := e.Refer(t.Context(), message)
 			e.Settle()
 			if references == nil {
 				continue
@@ -228,7 +437,7 @@ func FuzzNamedFragments(f *testing.F) {
 	taken := e.Take()
 	f.Add(taken.Field())
 	f.Add(taken.Field() + ", " + taken.Field())
-	f.Add(strings.Repeat("0", 32) + taken.Field()[32:] + ",")
+	f.Add(strings.Repeat("A", 6) + taken.Field()[6:] + ",")
 	f.Add("urn:hhfr:fragment:" + taken.Field())
 	f.Add("")
 	f.Fuzz(func(t *testing.T, field string) {

@@ -66,7 +66,7 @@ func (r *Referrer) Take() *Taken {
 	})
 	t := &Taken{r: r, texts: map[string]string{}}
 	for _, text := range texts[:min(len(texts), maxTaken)] {
-		reference := r.keys.reference(r.stored[text].uri)
+		reference := r.keys.short(r.stored[text].uri)
 		t.texts[reference] = text
 		t.list = append(t.list, reference)
 	}
@@ -75,18 +75,17 @@ func (r *Referrer) Take() *Taken {
 
 // Field returns the value of [negotiate.FragmentsField].
 func (t *Taken) Field() string {
-	list := make([]string, len(t.list))
-	for i, reference := range t.list {
-		list[i] = strings.TrimPrefix(reference, ctxstore.FragmentPrefix)
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(t.list, ", ")
 }
 
 // taken returns the references of a field; what is none is left out, as is what is beyond the
 // limit.
 func taken(field string) (list []string) {
 	for item := range strings.SplitSeq(field, ",") {
-		reference := ctxstore.FragmentPrefix + strings.TrimSpace(item)
+		reference := strings.TrimSpace(item)
+		if parseShort(reference) == nil {
+			reference = ctxstore.FragmentPrefix + reference
+		}
 		if scopeOf(reference) == "" || slices.Contains(list, reference) {
 			continue
 		}
@@ -102,11 +101,11 @@ func taken(field string) (list []string) {
 // request has named none. An error says that the reply has a reference of the session that its
 // request has not named, which no responder may send.
 func (r *Referrer) RestoreReply(t *Taken, body []byte) (whole []byte, fragments int, err error) {
-	if refers(body) {
+	if Refers(body) {
 		h, _ := headerOf(body)
 		at := 0
 		for _, b := range h.blocks {
-			if scopeOf(b.reference) != r.keys.scope {
+			if scope := scopeOf(b.reference); scope == "" || !strings.HasPrefix(r.keys.scope, scope) {
 				continue // it is none, or one of others, who take it for what it is
 			}
 			text, named := "", false
@@ -142,7 +141,7 @@ func (r *Referrer) sawReply(t *Taken, whole []byte, fragments int) {
 		return
 	}
 	unreferred := false
-	cost := len(referringBlock(&h, r.Reference(""))) + len(r.Reference("")) // of a reference, and of naming it
+	cost := len(referringBlock(&h, "")) + 2*shortLen // of a reference, and of naming it
 	for _, run := range r.runs(whole, h.blocks) {
 		if run.to-run.from <= cost {
 			continue
@@ -151,7 +150,7 @@ func (r *Referrer) sawReply(t *Taken, whole []byte, fragments int) {
 			lent := r.stored[string(whole[part.from:part.to])]
 			if part.to-part.from > cost {
 				lent.reply = r.replies.seen
-				unreferred = unreferred || t != nil && t.texts[r.keys.reference(lent.uri)] != ""
+				unreferred = unreferred || t != nil && t.texts[r.keys.short(lent.uri)] != ""
 			}
 		}
 	}

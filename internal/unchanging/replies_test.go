@@ -117,9 +117,10 @@ func TestRepliesThatAreNotAskedFor(t *testing.T) {
 	}
 	field := e.Take().Field()
 	for name, other := range map[string]string{
-		"empty": "", "no list": ";;", "cut": field[:len(field)-1], "no proof": field[:len(field)-17],
-		"forged": field[:len(field)-16] + "0123456789abcdef", "another session": strings.Repeat("0", 32) + field[32:],
-		"whole": ctxstore.FragmentPrefix + field, "upper case": strings.ToUpper(field),
+		"empty": "", "no list": ";;", "cut": field[:len(field)-1], "no proof": field[:len(field)-11],
+		"forged": field[:len(field)-10] + "0123456789", "another session": strings.Repeat("0", 6) + field[6:],
+		"another name": field[:8] + "0123456789" + field[18:],
+		"whole":        ctxstore.FragmentPrefix + field, "upper case": strings.ToUpper(field),
 	} {
 		if made := e.Reply(other, atOnce); made != nil {
 			_, references := made.Refer([]byte(reply))

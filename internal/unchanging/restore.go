@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,7 +86,7 @@ func CommonIn(store ctxstore.Store) func(context.Context, string) (*negotiate.Co
 			return nil, err
 		}
 		facts, err := negotiate.ParseFacts(session.Value)
-		if err != nil || facts.Common == nil || facts.Common.Scope() != scope {
+		if err != nil || facts.Common == nil || !strings.HasPrefix(facts.Common.Scope(), scope) {
 			return nil, fmt.Errorf("the context of the session has not the key of scope %s", scope)
 		}
 		return facts.Common, nil
@@ -96,6 +97,7 @@ func CommonIn(store ctxstore.Store) func(context.Context, string) (*negotiate.Co
 // processed.
 type Unrestored struct {
 	Reference string
+	URI       string // of the entry that is not there; "": that is not known
 	Version   soap.Version
 	Err       error
 }
@@ -127,7 +129,7 @@ func (e *Unrestored) Fault() soap.Fault {
 // stays as it is. body needs no more than the beginning of the message, up to its Body. Errors:
 // *[Unrestored].
 func (r *Restorer) Restore(ctx context.Context, body []byte) (whole []byte, fragments int, err error) {
-	if !refers(body) {
+	if !Refers(body) {
 		return nil, 0, nil
 	}
 	h, _ := headerOf(body)
@@ -138,7 +140,7 @@ func (r *Restorer) Restore(ctx context.Context, body []byte) (whole []byte, frag
 		}
 		text, err := r.text(ctx, b.reference)
 		if err != nil {
-			return nil, 0, &Unrestored{b.reference, h.version, err}
+			return nil, 0, &Unrestored{b.reference, r.uriOf(b.reference), h.version, err}
 		}
 		whole = append(append(whole, body[at:b.from]...), text...)
 		at, fragments = b.to, fragments+1
@@ -183,9 +185,26 @@ func (r *Restorer) Named(ctx context.Context, common *negotiate.Common, name str
 	return r.fetch(ctx, keys, keys.reference(keys.uriOf(name)))
 }
 
-// refers reports quickly whether there may be a reference.
-func refers(body []byte) bool {
-	return bytes.Contains(body[:min(len(body), headerWindow)], []byte(ctxstore.FragmentPrefix))
+// uriOf returns the URI of the entry that a reference stands for; empty if it is not known.
+func (r *Restorer) uriOf(reference string) string {
+	if parseShort(reference) == nil {
+		uri, _, _ := strings.Cut(reference, "#")
+		return uri
+	}
+	r.mu.Lock()
+	keys := r.keys[scopeOf(reference)]
+	r.mu.Unlock()
+	if keys == nil {
+		return ""
+	}
+	uri, _ := keys.check(reference)
+	return uri
+}
+
+// Refers reports quickly whether there may be a reference at the beginning of a message.
+func Refers(body []byte) bool {
+	body = body[:min(len(body), headerWindow)]
+	return bytes.Contains(body, []byte(xmlns.Reference)) || bytes.Contains(body, []byte(ctxstore.FragmentPrefix))
 }
 
 // text returns the text that a reference stands for.
@@ -245,10 +264,10 @@ func (r *Restorer) learn(keys *fragmentKeys, reference, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failing = false
-	if len(r.keys) >= maxScopes {
+	if len(r.keys) >= 2*maxScopes {
 		clear(r.keys)
 	}
-	r.keys[keys.scope] = keys
+	r.keys[keys.scope], r.keys[keys.scope[:negotiate.HandleLen]] = keys, keys
 	if r.size+len(text) > maxKnown {
 		clear(r.texts)
 		r.size = 0

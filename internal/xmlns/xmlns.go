@@ -109,6 +109,9 @@ const (
 
 // Contexts and hhfr's own names.
 const (
+	// Reference is the namespace of what stands in the place of header blocks in plain SOAP. It is
+	// short, as each such message has it.
+	Reference = "hhfr:ref"
 	// WSContext is WS-Context 1.0 (OASIS, 2 April 2007).
 	WSContext = "http://docs.oasis-open.org/ws-caf/2005/10/wsctx"
 	// WSReference is the schema of service references that WS-Context points to.

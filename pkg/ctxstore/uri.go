@@ -21,6 +21,9 @@ const (
 	FragmentPrefix = "urn:hhfr:fragment:"
 	// ScopePrefix begins the URI of the entry that names the session of a fragment's scope.
 	ScopePrefix = "urn:hhfr:scope:"
+	// LentPrefix begins the URI of the entry in which an end keeps what it has put into a common
+	// store.
+	LentPrefix = "urn:hhfr:lent:"
 	// AgreedPrefix begins the URIs of what was agreed on in a session, for third parties.
 	AgreedPrefix = "urn:hhfr:agreed:"
 	// HoldPrefix begins the URI of the entry by which a user on another machine holds an entry.

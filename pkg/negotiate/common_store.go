@@ -36,6 +36,12 @@ func (c *Common) Scope() string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// Handle is the beginning of Scope by which short references find the key.
+func (c *Common) Handle() string { return c.Scope()[:HandleLen] }
+
+// HandleLen is the length of a handle, in hexadecimal digits.
+const HandleLen = 10
+
 func (w *documentWriter) common(c *Common) {
 	if c == nil {
 		return
