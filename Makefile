@@ -64,6 +64,7 @@ arm: ## the main job and a pair of proxies on ARM, under qemu
 
 interop: ## against other people's programs (tshark, curl, xmllint, python, gSOAP, Java, node, PHP, Perl, Mono, nginx, HAProxy, squid, Chromium)
 	HHFR_CI=1 scripts/tagged.sh interop Interop 20m
+	HHFR_CI=1 scripts/tagged.sh interop Interop 20m compare
 
 soak: ## long runs: leaks, drift, stuck exchanges
 	scripts/tagged.sh soak Soak $(SOAKTIME)

@@ -148,7 +148,12 @@ func realGoals() []goal {
 		{issue, "real clients, estimate's packets, off by", 0.05, false,
 			worstCell(estimateOff(func(t real.Traffic) int64 { return t.Packets }))},
 		{issue, "ways to write a call, largest of all runs to one write", 1.1, false, worstWriting},
-		{issue, "real clients, median that a pair adds to a call, ms", 3, false,
-			worstCell(func(_ *real.Report, r *real.Row) float64 { return 1e3 * r.Added().Seconds() })},
+		{issue, "real clients, 20 and 200 calls, median that a pair adds to a call, ms", 3, false,
+			worstCell(func(_ *real.Report, r *real.Row) float64 {
+				if r.Calls < 20 { // the median of few is one of them
+					return 0
+				}
+				return 1e3 * r.Added().Seconds()
+			})},
 	}
 }

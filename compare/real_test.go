@@ -77,7 +77,7 @@ func TestRealGoals(t *testing.T) {
 		"ways to write a call, largest of all runs to one write": func(r *real.Report) {
 			r.Writings[1].Loaded = 111
 		},
-		"real clients, median that a pair adds to a call, ms": func(r *real.Report) {
+		"real clients, 20 and 200 calls, median that a pair adds to a call, ms": func(r *real.Report) {
 			r.Cells[1].PairTook = 3001 * time.Microsecond
 		},
 	} {

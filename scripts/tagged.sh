@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests of a build tag: tagged.sh TAG NAME TIMEOUT. That none ran is a failure.
+# Runs the tests of a build tag: tagged.sh TAG NAME TIMEOUT [MODULE]. That none ran is a failure.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../${4:-.}"
 
 tag=$1 name=$2 timeout=$3
 log=$(mktemp)

@@ -16,6 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The test binary is an end of a tunnel, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == TunnelArg {
+		if err := RunTunnel(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	}
+	m.Run()
+}
+
 func TestCells(t *testing.T) {
 	ci, err := Cells("ci")
 	require.NoError(t, err)
