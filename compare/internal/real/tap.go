@@ -14,7 +14,8 @@ import (
 // RoundTrip is that of the link.
 const RoundTrip = 20 * time.Millisecond
 
-// Traffic is what went over the link, both directions: bytes of payload, and packets that had any.
+// Traffic is what went over the link, both directions: bytes of payload, and packets that had any,
+// or opened a connection.
 type Traffic struct {
 	Payload int64 `json:"payload"`
 	Packets int64 `json:"packets"`
@@ -27,6 +28,9 @@ func (t Traffic) To(other Traffic) float64 {
 	}
 	return float64(t.Payload) / float64(other.Payload)
 }
+
+// opening is how many packets without payload open a connection: one each way.
+const opening = 2
 
 // tap is the link: it delays what goes through it by half a round trip, and the first bytes of a
 // connection by what its handshake takes on top. It counts what its ends send.
@@ -75,6 +79,7 @@ func (t *tap) forward(ctx context.Context, in net.Conn) {
 	}
 	t.mu.Lock()
 	t.conns = append(t.conns, in, out)
+	t.before += opening
 	if t.closed {
 		t.reset()
 	}
@@ -150,7 +155,7 @@ func (t *tap) copy(to io.Writer, from io.Reader, tcp net.Conn, ready time.Time) 
 
 // quiet waits until nothing has gone over the link for a while, and returns what went until then.
 func (t *tap) quiet(ctx context.Context) (Traffic, error) {
-	const silence = 20 * RoundTrip
+	const silence = 50 * RoundTrip
 	for {
 		t.mu.Lock()
 		since := time.Since(t.last)
