@@ -38,29 +38,37 @@ func (o *commonOptions) flags(f *pflag.FlagSet, sends bool) {
 
 // open opens the store; nil if there is none. done closes it.
 func (o *commonOptions) open(ctx context.Context, g *global) (common *unchanging.CommonStore, done func(), err error) {
+	if common, err = o.read(); common == nil {
+		return nil, func() {}, err
+	}
+	if common.Store, err = g.openEngine(ctx, o.store, engines.Options{}); err != nil {
+		return nil, nil, fmt.Errorf("--common-store: %w", err)
+	}
+	return common, func() { _ = common.Store.Close() }, nil
+}
+
+// read is open without opening the store; nil if there is none.
+func (o *commonOptions) read() (common *unchanging.CommonStore, err error) {
 	if o.store == "" {
 		if len(o.headers) > 0 {
-			return nil, nil, usage(errors.New("--common-header is for --common-store"), "")
+			return nil, usage(errors.New("--common-header is for --common-store"), "")
 		}
-		return nil, func() {}, nil
+		return nil, nil
 	}
 	if !strings.Contains(o.store, "://") {
-		return nil, nil, usage(fmt.Errorf("--common-store %s is no URL: the peer could not use it", o.store),
+		return nil, usage(fmt.Errorf("--common-store %s is no URL: the peer could not use it", o.store),
 			"hhfr context serve serves a store by a URL")
 	}
 	common = &unchanging.CommonStore{URL: o.store}
 	for _, text := range o.headers {
 		name, err := negotiate.ParseHeaderName(text)
 		if err != nil {
-			return nil, nil, usage(fmt.Errorf("--common-header: %w", err),
+			return nil, usage(fmt.Errorf("--common-header: %w", err),
 				"write {http://www.w3.org/2005/08/addressing}To, with the namespace in braces")
 		}
 		common.Headers = append(common.Headers, name)
 	}
-	if common.Store, err = g.openEngine(ctx, o.store, engines.Options{}); err != nil {
-		return nil, nil, fmt.Errorf("--common-store: %w", err)
-	}
-	return common, func() { _ = common.Store.Close() }, nil
+	return common, nil
 }
 
 // plainTransport is the value of --transport for plain SOAP with references.

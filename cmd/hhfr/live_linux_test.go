@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -140,6 +142,7 @@ func TestLiveLine(t *testing.T) {
 	listen := shared.Addr(t)
 	cmd := exec.CommandContext(t.Context(), "hhfr", "proxy", "--listen", listen, "--upstream", far.url("/service"))
 	cmd.Stderr = slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, slave.Close())
 	screen, read := watched(master)
@@ -171,4 +174,54 @@ func TestLiveLine(t *testing.T) {
 	last := lines[len(lines)-1]
 	assert.True(t, strings.HasPrefix(last, "hhfr: near ") && strings.HasSuffix(last, "\n"),
 		"the line is gone in the end: %q", last)
+}
+
+// TestNoLiveLineInTheBackground: a proxy that a shell has put into the background of its terminal
+// keeps no line there, which would be in what its user types; its reports come all the same. In the
+// foreground again it has one.
+func TestNoLiveLineInTheBackground(t *testing.T) {
+	origin := httptest.NewServer(&numbered{seen: map[string]int{}})
+	defer origin.Close()
+	master, slave := terminal(t, 80)
+	listen, metrics := shared.Addr(t), shared.Addr(t)
+	shell := exec.CommandContext(t.Context(), "sh", "-c", `set -m
+hhfr proxy --listen "$0" --upstream "$1" --no-offer --metrics "$2" >/dev/null &
+echo began
+read line
+echo told
+fg >/dev/null`, listen, origin.URL, metrics)
+	shell.Stdin, shell.Stdout, shell.Stderr = slave, slave, slave
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, shell.Start())
+	require.NoError(t, slave.Close())
+	screen, read := watched(master)
+	shows := func(text string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, time.Minute,
+			10*time.Millisecond, "%q in %s", text, screen)
+	}
+	shows("began")
+	c := &callers{t: t, to: "http://" + listen + "/service", answers: map[string]bool{}}
+	client := &http.Client{Transport: &http.Transport{}}
+	require.Eventually(t, func() bool { // it runs for as long as a line would have taken
+		resp, err := client.Get("http://" + metrics + "/status?format=json")
+		if err != nil {
+			return false
+		}
+		defer func() { _ = resp.Body.Close() }()
+		var s meter.Snapshot
+		return json.NewDecoder(resp.Body).Decode(&s) == nil && s.Now.Sub(s.Began) > 2*liveInterval
+	}, time.Minute, 10*time.Millisecond)
+	c.call(client, 1)
+	client.CloseIdleConnections()
+	_, err := master.WriteString("\n")
+	require.NoError(t, err)
+	shows("told")
+	assert.NotContains(t, screen.String(), "\x1b[K", "in the background")
+	shows("\r\x1b[K1 call, ") // in the foreground
+	_, err = master.WriteString("\x03")
+	require.NoError(t, err)
+	shows("hhfr: near http://")
+	_ = shell.Wait() // 130, or what this shell makes of it
+	<-read
 }

@@ -139,5 +139,7 @@ func (c *metricsCounters) announce(addrs map[string]string) (line string) {
 		return ""
 	}
 	addrs["metrics"] = c.addr
-	return "metrics   http://" + c.addr + "/status\n"
+	return metricsLine(c.addr)
 }
+
+func metricsLine(addr string) string { return "metrics   http://" + addr + "/status\n" }

@@ -27,6 +27,7 @@ type proxyOptions struct {
 	maxBuffer       size
 	without         stages
 	transport       string
+	checks          bool // nothing else
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
@@ -68,6 +69,8 @@ func (o *proxyOptions) flags(f *pflag.FlagSet, g *global) {
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
 	flushDelayFlag(f, &o.flushDelay)
 	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
+	f.BoolVar(&o.checks, "check", false,
+		"read flags, variables, files and routes, print what the proxy would be, and end: nothing is opened or asked")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	f.IntVar(&o.maxConns, "max-conns", proxy.DefaultMaxConns,
 		"maximum number of connections of clients, and of those to upstreams; what is beyond gets status 503")
@@ -148,12 +151,21 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, s *openedServer) error 
 		addrs[name] = a.String()
 	}
 	metrics := s.seen.announce(addrs)
+	return o.say(env, addrs, s.storeName, metrics, false)
+}
+
+// say prints where a proxy listens, and where calls go; checked: where it would, and that all is
+// well.
+func (o *proxyOptions) say(env Env, addrs map[string]string, store, metrics string, checked bool) error {
 	routes, upstream := o.lines(addrs), ""
 	if u, err := o.upstreamOptions.check(); err == nil {
 		upstream = u.Redacted()
 	}
 	if o.output == "json" {
-		said := map[string]any{"version": 1, "addresses": addrs, "store": s.storeName}
+		said := map[string]any{"version": 1, "addresses": addrs, "store": store}
+		if checked {
+			said["check"] = "ok"
+		}
 		if upstream != "" {
 			said["upstream"] = upstream
 		}
@@ -169,6 +181,9 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, s *openedServer) error 
 	if upstream != "" {
 		text += fmt.Sprintf("upstream  %s\n", upstream)
 	}
-	_, err := fmt.Fprintf(env.Out, "%sstore     %s\n%s", text, s.storeName, metrics)
+	if checked {
+		text = "check     ok\n" + text
+	}
+	_, err := fmt.Fprintf(env.Out, "%sstore     %s\n%s", text, store, metrics)
 	return err
 }

@@ -78,7 +78,11 @@ What has no stream goes plainly. With --require-hhfr it is refused with status 5
 near half whose link must carry nothing in clear, or no more than a stream takes. A near half that
 never found a far one says so, once, if a flag such as --store shows that it is half of a pair.
 
-On a terminal one line shows what was carried so far. A summary is reported at the end and, except
+--check reads flags, variables, the --config file, certificates, tokens and descriptions, prints what
+the proxy would be, and ends with exit code 0; with another one what is wrong stands on stderr. It
+opens no store and no listener, writes nothing and asks nobody, so it can run beside a proxy.
+
+On a terminal, in the foreground, one line shows what was carried so far. A summary is reported at the end and, except
 on Windows, on SIGUSR1: calls, SOAP faults, calls that failed; of those over streams the bytes on the
 HTTP side and on the link, and the ratio of the two; and what went plainly, with the reasons.
 ` + syncHelp + metricsHelp + `

@@ -25,6 +25,9 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 		return err
 	}
 	ctx := c.Context()
+	if o.checks {
+		return o.checkOnly(ctx, env, g)
+	}
 	described, err := readDescription(ctx, g, o.schema)
 	if err != nil {
 		return err

@@ -22,7 +22,10 @@ func (c *metricsCounters) watch(env Env, live bool) (stop func()) {
 	var line *liveLine
 	var tick <-chan time.Time
 	if live && isTerminal(env.Err) && !c.g.quiet && !c.g.verbose && c.g.logFormat == "text" {
-		line = &liveLine{to: c.g.err, width: func() int { return columns(env.Err) }}
+		line = &liveLine{
+			to: c.g.err, width: func() int { return columns(env.Err) },
+			foreground: func() bool { return isForeground(env.Err) },
+		}
 		c.g.err = line
 		ticker := time.NewTicker(liveInterval)
 		forget = func(before func()) func() { return func() { before(); ticker.Stop() } }(forget)
@@ -55,8 +58,9 @@ func (c *metricsCounters) watch(env Env, live bool) (stop func()) {
 
 // liveLine is stderr with a last line that is written anew, below all others.
 type liveLine struct {
-	to    io.Writer
-	width func() int
+	to         io.Writer
+	width      func() int
+	foreground func() bool // the terminal is this process's now
 
 	mu   sync.Mutex
 	text string
@@ -66,7 +70,7 @@ type liveLine struct {
 func (l *liveLine) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.text == "" {
+	if l.text == "" || l.leftLocked() {
 		return l.to.Write(b)
 	}
 	if _, err := fmt.Fprintf(l.to, "\r\x1b[K%s%s", b, l.text); err != nil {
@@ -75,7 +79,17 @@ func (l *liveLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// show replaces the line; empty: there is none.
+// leftLocked reports whether the terminal is another process's now, such as the shell's after
+// Ctrl-Z and bg. There is no line then: what is on the screen is that process's, too.
+func (l *liveLine) leftLocked() bool {
+	if l.foreground() {
+		return false
+	}
+	l.text = ""
+	return true
+}
+
+// show replaces the line; empty: there is none. In the background it shows nothing.
 func (l *liveLine) show(text string) {
 	text = printable(text)
 	if width := l.width(); width > 0 {
@@ -83,6 +97,9 @@ func (l *liveLine) show(text string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.leftLocked() {
+		return
+	}
 	if text != l.text {
 		fmt.Fprintf(l.to, "\r\x1b[K%s", text)
 	}

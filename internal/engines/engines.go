@@ -76,18 +76,25 @@ func Forms() []string {
 // context service or of a bucket of NATS, or the path of a folder. A spec that looks like the name
 // of an engine hhfr does not have is [ctxstore.Invalid], not a folder.
 func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
-	e, rest := engineOf(spec)
-	if e.prefix == "" {
-		if scheme, _, ok := strings.Cut(spec, ":"); ok && looksLikeScheme(scheme) {
-			return nil, &ctxstore.Error{
-				Code: ctxstore.Invalid,
-				Err:  fmt.Errorf("no engine for %q", spec),
-				Hint: "known forms: " + strings.Join(Forms(),
-					", ") + "; a folder with a colon in its name is written ./" + spec,
-			}
-		}
+	if err := checkEngine(spec); err != nil {
+		return nil, err
 	}
+	e, rest := engineOf(spec)
 	return e.open(ctx, rest, o)
+}
+
+// checkEngine rejects what looks like the name of an engine hhfr does not have.
+func checkEngine(spec string) error {
+	scheme, _, ok := strings.Cut(spec, ":")
+	if e, _ := engineOf(spec); e.prefix != "" || !ok || !looksLikeScheme(scheme) {
+		return nil
+	}
+	return &ctxstore.Error{
+		Code: ctxstore.Invalid,
+		Err:  fmt.Errorf("no engine for %q", spec),
+		Hint: "known forms: " + strings.Join(Forms(),
+			", ") + "; a folder with a colon in its name is written ./" + spec,
+	}
 }
 
 // engineOf returns the engine that spec names, and the rest of the name.

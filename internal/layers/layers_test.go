@@ -37,7 +37,9 @@ const base = -1
 // A package may import those of lower floors, and those under the same topmost folder of this
 // table; nothing else of the module.
 var plan = map[string]row{
-	"cmd/hhfr": {floor: 10, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
+	"cmd/hhfr": {floor: 10, third: []string{
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/unix",
+	}},
 
 	"internal/replay":    {floor: 9},
 	"internal/bench":     {floor: 9},
