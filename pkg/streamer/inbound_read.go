@@ -198,9 +198,7 @@ func (b *body) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n := copy(p, b.ahead())
-	b.at += n
-	return n, nil
+	return b.copy(p), nil
 }
 
 // readReady is Read without waiting.
@@ -213,9 +211,17 @@ func (b *body) readReady(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	return b.copy(p), nil
+}
+
+// copy gives what was joined. With the last of it the buffer goes back: many who know the length,
+// or the end tag, never ask for more.
+func (b *body) copy(p []byte) int {
 	n := copy(p, b.ahead())
-	b.at += n
-	return n, nil
+	if b.at += n; b.last && len(b.ahead()) == 0 {
+		_ = b.more() // the end, which Read gives
+	}
+	return n
 }
 
 // ahead is what was joined and not read.
