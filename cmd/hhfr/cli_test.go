@@ -19,17 +19,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md anew")
+var update = flag.Bool("update", false, "write docs/cli.md and docs/json.md anew")
 
-// TestManual compares docs/cli.md with the commands.
+// TestManual compares docs/cli.md and docs/json.md with the commands.
 func TestManual(t *testing.T) {
-	path := shared.Testdata(t, "..", "docs", "cli.md")
 	root := newRoot(Env{}, &global{})
-	want := manual(root) + manualJSON(t, root)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
+	for name, want := range map[string]string{"cli.md": manual(root), "json.md": manualJSON(t, root)} {
+		path := shared.Testdata(t, "..", "docs", name)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
+		}
+		require.Equal(t, want, string(shared.Read(t, path)), "stale: go test ./cmd/hhfr -run TestManual -update")
 	}
-	require.Equal(t, want, string(shared.Read(t, path)), "stale: go test ./cmd/hhfr -run TestManual -update")
 }
 
 func manual(root *cobra.Command) string {
@@ -76,6 +77,7 @@ func section(b *strings.Builder, c *cobra.Command) {
 const manualHead = `# The command line
 
 Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves.
+[json.md](json.md) has what they print with ` + "`-o json`" + `.
 
 Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout, and is rejected where it can be
 neither. The first Ctrl-C or SIGTERM makes a command finish with what it has so far, the second ends

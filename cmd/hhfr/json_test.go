@@ -61,8 +61,10 @@ var printed = []struct{ command, about, folder, name string }{
 	{"version", "one object", "cmd/hhfr", "versionInfo"},
 }
 
-const jsonHead = `
-## JSON
+const jsonHead = `# What commands print as JSON
+
+Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves
+([cli.md](cli.md)).
 
 An object has a ` + "`version`" + `, 1 for all here; where a command prints several lines, the last one has
 it. Within a version fields are added, never changed or removed. Bytes are in base64, in fields
@@ -78,7 +80,7 @@ func manualJSON(t *testing.T, root *cobra.Command) string {
 	has := map[string]bool{}
 	for _, p := range printed {
 		if !has[p.command] {
-			fmt.Fprintf(&b, "\n### hhfr %s\n", p.command)
+			fmt.Fprintf(&b, "\n## hhfr %s\n", p.command)
 		}
 		has[p.command] = true
 		fmt.Fprintf(&b, "\n%s%s", strings.ToUpper(p.about[:1]), p.about[1:])

@@ -10,7 +10,7 @@ import (
 	"github.com/hhfr/hhfr/internal/frame"
 )
 
-// reportVersion is the version of the JSON that decode and reconstruct print (docs/cli.md).
+// reportVersion is the version of the JSON that decode and reconstruct print (docs/json.md).
 const reportVersion = 1
 
 type report struct {
