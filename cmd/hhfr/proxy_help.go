@@ -66,9 +66,9 @@ request of each connection goes by the new routes, listeners are opened and clos
 wrong, everything stays as it is, and stderr says why.
 
 Connections from one address that show the same password, token, cookie or certificate are of one
-client: the next one goes on with what the one before said, which takes fewer bytes. So are not those
-from this machine, from other proxies, of web pages, and requests without such a proof or with one
-that is made anew for each (HTTP Digest, NTLM). With --client-per-address all connections from an
+client: the next one goes on with what the one before said, which takes fewer bytes. Not so from
+this machine, through other proxies, for web pages, without such a proof, with one that is made anew
+for each request (HTTP Digest, NTLM), or when the address has shown a second one. With --client-per-address all connections from an
 address are one client's, whatever they show: for devices that open a connection for each call; a
 warning names an address that opens many. Not for addresses of many users, who could then find out,
 by lengths, what others send. With --client-per-connection no connection goes on with what another
