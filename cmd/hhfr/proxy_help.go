@@ -68,11 +68,11 @@ wrong, everything stays as it is, and stderr says why.
 Connections from one address that show the same password, token, cookie or certificate are of one
 client: the next one goes on with what the one before said, which takes fewer bytes. Not so from
 this machine, through other proxies, for web pages, without such a proof, with one that is made anew
-for each request (HTTP Digest, NTLM), or when the address has shown a second one. With --client-per-address all connections from an
-address are one client's, whatever they show: for devices that open a connection for each call; a
-warning names an address that opens many. Not for addresses of many users, who could then find out,
-by lengths, what others send. With --client-per-connection no connection goes on with what another
-one said.
+for each request (HTTP Digest, NTLM), or when the address has shown a second one. With
+--client-per-address all connections from an address are one client's, whatever they show: for
+devices that open a connection for each call; a warning names an address that opens many. Not for
+addresses of many users, who could then find out, by lengths, what others send. With
+--client-per-connection no connection goes on with what another one said.
 
 What has no stream goes plainly. With --require-hhfr it is refused with status 503 instead: for a
 near half whose link must carry nothing in clear, or no more than a stream takes. A near half that

@@ -222,7 +222,7 @@ const once = (of, begin) => new Promise(done => { of.onload = of.onerror = done;
 const ways = {
   image: (to, text) => {
     const i = new Image();
-    return once(i, () => { i.src = to + "?" + encodeURIComponent(text); });
+    return once(i, () => { i.src = to + encodeURIComponent(text); });
   },
   form: (to, text) => {
     const f = document.createElement("form"), t = document.createElement("textarea");
@@ -230,8 +230,8 @@ const ways = {
     f.append(t); document.body.append(f);
     return once(document.querySelector("iframe"), () => f.submit());
   },
-  fetch: (to, text) => fetch(to, {method: "POST", mode: "no-cors", credentials: "include", body: text}).catch(() => {}),
-  beacon: async (to, text) => navigator.sendBeacon(to, text),
+  fetch: (to, text) => fetch(to, {method: "POST", mode: "no-cors", credentials: "include", body: new Blob([text])}).catch(() => {}),
+  beacon: async (to, text) => navigator.sendBeacon(to, new Blob([text])),
 };
 (async () => {
   for (;;) {
@@ -248,7 +248,7 @@ func (o *oracle) browse(p place, chromium, fields string) (all []guess) {
 	const rounds = 7
 	kinds := []string{"image", "form", "fetch", "beacon"}
 	t, over := p.t, make(chan struct{})
-	to := "http://" + o.near.url().Host + "/service"
+	to := "http://" + o.near.url().Host + "/service?guess"
 	var before, secret = 0, ""
 	next := func(w http.ResponseWriter) {
 		if step := len(all); step > 0 {
@@ -272,7 +272,7 @@ func (o *oracle) browse(p place, chromium, fields string) (all []guess) {
 			}
 			all = append(all, one)
 			before = o.took()
-			said = map[string]string{"kind": one.kind, "to": to, "text": "guess" + envelopeOf(secret)}
+			said = map[string]string{"kind": one.kind, "to": to, "text": envelopeOf(secret)}
 		}
 		assert.NoError(t, json.NewEncoder(w).Encode(said))
 		if len(said) == 0 {
