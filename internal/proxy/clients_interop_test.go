@@ -230,7 +230,8 @@ const ways = {
     f.append(t); document.body.append(f);
     return once(document.querySelector("iframe"), () => f.submit());
   },
-  fetch: (to, text) => fetch(to, {method: "POST", mode: "no-cors", credentials: "include", body: new Blob([text])}).catch(() => {}),
+  fetch: (to, text) =>
+    fetch(to, {method: "POST", mode: "no-cors", credentials: "include", body: new Blob([text])}).catch(() => {}),
   beacon: async (to, text) => navigator.sendBeacon(to, new Blob([text])),
 };
 (async () => {
