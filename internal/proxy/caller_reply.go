@@ -243,9 +243,10 @@ func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage
 }
 
 // isLeft reports whether a reply came to its end because the client took no more of it: many close
-// when they have understood it, before its last chunk. Nothing has failed then.
+// when they have understood it, before its last chunk. Nothing has failed then. One that stood still
+// has not left.
 func (c *caller) isLeft(err error) bool {
-	return c.p.ctx.Err() == nil && (c.ctx.Err() != nil || errors.Is(err, errUntaken))
+	return c.p.ctx.Err() == nil && !c.out.HasStalled() && (c.ctx.Err() != nil || errors.Is(err, errUntaken))
 }
 
 // behindReply ends the connection after a reply that says so, if no other call is in progress: the

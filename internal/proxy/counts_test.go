@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/workload"
 )
 
 // countsOf are the counts of a role for each of its upstreams that have any, by URL.
@@ -132,4 +135,50 @@ func TestCountsByRoute(t *testing.T) {
 	assert.Equal(t, 1, counts[rome].Streams, "the near one asked at the path of rome")
 	assert.Zero(t, counts[oslo].Opened)
 	assert.EqualValues(t, 1, counts[meter.Other].Failed)
+}
+
+// TestWhoLeavesAndWhoStalls: a client that closes before the last chunk has understood its reply,
+// and its call has not failed. That of a client which takes no more of its reply, until it is reset,
+// has.
+func TestWhoLeavesAndWhoStalls(t *testing.T) {
+	const chunk = "5\r\n<a/>\n\r\n"
+	long := workload.Blob(1, 32<<20)
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		h, err := r.head()
+		switch {
+		case err != nil || isOffer(&h):
+		case string(h.Target()) == "/long":
+			_, _ = c.Write(echoReply(&h, long))
+		default:
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"+
+				"Transfer-Encoding: chunked\r\n\r\n"+chunk)
+			_, _ = r.head() // the client is gone
+		}
+	})
+	m, passes := meter.New(time.Now()), newSudden()
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) { c.Meter, c.Stall, c.Clock = m, ages, passes })
+	near.linked(t)
+	leaves := connect(t, near.url())
+	leaves.say(ask("h", "/chunks"))
+	leaves.hear(chunk)
+	require.NoError(t, leaves.SetLinger(0))
+	require.NoError(t, leaves.Close())
+	ended := func(calls, failed int64) {
+		t.Helper()
+		eventually(t, m, "near", far.url().String(), func(u *meter.UpstreamCounts) bool { return u.Calls == calls })
+		assert.Equal(t, failed, countsOf(m, "near")[far.url().String()].Failed)
+	}
+	ended(1, 0)
+	stalls := connect(t, near.url())
+	stalls.say(ask("h", "/long"))
+	_, err := io.ReadFull(stalls.TCPConn, make([]byte, 1))
+	require.NoError(t, err)
+	passes.end()
+	require.Eventually(t, func() bool {
+		_, err := stalls.Write([]byte("x"))
+		return err != nil
+	}, patience, 10*time.Millisecond, "the connection is reset")
+	eventually(t, m, "near", far.url().String(), func(u *meter.UpstreamCounts) bool { return u.Failed == 1 })
 }

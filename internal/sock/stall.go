@@ -22,17 +22,23 @@ type StallWriter struct {
 	clock   clock.Clock
 	timer   clock.Timer  // runs while a step is written
 	written atomic.Int64 // bytes
+	stalled atomic.Bool
 }
 
 // NewStallWriter writes to conn, whose peer may take as long as stall on c for a step.
 func NewStallWriter(conn net.Conn, stall time.Duration, c clock.Clock, logger *slog.Logger) *StallWriter {
-	timer := c.AfterFunc(stall, func() {
+	w := &StallWriter{conn: conn, stall: stall, clock: c}
+	w.timer = c.AfterFunc(stall, func() {
+		w.stalled.Store(true)
 		logger.Warn("an end does not take what is written", "peer", conn.RemoteAddr(), "for", stall)
 		Reset(conn)
 	})
-	timer.Stop()
-	return &StallWriter{conn: conn, stall: stall, clock: c, timer: timer}
+	w.timer.Stop()
+	return w
 }
+
+// HasStalled reports whether the connection was reset because its peer stood still.
+func (w *StallWriter) HasStalled() bool { return w.stalled.Load() }
 
 // Write writes in steps, each of which has its time. What the connection takes without waiting
 // needs none.
