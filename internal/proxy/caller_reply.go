@@ -243,8 +243,8 @@ func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage
 }
 
 // isLeft reports whether a reply came to its end because the client took no more of it: many close
-// when they have understood it, before its last chunk. Nothing has failed then. One that stood still
-// has not left.
+// when they have understood it, before its last chunk. Nothing has failed then. One that stood
+// still has not left.
 func (c *caller) isLeft(err error) bool {
 	return c.p.ctx.Err() == nil && !c.out.HasStalled() && (c.ctx.Err() != nil || errors.Is(err, errUntaken))
 }

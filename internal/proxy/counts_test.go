@@ -138,8 +138,8 @@ func TestCountsByRoute(t *testing.T) {
 }
 
 // TestWhoLeavesAndWhoStalls: a client that closes before the last chunk has understood its reply,
-// and its call has not failed. That of a client which takes no more of its reply, until it is reset,
-// has.
+// and its call has not failed. That of a client which takes no more of its reply, until it is
+// reset, has.
 func TestWhoLeavesAndWhoStalls(t *testing.T) {
 	const chunk = "5\r\n<a/>\n\r\n"
 	long := workload.Blob(1, 32<<20)
