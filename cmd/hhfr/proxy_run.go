@@ -49,6 +49,7 @@ func runProxy(c *cobra.Command, env Env, g *global, o *proxyOptions) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	defer collect()()
 	book := binary.NewBook(ctxstore.Shapes{Store: s.store})
 	book.Log, book.Without = g.logger(), uint64(o.without)
 	checkDescriptors(g.logger(), 3*o.maxConns) // of clients, of streams, and of upstreams
@@ -96,7 +97,7 @@ func (o *proxyOptions) config(
 		Contract: described.contract, Schema: described.hhfr,
 		WrapDialed: s.recording.dialed(), WrapAccepted: s.recording.accepted(), OnSession: s.recording.facts,
 		Context: s.contexts, Common: s.common, Archive: o.common.archive, PlainOnly: o.transport == plainTransport,
-		Meter: s.seen.Meter, Log: g.logger(), OnLong: new(collector).hurry,
+		Meter: s.seen.Meter, Log: g.logger(),
 	}
 }
 

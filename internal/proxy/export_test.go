@@ -24,6 +24,9 @@ func Reframe(raw []byte) (back, line []byte, ok bool) {
 	return append(c.framing.AppendTo(nil, joined(g.entity())), raw[g.octets:]...), line, true
 }
 
+// Holds reports whether more of a chunked body is held than of each.
+func (p *Proxy) Holds() bool { return p.held.left.Load() < maxHeld }
+
 // ReadHeadPart parses a hostile head part and reassembles a body by it.
 func ReadHeadPart(part, entity []byte) (octets int, err error) {
 	c, err := parse(part)

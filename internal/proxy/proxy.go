@@ -74,9 +74,6 @@ type Config struct {
 	Transports map[string]streamer.Transport
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
-	// OnLong, if given, is called when a body of unknown length beyond MaxBuffer begins to be held,
-	// and what it returns when that is over; concurrently, for few at a time.
-	OnLong func() (over func())
 	// MaxConns, MaxBuffer, Pause, Gather, Silence, HeadTime, Idle and Stall: see the Default
 	// constants of these names; 0 means them.
 	MaxConns int
@@ -132,9 +129,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Dial == nil {
 		c.Dial = new(net.Dialer).DialContext
-	}
-	if c.OnLong == nil {
-		c.OnLong = func() func() { return func() {} }
 	}
 	return c, nil
 }

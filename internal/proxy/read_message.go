@@ -103,8 +103,7 @@ func (p *Proxy) gather(
 func (p *Proxy) gatherMore(
 	ctx context.Context, in *sock.Source, skip int, f http1.Framing, g gathered, limit int,
 ) (_ gathered, st waitResult, release func()) {
-	held, over := 0, func() {}
-	hurries := false
+	held := 0
 	for st = stateFull; st == stateFull; {
 		parts, _ := g.body.Framing()
 		g.size = http1.UniformSize(parts)
@@ -115,17 +114,11 @@ func (p *Proxy) gatherMore(
 		if next <= limit || g.size != "" && limit >= p.cfg.MaxBuffer || !p.held.take(next-held) {
 			break
 		}
-		if !hurries && (next > p.cfg.MaxBuffer || p.held.left.Load() < maxHeld/4*3) {
-			hurries, over = true, p.cfg.OnLong()
-		}
 		held, limit = next, next
 		in.Reserve(skip + limit + sock.MaxSpace)
 		g, st = gather(ctx, in, skip, f, limit, p.cfg.Gather)
 	}
-	return g, st, sync.OnceFunc(func() {
-		over()
-		p.held.give(held)
-	})
+	return g, st, sync.OnceFunc(func() { p.held.give(held) })
 }
 
 // budget is so many bytes that are left to be held.

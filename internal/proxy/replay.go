@@ -50,7 +50,7 @@ type Replay struct {
 
 // NewReplay returns a replay of proxies with the defaults.
 func NewReplay() *Replay {
-	cfg := Config{MaxBuffer: DefaultMaxBuffer, Gather: DefaultGather, OnLong: func() func() { return func() {} }}
+	cfg := Config{MaxBuffer: DefaultMaxBuffer, Gather: DefaultGather}
 	return &Replay{p: &Proxy{long: make(places, maxLong), cfg: cfg}}
 }
 

@@ -7,12 +7,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // blob is a message with n bytes of base64 in it, which is nowhere as a whole.
@@ -107,4 +109,40 @@ func TestLearnerMemoryIsBounded(t *testing.T) {
 	}
 	assert.Less(t, heap(), before+bound)
 	runtime.KeepAlive(e)
+}
+
+// TestStalledBeginningsAreBounded: long messages of kinds that nobody knew, whose first segment
+// nobody takes, have 4 MiB each at most, and that only for 4 of a stream at once.
+func TestStalledBeginningsAreBounded(t *testing.T) {
+	const messages, bound = 12, 20 << 20
+	e := newEnd(binary.Options{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	took, stalled := make(chan struct{}), make(chan struct{})
+	var writers sync.WaitGroup
+	for i := range messages {
+		writers.Go(func() {
+			stall := sync.OnceFunc(func() {
+				stalled <- struct{}{}
+				<-took
+			})
+			s := e.coder.Split(uint64(i), 16000, func(bool, wire.Part) error {
+				stall()
+				return nil
+			})
+			defer s.Free()
+			row := strings.Repeat(fmt.Sprintf("<e%d>%d</e%d><f/>", i, i, i), 100)
+			assert.NoError(t, s.Write(fmt.Appendf(nil, "<k%d>", i)))
+			for n := 0; n < 5<<20; n += len(row) {
+				assert.NoError(t, s.Write([]byte(row)))
+			}
+		})
+		<-stalled
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	close(took)
+	writers.Wait()
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+bound)
 }

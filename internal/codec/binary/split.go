@@ -168,36 +168,33 @@ func (s *Split) decide() error {
 	return s.begin(s.choose(s.window, false))
 }
 
-// begin goes on by a program that fits the body so far, nil: as text.
+// begin goes on by a program that fits the body so far, nil: as text. The rest may take its time,
+// also what of that is handed out, for which a place of learners is held meanwhile: it gives back
+// the space that the beginning took.
 func (s *Split) begin(p *program.Program) error {
-	if !s.learns {
-		s.leaveLearners()
-	}
+	defer func() {
+		if !s.learns {
+			s.leaveLearners()
+		}
+	}()
 	if p == nil {
 		s.does = texting
 		s.c.counts.texts.Add(1)
+		s.content = nil
 		err := s.drain(s.most)
-		s.shrink()
+		if cap(s.window) > 2*window {
+			s.window = append(make([]byte, 0, window), s.window...)
+		}
 		return err
 	}
 	s.does, s.program = cutting, p
 	s.drifts(p, nil)
-	s.window = s.window[:0]
+	s.window = nil
 	err := s.handOut(false, p, false)
-	s.shrink()
+	s.content = nil
 	s.splitter.Lenient()
 	s.splitter.Emit(s.pass)
 	return err
-}
-
-// shrink gives the space back that a long beginning took: the rest of the body may take its time.
-func (s *Split) shrink() {
-	if cap(s.window) > 2*window {
-		s.window = append(make([]byte, 0, window), s.window...)
-	}
-	if cap(s.content) > 4*window {
-		s.content = nil
-	}
 }
 
 // Flush hands out what was written so far; see [wire.SplitStep].

@@ -11,6 +11,9 @@ const (
 	// maxLeaf bounds how much of a value without an end a splitter looks at before it lets go of it
 	// in pieces, in bytes.
 	maxLeaf = 4096
+	// maxOwn is how much space a splitter keeps for what it cannot split yet, in bytes, unless it
+	// needs it.
+	maxOwn = 64 << 10
 	// maxException bounds the text of a row of a column that is no number, in bytes, so that it
 	// fits any segment.
 	maxException = 100

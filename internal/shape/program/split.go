@@ -54,7 +54,14 @@ func (s *Splitter) Write(chunk []byte) error {
 		s.in, s.at = chunk, 0
 	}
 	err := s.split()
+	if err != nil { // nothing follows
+		s.in, s.at = nil, 0
+		return err
+	}
 	rest := s.in[s.at:]
+	if cap(s.own) > maxOwn && len(rest) <= maxOwn/4 {
+		s.own = nil // the rest of the message may take its time
+	}
 	s.gone += int64(s.at)
 	s.own = append(s.own[:0], rest...)
 	s.in, s.at = s.own, 0
