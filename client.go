@@ -125,13 +125,13 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 		Reply
 		received
 	})
-	if all.Status, all.Reply.Header, err = c.replies.Head(reply); err != nil {
+	if all.Status, all.Header, err = c.replies.Head(reply); err != nil {
 		c.tally.end()
 		return nil, fault(err)
 	}
-	all.received.Reader, all.length = http.NoBody, reply.KnownLength()
+	all.Reader, all.length = http.NoBody, reply.KnownLength()
 	if reply.Body != nil {
-		all.received.Reader = reply.Body
+		all.Reader = reply.Body
 	}
 	all.tally.Store(&c.tally)
 	all.Body = &all.received

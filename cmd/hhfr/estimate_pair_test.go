@@ -91,7 +91,7 @@ func (c *recordedConn) keepSOAP(most int) {
 	for _, p := range c.said {
 		if p.dir == c.client && answered {
 			p.after = apart
-			calls, answered = append(calls, nil), false
+			calls = append(calls, nil)
 		}
 		last := len(calls) - 1
 		calls[last] = append(calls[last], p)

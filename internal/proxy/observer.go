@@ -117,7 +117,7 @@ func (o *observer) reply(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.replies.feed(b, o.answered, func(start []byte, over bool) bool {
-		look := o.serving.measured.reply // of more, which has all that was looked at
+		look := o.serving.reply // of more, which has all that was looked at
 		fault := look.fault(start)
 		if fault != nil {
 			o.serving.Fault(fault)

@@ -138,13 +138,13 @@ func TestSizesAnswerNoGuess(t *testing.T) {
 				}
 				c := connectFrom(t, address(tt.first), o.near.url())
 				o.calls(c, tt.first.first, tt.first.fields, secret)
-				cost, second := [2]int{}, c
+				second := c
 				if !tt.together {
 					require.NoError(t, c.Close())
 					o.left()
 					second = connectFrom(t, address(tt.second), o.near.url())
 				}
-				cost = o.calls(second, tt.second.first, tt.second.fields, guess)
+				cost := o.calls(second, tt.second.first, tt.second.fields, guess)
 				require.NoError(t, second.Close())
 				o.left()
 				for d := range cost {
