@@ -37,10 +37,13 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 	if oneport.Silent(conn) {
 		silence = -1 // that is over
 	}
-	if _, err := in.Wait(p.ctx, 0, silence); errors.Is(err, sock.ErrPaused) {
+	switch said, err := in.Wait(p.ctx, 0, silence); {
+	case errors.Is(err, sock.ErrPaused):
 		if stream, over := f.silent(in); over || stream != nil {
 			return stream
 		}
+	case len(said) == 0: // nobody opens a connection to the upstream for it
+		return nil
 	}
 	if p.ctx.Err() != nil {
 		return nil
