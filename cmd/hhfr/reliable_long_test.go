@@ -56,22 +56,22 @@ func TestLongMessagesInSequences(t *testing.T) {
 			services, stop := servicesHere(t, "--soap-rm", "all", "--store", "bolt:"+filepath.Join(dir, "server.db"))
 			service, away := newAwayService(t, services["echo"].URL)
 			client := filepath.Join(dir, "client.db")
-			run := func(files ...string) (int, string, string) {
+			run := func(reconnect string, files ...string) (int, string, string) {
 				return do(t, append(append([]string{"stream", service, "--action", "urn:echo",
 					"--store", "bolt:" + client, "-v",
-					"--reconnect", "1s", "--save-dir", filepath.Join(dir, "out")}, flags...), files...)...)
+					"--reconnect", reconnect, "--save-dir", filepath.Join(dir, "out")}, flags...), files...)...)
 			}
-			code, _, stderr := run(file)
+			code, _, stderr := run("1m", file)
 			require.Zero(t, code, stderr)
 			reply, err := os.ReadFile(filepath.Join(dir, "out", "000001-reply.xml"))
 			require.NoError(t, err)
 			isLongReply(t, string(reply))
 			if name == "1.1" {
 				away.Store(true)
-				code, _, stderr = run(file)
+				code, _, stderr = run("1s", file)
 				require.NotZero(t, code, stderr)
 				away.Store(false)
-				code, _, stderr = run()
+				code, _, stderr = run("1m")
 				require.Zero(t, code, stderr)
 				assert.Contains(t, stderr, "1 message accepted before, 0 of them acknowledged")
 				assert.Contains(t, stderr, "sequence: 1 message accepted, 1 acknowledged, 1 replies")
