@@ -24,8 +24,6 @@ func (f *front) serveClient(conn net.Conn) {
 func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 	p := f.p
 	in := p.newSource(conn)
-	p.clients.add(in)
-	defer p.clients.remove(in)
 	defer func() {
 		if stream == nil {
 			_ = in.Conn.Close()
@@ -56,11 +54,7 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 	for answered := f.responder != nil; answered; {
 		var last bool
 		var err error
-		taken := func() {
-			undo()
-			p.clients.remove(in)
-		}
-		if answered, last, err = f.answer(in, taken); err != nil {
+		if answered, last, err = f.answer(in, func() { undo() }); err != nil {
 			return nil
 		}
 		if last {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -61,7 +60,7 @@ func newContexts(handler http.Handler, addr net.Addr, logger *slog.Logger) *cont
 
 // serve serves a connection to its end, if it begins with a request for the context service.
 func (c *contextServer) serve(p *Proxy, in *sock.Source) bool {
-	if c == nil || p.isDraining() {
+	if c == nil {
 		return false
 	}
 	ctx, cancel := p.headTime()
@@ -71,7 +70,6 @@ func (c *contextServer) serve(p *Proxy, in *sock.Source) bool {
 	if st != stateWhole || path != ContextPath {
 		return false
 	}
-	p.clients.remove(in)
 	conn, end := oneport.GiveBack(in), make(chan struct{})
 	c.mu.Lock()
 	c.ends[conn] = end
@@ -104,13 +102,6 @@ func (c *contextServer) changed(conn net.Conn, state http.ConnState) {
 
 // run serves until close is called.
 func (c *contextServer) run() { _ = c.server.Serve(c) } // ends by close only
-
-// drain ends all connections when they have no request in progress, until ctx is done.
-func (c *contextServer) drain(ctx context.Context) {
-	if c != nil {
-		_ = c.server.Shutdown(ctx)
-	}
-}
 
 // close ends all connections.
 func (c *contextServer) close() {

@@ -153,8 +153,7 @@ type Proxy struct {
 	refused atomic.Int64 // calls that came while the proxy drains
 	raw     rawConns
 
-	conns   accept.Room // of clients
-	clients clientConns
+	conns accept.Room // of clients
 	// long has those that hold a long message for a sequence.
 	upstreams, long places
 	held            budget // what is held of chunked bodies, beyond what each connection may hold
@@ -249,38 +248,22 @@ func (p *Proxy) Linked(ctx context.Context) error {
 }
 
 // Drain accepts no further connection, refuses further calls, and waits until none is in progress,
-// and none has come for a moment in which clients that are still connected may begin one. Then it
-// ends their connections: who has sent something by then has a reply. If ctx is done before, it
-// returns, and they continue until [Proxy.Close]. What is forwarded plainly without routes is not
-// looked at: there a call is in progress until something has come back for what the client has
-// sent, and that has paused.
+// and none has come for a moment in which clients that are still connected may begin one; or until
+// ctx is done. Connections continue until [Proxy.Close]. What is forwarded plainly without routes
+// is not looked at: there a call is in progress until something has come back for what the client
+// has sent, and that has paused.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.draining.Store(true)
 	p.closeListeners()
-	if !p.isStill(ctx) {
-		return
-	}
-	p.clients.dismiss()
-	p.contexts.drain(ctx)
-	for p.clients.any() && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
-	}
-}
-
-// isStill waits until no call is in progress or begins; false: ctx was done before.
-func (p *Proxy) isStill(ctx context.Context) bool {
 	still, refused := p.cfg.Clock.Now(), int64(0)
 	for {
 		now := p.cfg.Clock.Now()
-		// in this order: a call is in progress before what was read of it is taken
-		busy := p.clients.ask() || p.calls.Load() > 0 || p.raw.areBusy(now)
+		busy := p.calls.Load() > 0 || p.raw.areBusy(now)
 		if n := p.refused.Load(); busy || n != refused {
 			still, refused = now, n
 		}
-		if !busy && (now.Sub(still) >= callGap || p.conns.Len() == 0) {
-			return true
-		}
-		if p.cfg.Clock.Sleep(ctx, drainStep) != nil {
-			return false
+		if !busy && (now.Sub(still) >= callGap || p.conns.Len() == 0) || p.cfg.Clock.Sleep(ctx, drainStep) != nil {
+			return
 		}
 	}
 }

@@ -28,17 +28,16 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	}
 	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
-	raw, leave := p.raw.begin()
-	defer leave()
-	end := func() {
+	raw, end := p.raw.begin()
+	defer end()
+	defer context.AfterFunc(p.ctx, func() {
 		if raw.isBusy(p.cfg.Clock.Now()) {
 			sock.Reset(in.Conn)
 		} else {
 			_ = in.Conn.Close()
 		}
 		sock.Reset(up)
-	}
-	defer context.AfterFunc(p.ctx, end)()
+	})()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
@@ -75,12 +74,7 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 		asked(first)
 	}
 	if _, err := to.Write(first); err == nil {
-		// the direction back shows how the connection ended
-		if err = copyUp(ctx, up, to, in, asked); errors.Is(err, sock.ErrDismissed) {
-			for raw.isBusy(p.cfg.Clock.Now()) && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
-			}
-			end()
-		}
+		_ = copyUp(ctx, up, to, in, asked) // the direction back shows how the connection ended
 	}
 	defer out.WhenQuiet(p.cfg.Idle, func() { sock.Reset(up) })() // the client may be gone
 	back.Wait()
@@ -99,8 +93,7 @@ func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	p.cfg.Clock.AfterFunc(halfOpen, cancel)
 }
 
-// copyUp copies what a client sends until it ends, by a writer to up, and passes that end on,
-// unless it is that of a source that was dismissed, which is its error.
+// copyUp copies what a client sends until it ends, by a writer to up, and passes that end on.
 // sent is called with the bytes before they are sent.
 func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sent func([]byte)) error {
 	for {
@@ -113,10 +106,7 @@ func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sen
 			in.Take(len(data))
 			continue
 		}
-		switch {
-		case errors.Is(err, sock.ErrDismissed):
-			return err
-		case errors.Is(err, io.EOF):
+		if errors.Is(err, io.EOF) {
 			return sock.CloseWrite(up)
 		}
 		if ctx.Err() == nil {
