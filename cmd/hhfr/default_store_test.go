@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -55,9 +54,7 @@ func TestDefaultStore(t *testing.T) {
 		store := filepath.Join(states, "hhfr", "proxy-"+strings.ReplaceAll(at, ":", "-"))
 		info, err := os.Stat(store)
 		require.NoError(t, err)
-		if runtime.GOOS != "windows" {
-			assert.Equal(t, os.ModeDir|0o700, info.Mode())
-		}
+		assert.Equal(t, os.ModeDir|0o700, info.Mode())
 		code, stdout, stderr := do(t, "decode", "-o", "jsonl", capture, "--store", store)
 		require.Zero(t, code, stderr)
 		assert.Len(t, verifiedCall.FindAllString(stdout, -1), 10)
@@ -121,7 +118,5 @@ func TestNamesOfDefaultStores(t *testing.T) {
 	}
 	t.Setenv("XDG_STATE_HOME", "relative")
 	t.Setenv("HOME", "/home/somebody")
-	if runtime.GOOS != "windows" {
-		assert.Equal(t, "/home/somebody/.local/state/hhfr/serve-all-1", defaultStore("serve", ":1"))
-	}
+	assert.Equal(t, "/home/somebody/.local/state/hhfr/serve-all-1", defaultStore("serve", ":1"))
 }
