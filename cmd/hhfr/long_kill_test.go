@@ -241,16 +241,20 @@ func (w *longWorld) pieces(of string) (n int) {
 }
 
 // look notes the memory that a process has for itself.
-func (w *longWorld) look(p *program) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
-	if err != nil {
-		return // the system does not tell, or the process has ended
-	}
+func (w *longWorld) look(p *program) { w.most = max(w.most, anonymous(p.Process.Pid)) }
+
+// anonymous is the memory that a process has for itself, in bytes, without mapped files; 0: the
+// system does not tell, or the process has ended.
+func anonymous(pid int) (n int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, text, found := strings.Cut(string(status), "RssAnon:")
-	var n int64
-	if _, err := fmt.Sscan(text, &n); found && err == nil {
-		w.most = max(w.most, n<<10)
+	if err != nil || !found {
+		return 0
 	}
+	if _, err = fmt.Sscan(text, &n); err != nil {
+		return 0
+	}
+	return n << 10
 }
 
 // run returns how many processes were killed before the message was done.
