@@ -23,8 +23,8 @@ func TestSoakLongMessage(t *testing.T) {
 	}
 }
 
-// TestSoakLongFileInOneFile: 200 MB by the commands, from a store in one file to another one, exactly
-// once, in 64 MB of memory of each process beside the file that it maps.
+// TestSoakLongFileInOneFile: 200 MB by the commands, from a store in one file to another one,
+// exactly once, in 64 MB of memory of each process beside the file that it maps.
 func TestSoakLongFileInOneFile(t *testing.T) {
 	if anonymous(os.Getpid()) == 0 {
 		t.Skip("/proc/PID/status does not tell RssAnon")
