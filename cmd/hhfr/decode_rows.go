@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/internal/capture"
-	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // rowLayout is the layout of rows of messages.
@@ -240,7 +240,7 @@ func stateText(m *listed) string {
 }
 
 // placeText is the place of a message, printed after its state; empty if it has none.
-func placeText(p frame.Place) string {
+func placeText(p streamer.Place) string {
 	switch {
 	case p.Number == 0:
 		return ""
@@ -253,7 +253,7 @@ func placeText(p frame.Place) string {
 }
 
 // longText says from where on a long message is continued; empty for one that begins here.
-func longText(p frame.Place) string {
+func longText(p streamer.Place) string {
 	if p.From == 0 {
 		return ""
 	}

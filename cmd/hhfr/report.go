@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/capture"
-	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // reportVersion is the version of the JSON that decode and reconstruct print (docs/json.md).
@@ -83,7 +83,7 @@ type placeReport struct {
 	From   uint64 `json:"from,omitempty"`
 }
 
-func newPlaceReport(p frame.Place) *placeReport {
+func newPlaceReport(p streamer.Place) *placeReport {
 	if p.Number == 0 {
 		return nil
 	}

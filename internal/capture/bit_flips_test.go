@@ -276,7 +276,7 @@ func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
 		Representation: frame.XML,
 		Limits:         frame.Limits{MaxFragment: 512},
 	}
-	octets, checks := hello.AppendTo(nil), frame.NewChecks(hello.Origin())
+	octets, checks := hello.AppendTo(nil), frame.NewChecks(frame.OriginOf(hello))
 	for i := range 4 {
 		d := frame.Data{
 			First:         true,

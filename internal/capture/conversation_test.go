@@ -64,7 +64,7 @@ func newTalkOf(t testing.TB, edit func(*frame.Hello)) *talk {
 		}
 		edit(&h)
 		x.said[i] = h.AppendTo(nil)
-		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knowing{},
+		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: frame.OriginOf(h), Word: h.Word, Peer: knowing{},
 			Limits: h.Limits}, len(x.said[i]), time.Time{})
 	}
 	return x

@@ -226,7 +226,7 @@ func (d *direction) frame(f *wire.DecodedFrame, following bool) {
 	for i := range f.Events {
 		switch ev := &f.Events[i]; ev.Kind {
 		case wire.Met:
-			d.opened, d.found, d.origin, d.target = true, true, ev.Hello.Origin(), ev.Hello.Target
+			d.opened, d.found, d.origin, d.target = true, true, frame.OriginOf(*ev.Hello), ev.Hello.Target
 			d.to.met()
 			if d.declines() {
 				d.to.declined()

@@ -46,7 +46,7 @@ func TestManyKindsFromTheMiddle(t *testing.T) {
 			MaxExchanges: 1, Window: 1 << 20}}
 	tape := hello.AppendTo(nil)
 	now := time.Unix(1e9, 0)
-	enc := wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: everything{},
+	enc := wire.NewEncoder(wire.EncoderConfig{Origin: frame.OriginOf(hello), Word: hello.Word, Peer: everything{},
 		Limits: hello.Limits}, len(tape), now)
 	for i := range kinds * passes {
 		by := programs[i%kinds]

@@ -94,7 +94,7 @@ func open(near, far *halfSent, mode principal.Mode, now time.Time) (*pair, error
 		if !hello.Responder {
 			hello.Token = make([]byte, frame.TokenLen)
 		}
-		h.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Peer: h.coder,
+		h.enc = wire.NewEncoder(wire.EncoderConfig{Origin: frame.OriginOf(hello), Peer: h.coder,
 			Compression: h.coder.Compression(), Limits: limits}, len(hello.AppendTo(nil)), now)
 		h.last = map[uint64]uint64{}
 	}

@@ -184,7 +184,8 @@ func framesOf(t testing.TB, messages [][]byte) (list [][]byte) {
 	h := frame.Hello{Word: [8]byte{1}, Stages: wire.Columns | wire.Memory | wire.Zstd,
 		Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
 			MaxExchanges: 1000}, Token: make([]byte, frame.TokenLen)}
-	e := wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knows{}, Limits: h.Limits}, 0,
+	cfg := wire.EncoderConfig{Origin: frame.OriginOf(h), Word: h.Word, Peer: knows{}, Limits: h.Limits}
+	e := wire.NewEncoder(cfg, 0,
 		time.Time{})
 	if announced := e.Announce(p, time.Time{}); announced != nil {
 		for !e.Piece(announced, time.Time{}) {

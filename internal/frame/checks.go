@@ -20,9 +20,9 @@ type Origin struct {
 	Stages         uint64
 }
 
-// Origin is that of the direction which the hello opens. Representation and stages of a direction
+// OriginOf is that of the direction which a hello opens. Representation and stages of a direction
 // are those of both hellos.
-func (f Hello) Origin() Origin { return Origin{f.Responder, f.Session, f.Representation, f.Stages} }
+func OriginOf(f Hello) Origin { return Origin{f.Responder, f.Session, f.Representation, f.Stages} }
 
 // Origin is that of the direction in which the sync stands.
 func (f Sync) Origin() Origin { return Origin{f.Responder, f.Session, f.Representation, f.Stages} }

@@ -77,7 +77,7 @@ func change(v reflect.Value) {
 // checkOf is what the check of a sync behind some frames is.
 func checkOf(t *testing.T, h frame.Hello, name [8]byte, frames ...frame.Frame) uint32 {
 	t.Helper()
-	c := frame.NewChecks(h.Origin())
+	c := frame.NewChecks(frame.OriginOf(h))
 	for _, f := range frames {
 		switch f := f.(type) {
 		case frame.Cancel:
@@ -149,7 +149,7 @@ func TestEveryFieldIsCovered(t *testing.T) {
 			if got, _, err := frame.ParseData(named.AppendTo(nil), 0, 0); err != nil || !reflect.DeepEqual(got, named) {
 				return false // no frame says that
 			}
-			c := frame.NewChecks(hello.Origin())
+			c := frame.NewChecks(frame.OriginOf(hello))
 			p, err := c.Cut(&d, 0, 0)
 			if err != nil {
 				return false

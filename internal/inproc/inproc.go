@@ -1,5 +1,5 @@
-// Package inproc is the transport within a process, for tests and examples: connections in memory,
-// with buffers, deadlines and half close.
+// Package inproc has connections in memory, with buffers, deadlines and half close: for a proxy
+// that is the next hop of its own route, for calls whose bytes are only counted, and for tests.
 package inproc
 
 import (

@@ -28,7 +28,7 @@ type way struct {
 func newWay(t testing.TB, h frame.Hello) *way {
 	h.Representation, h.Limits = frame.XML, frame.EarlyLimits
 	w := &way{t: t, hello: h.AppendTo(nil)}
-	cfg := wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Limits: h.Limits}
+	cfg := wire.EncoderConfig{Origin: frame.OriginOf(h), Word: h.Word, Limits: h.Limits}
 	w.Encoder = wire.NewEncoder(cfg, len(w.hello), time.Time{})
 	return w
 }

@@ -158,7 +158,7 @@ func open(w io.Writer, cfg Config) (*filePacker, error) {
 	if _, err := w.Write(octets); err != nil {
 		return nil, err
 	}
-	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: p.coder,
+	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: frame.OriginOf(hello), Word: hello.Word, Peer: p.coder,
 		Refer:  cfg.Store != nil,
 		Limits: hello.Limits, SyncBytes: cfg.SyncBytes, SyncInterval: -1}, len(octets), time.Time{})
 	return p, nil

@@ -90,10 +90,10 @@ func (d *Decoder) frame(f frame.Frame, n int) error {
 }
 
 func (d *Decoder) hello(f frame.Hello, n int) error {
-	if err := supported(f.Origin()); err != nil {
+	if err := supported(frame.OriginOf(f)); err != nil {
 		return err
 	}
-	d.known, d.sure, d.following, d.word, d.origin = true, true, true, f.Word, f.Origin()
+	d.known, d.sure, d.following, d.word, d.origin = true, true, true, f.Word, frame.OriginOf(f)
 	d.checks, d.syncEnd = frame.NewChecks(d.origin), d.at+int64(n)
 	d.emit(Event{Kind: Met, Hello: &f})
 	return nil

@@ -130,7 +130,7 @@ func newLine(t testing.TB, cfg wire.EncoderConfig, stages uint64) *line {
 	h.Stages = stages
 	l := &line{t: t, peer: newPeer(), now: time.Unix(1e9, 0), numbers: map[[2]uint64]uint64{},
 		sent: map[frame.Key]*sending{}}
-	cfg.Origin, cfg.Word = h.Origin(), h.Word
+	cfg.Origin, cfg.Word = frame.OriginOf(h), h.Word
 	if cfg.Peer == nil {
 		cfg.Peer = l.peer
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// AnswerName is the Body child that makes a SOAP message an answer.
-var AnswerName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Answer"}
+// answerName is the Body child that makes a SOAP message an answer.
+var answerName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Answer"}
 
 // Answer is what a responder selects from an offer (docs/negotiation.md, section 3).
 type Answer struct {
@@ -86,13 +86,13 @@ func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	w.shapes(a.Shapes)
 	w.refused(a.Refused)
 	w.ignored(a.Ignored)
-	return w.message(v, AnswerName.Local)
+	return w.message(v, answerName.Local)
 }
 
 // ParseAnswer reads a SOAP message of either version that is an answer. Errors: Malformed, also for
 // a fault and for anything else that is no answer.
 func ParseAnswer(data []byte) (*Answer, error) {
-	r, _, err := open(data, AnswerName)
+	r, _, err := open(data, answerName)
 	if err != nil {
 		return nil, err
 	}

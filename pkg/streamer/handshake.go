@@ -131,7 +131,7 @@ func (h *handshake) agreeOrTell() error {
 	if peer.Representation == 0 {
 		return h.refusal()
 	}
-	if err := agree(h.hello.Origin(), &peer); err != nil {
+	if err := agree(frame.OriginOf(h.hello), &peer); err != nil {
 		_, _ = h.s.conn.Write(frame.Close{Code: frame.CloseCode(err.Code - closeBase),
 			Text: err.Err.Error()}.AppendTo(nil))
 		return err

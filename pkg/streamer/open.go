@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // Over makes a stream of a connection: it exchanges hellos and starts reader and writer. It owns
@@ -31,7 +33,7 @@ func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 // start has reader and writer run, once ready has seen to the exchanges that there are already.
 func (h *handshake) start(ctx context.Context, ready func()) *Stream {
 	s := h.s
-	s.cfg, s.origin, s.ctx.stream = h.cfg.lasting(), h.hello.Origin(), context.WithoutCancel(ctx)
+	s.cfg, s.origin, s.ctx.stream = h.cfg.lasting(), frame.OriginOf(h.hello), context.WithoutCancel(ctx)
 	limits := s.peer.Load().Limits
 	s.queue = newQueue(&h.cfg, limits)
 	s.exchanges.init(s, limits)

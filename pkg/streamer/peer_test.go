@@ -34,7 +34,7 @@ type direction struct {
 }
 
 func newDirection(t testing.TB) *direction {
-	return &direction{t: t, checks: frame.NewChecks(handHello.Origin()), names: map[uint64][8]byte{},
+	return &direction{t: t, checks: frame.NewChecks(frame.OriginOf(handHello)), names: map[uint64][8]byte{},
 		offset: int64(len(handHello.AppendTo(nil)))}
 }
 

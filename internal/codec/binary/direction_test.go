@@ -96,7 +96,7 @@ func between(t testing.TB, from, to *end, limits frame.Limits) *direction {
 	octets := h.AppendTo(nil)
 	d := &direction{from: from, to: to, now: time.Unix(1e9, 0)}
 	d.exchanges, d.arriving = map[uint64]uint64{}, map[frame.Key]*passing{}
-	cfg := wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: from.coder, Limits: limits}
+	cfg := wire.EncoderConfig{Origin: frame.OriginOf(h), Word: h.Word, Peer: from.coder, Limits: limits}
 	d.enc = wire.NewEncoder(cfg, len(octets), d.now)
 	d.dec = wire.NewDecoder(wire.DecoderConfig{Shapes: to.coder, MaxShapes: int(limits.MaxShapes),
 		MaxShapeOctets: int64(limits.MaxShapeBytes), MaxHeld: 1 << 20, Scratch: true, Reuse: true})

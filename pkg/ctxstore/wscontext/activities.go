@@ -20,10 +20,10 @@ type activity struct {
 
 // activity reads the note about a context.
 func (s *ContextService) activity(ctx context.Context, uri string) (activity, error) {
-	if len(ActivityPrefix)+len(uri) > ctxstore.MaxURI {
+	if len(activityPrefix)+len(uri) > ctxstore.MaxURI {
 		return activity{}, nil
 	}
-	e, err := s.cfg.Store.Get(ctx, ActivityPrefix+uri)
+	e, err := s.cfg.Store.Get(ctx, activityPrefix+uri)
 	if isCode(err, ctxstore.NotFound) {
 		return activity{}, nil
 	} else if err != nil {
@@ -31,7 +31,7 @@ func (s *ContextService) activity(ctx context.Context, uri string) (activity, er
 	}
 	root, err := soap.ParseElement(e.Value, soap.Limits{MaxBytes: ctxstore.MaxValue})
 	if err != nil || root.Name != own("activity") {
-		return activity{}, &ctxstore.Error{Code: ctxstore.Corrupt, URI: ActivityPrefix + uri, Err: err}
+		return activity{}, &ctxstore.Error{Code: ctxstore.Corrupt, URI: activityPrefix + uri, Err: err}
 	}
 	a := activity{
 		kind: root.Attr("type"), parent: root.Attr("parent"), completed: root.Attr("status") == StatusCompleted,
@@ -66,7 +66,7 @@ func (a *activity) status() string {
 
 // change changes the note about a context that exists, which lives as long as the context.
 func (s *ContextService) change(ctx context.Context, uri string, change func(*activity) error) error {
-	if len(ActivityPrefix)+len(uri) > ctxstore.MaxURI {
+	if len(activityPrefix)+len(uri) > ctxstore.MaxURI {
 		return &contextFault{fault: faultInvalid, uri: uri, reason: "the identifier is too long for an activity"}
 	}
 	for {
@@ -89,7 +89,7 @@ func (s *ContextService) change(ctx context.Context, uri string, change func(*ac
 		if !alive {
 			return unknown(uri)
 		}
-		_, err = s.cfg.Store.Put(ctx, ActivityPrefix+uri, value, ctxstore.PutOptions{IfRevision: &a.revision, TTL: ttl})
+		_, err = s.cfg.Store.Put(ctx, activityPrefix+uri, value, ctxstore.PutOptions{IfRevision: &a.revision, TTL: ttl})
 		if !isCode(err, ctxstore.Conflict) {
 			return err
 		}
@@ -133,7 +133,7 @@ func (s *ContextService) begin(ctx context.Context, m *soapMessage) (*envelopeWr
 	}
 	if err := s.register(ctx, uri, a); err != nil {
 		_ = s.cfg.Store.Delete(ctx, uri, nil) // what stays expires
-		_ = s.cfg.Store.Delete(ctx, ActivityPrefix+uri, nil)
+		_ = s.cfg.Store.Delete(ctx, activityPrefix+uri, nil)
 		return nil, err
 	}
 	e, err := s.cfg.Store.Get(ctx, uri)

@@ -135,8 +135,8 @@ func (s *ContextService) delete(ctx context.Context, m *soapMessage) (*envelopeW
 	if err := s.cfg.Store.Delete(ctx, uri, expect); err != nil {
 		return nil, err
 	}
-	if len(ActivityPrefix)+len(uri) <= ctxstore.MaxURI {
-		if err := s.cfg.Store.Delete(ctx, ActivityPrefix+uri, nil); err != nil && !isCode(err, ctxstore.NotFound) {
+	if len(activityPrefix)+len(uri) <= ctxstore.MaxURI {
+		if err := s.cfg.Store.Delete(ctx, activityPrefix+uri, nil); err != nil && !isCode(err, ctxstore.NotFound) {
 			return nil, err
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// ActivityPrefix begins the URI of what the service notes about a context that was begun,
+// activityPrefix begins the URI of what the service notes about a context that was begun,
 // completed, or is the parent of another; the context's URI follows.
-const ActivityPrefix = "urn:hhfr:activity:"
+const activityPrefix = "urn:hhfr:activity:"
 
 const (
 	// MaxRequest is the longest envelope that the service and its clients read, in bytes: the
