@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py, packed shapes in fold.py.
+"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py, packed shapes in fold.py, the short form of hello in hello.py.
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid
+import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, hello, json, os, re, struct, sys, types, unpack, uuid
 from expand import expand
 from unpack import crc, need, uvarint, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
 HELLO, SYNC, failures = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A'), []
@@ -51,7 +51,7 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     kind, mark, spec, rule = KINDS.get(first, ('skipped', b'', 'body:rest', lambda f: True))
     need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
     need((n := r.uvarint()) <= 65536 and r.take(n) is not None, 'body too long')
-    f = {'kind': kind, **(r := Reader(buf, r.pos - n, r.pos)).fields(spec)}
+    r = Reader(buf, r.pos - n, r.pos); f = {'kind': kind, **(hello.brief(r) if kind == 'hello' and buf[r.pos + 1:r.pos + 2] >= b'\4' else r.fields(spec))}
     need(rule(f) and (not mark or int.from_bytes(buf[r.end - 4:r.end], 'little') == crc(buf[at:r.end - 4])), f'value or check in {kind}')
     if 'role' in f: f['role'] = ('initiator', 'responder')[f['role'] & 1]
     if kind == 'hello': return f, r.end

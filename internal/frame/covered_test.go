@@ -13,6 +13,7 @@ import (
 // free are the fields that no check of a message covers, each with the reason why none needs to.
 var free = map[string]string{
 	"Hello.Token":         "admits to the session, and says nothing of messages; hello has a check of its own",
+	"Hello.Brief":         "says how a hello is written; what follows from that is covered",
 	"Hello.Proxy":         "says who speaks, and nothing of messages",
 	"Hello.Lifetime":      "tells how long a token is good, and says nothing of messages",
 	"Hello.Target":        "names the service, and says nothing of messages; hello has a check of its own",

@@ -126,7 +126,7 @@ func TestBadFrames(t *testing.T) {
 		"idle count":             {[]byte{0x48, 2, 3, 5}, frame.TooLarge, 2},
 		"idle trailing":          {[]byte{0x48, 3, 1, 5, 5}, frame.Trailing, 4},
 		"hello scheme":           {append(append([]byte("\x01HHFR/1\n"), 2), 2, 0), frame.Unsupported, 9},
-		"hello role":             {append(append([]byte("\x01HHFR/1\n"), 2), 1, 4), frame.BadValue, 10},
+		"hello role":             {append(append([]byte("\x01HHFR/1\n"), 2), 1, 8), frame.BadValue, 10},
 		"hello token": {frame.Hello{Token: []byte("short"), Limits: limits}.AppendTo(nil), frame.BadValue,
 			27},
 		"hello target long": {frame.Hello{Target: strings.Repeat("a", 2049), Limits: limits}.AppendTo(nil),
@@ -137,6 +137,11 @@ func TestBadFrames(t *testing.T) {
 			frame.BadValue, 0},
 		"hello token too long": {frame.Hello{Token: make([]byte, 17), Limits: limits}.AppendTo(nil), frame.TooLarge,
 			27},
+		"brief hello of another version": {append([]byte("\x01HHFR/1\n\x0f\x01\x04"), make([]byte, 13)...),
+			frame.BadValue, 11},
+		"brief hello token": {brief(frame.Hello{Responder: true, Representation: frame.Binary, Limits: limits,
+			Token: []byte("short")}).AppendTo(nil), frame.BadValue, 19},
+		"brief hello fragment": {brief(frame.Hello{Representation: frame.Binary}).AppendTo(nil), frame.BadValue, 0},
 		"hello fragment small": {frame.Hello{Token: make([]byte, 16),
 			Limits: frame.Limits{MaxFragment: 511}}.AppendTo(nil), frame.BadValue, 0},
 		"hello fragment large": {frame.Hello{Token: make([]byte, 16),
@@ -252,4 +257,24 @@ func FuzzParse(f *testing.F) {
 		}
 		require.Equal(t, b[:n], again)
 	})
+}
+
+// TestWhatTheShortFormCannotSay has hellos stay long that say more.
+func TestWhatTheShortFormCannotSay(t *testing.T) {
+	for name, h := range map[string]frame.Hello{
+		"session":        {Session: seq[[16]byte](1), Representation: frame.Binary},
+		"representation": {Session: frame.SeedSession(seq[[8]byte](1)), Representation: frame.XML},
+		"token of an initiator": {Session: frame.SeedSession(seq[[8]byte](1)), Representation: frame.Binary,
+			Token: make([]byte, frame.TokenLen)},
+		"target": {Session: frame.SeedSession(seq[[8]byte](1)), Representation: frame.Binary, Target: "http://a/"},
+		"description": {Session: frame.SeedSession(seq[[8]byte](1)), Representation: frame.Binary, Responder: true,
+			Description: make([]byte, frame.DescriptionLen)},
+	} {
+		h.Shorten()
+		assert.False(t, h.Brief, name)
+	}
+	short := brief(frame.Hello{Representation: frame.Binary, Limits: usual, Stages: 7, Abilities: 3})
+	assert.Len(t, short.AppendTo(nil), 27, "what a proxy that asks says")
+	answer := brief(frame.Hello{Responder: true, Representation: frame.Binary, Limits: usual, Lifetime: 3600})
+	assert.NotEqual(t, short.Word, answer.Word, "each direction has a word of its own")
 }

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"math"
 
@@ -69,6 +70,8 @@ type Hello struct {
 	Description []byte
 	// Abilities are bits of what this end can do beyond this version; unknown ones mean nothing.
 	Abilities uint64
+	// Brief: in the short form, of a connection that was upgraded ([Hello.Shorten]).
+	Brief bool
 }
 
 // Kind is [KindHello].
@@ -77,14 +80,16 @@ func (Hello) Kind() Kind { return KindHello }
 // AppendTo appends the frame with its own check.
 func (f Hello) AppendTo(b []byte) []byte {
 	return appendChecked(b, helloMark, func(b []byte) []byte {
-		b = append(b, formatVersion, bit(f.Responder, 1)|bit(f.Proxy, 2))
+		b = append(b, formatVersion, bit(f.Responder, roleResponder)|bit(f.Proxy, roleProxy)|bit(f.Brief, roleBrief))
+		if f.Brief {
+			return f.appendBrief(b)
+		}
 		b = append(b, f.Session[:]...)
 		b = bin.AppendBytes(b, f.Token)
 		b = append(b, f.Word[:]...)
-		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage,
-			f.Limits.MaxShapes,
-			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.Window, f.Limits.MaxHeld, f.Lifetime} {
-			b = binary.AppendUvarint(b, v)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, f.Representation), f.Stages)
+		for _, v := range f.amounts() {
+			b = binary.AppendUvarint(b, *v)
 		}
 		b = bin.AppendBytes(b, []byte(f.Target))
 		if len(f.Description) > 0 || f.Abilities > 0 {
@@ -104,10 +109,14 @@ func parseHello(c *bin.Cursor) Frame {
 	}
 	at := c.At()
 	role := c.U8()
-	if role > 3 {
+	if role > roleResponder|roleProxy|roleBrief {
 		c.Fail(fault(BadValue, at, "role %#02x", role))
 	}
-	f.Responder, f.Proxy = role&1 != 0, role&2 != 0
+	f.Responder, f.Proxy, f.Brief = role&roleResponder != 0, role&roleProxy != 0, role&roleBrief != 0
+	if f.Brief {
+		f.parseBrief(c)
+		return f
+	}
 	copy(f.Session[:], c.Take(len(f.Session)))
 	at = c.At()
 	f.Token = c.Bytes(TokenLen)
@@ -117,15 +126,10 @@ func parseHello(c *bin.Cursor) Frame {
 	copy(f.Word[:], c.Take(len(f.Word)))
 	f.Representation, f.Stages = c.Uvarint(), c.Uvarint()
 	at = c.At()
-	l := &f.Limits
-	l.MaxFragment = c.Uvarint()
-	if c.Err() == nil && (l.MaxFragment < MinPayload || l.MaxFragment > MaxPayload) {
-		c.Fail(fault(BadValue, at, "max fragment %d", l.MaxFragment))
-	}
-	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld,
-		&f.Lifetime} {
+	for _, v := range f.amounts() {
 		*v = c.Uvarint()
 	}
+	f.checkFragment(c, at)
 	at = c.At()
 	f.Target = string(c.Bytes(MaxTarget))
 	if c.Err() == nil && f.Target != "" && (f.Responder || len(f.Token) > 0) {
@@ -149,9 +153,114 @@ func parseHello(c *bin.Cursor) Frame {
 	return f
 }
 
+// The bits of the role.
+const (
+	roleResponder = 1 << iota
+	roleProxy
+	roleBrief
+)
+
+// amounts are the limits and the lifetime, in the order of hello.
+func (f *Hello) amounts() []*uint64 {
+	l := &f.Limits
+	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window,
+		&l.MaxHeld, &f.Lifetime}
+}
+
+func (f *Hello) checkFragment(c *bin.Cursor, at int64) {
+	if n := f.Limits.MaxFragment; c.Err() == nil && (n < MinPayload || n > MaxPayload) {
+		c.Fail(fault(BadValue, at, "max fragment %d", n))
+	}
+}
+
 func bit(set bool, value byte) byte {
 	if set {
 		return value
 	}
 	return 0
+}
+
+// BriefHello is, among the stages that a request for a stream names, that its sender reads the
+// short form of hello (docs/negotiation.md, section 6.1). It is no stage of a stream.
+const BriefHello uint64 = 16
+
+// seedLen is how many octets of a session the short form has.
+const seedLen = 8
+
+// usual are the limits and the lifetime that the short form leaves out, in the order of hello.
+var usual = [...]uint64{MaxPayload, 1 << 62, 1 << 10, 4 << 20, 1 << 12, 256 << 10, 1 << 20, 3600}
+
+// SeedSession makes a session of the octets that the short form has of it. Its second half follows
+// from the first; it is a UUID of version 8 (RFC 9562).
+func SeedSession(seed [seedLen]byte) (session [16]byte) {
+	seed[6] = seed[6]&0x0f | 0x80
+	sum := sha256.Sum256(seed[:])
+	copy(session[:], seed[:])
+	copy(session[seedLen:], sum[:])
+	session[seedLen] = session[seedLen]&0x3f | 0x80
+	return session
+}
+
+// Shorten gives the hello its short form, and the sync word that follows from it, where the form
+// can say all that the hello says.
+func (f *Hello) Shorten() {
+	if f.Session == SeedSession([seedLen]byte(f.Session[:])) && f.Representation == Binary && f.Target == "" &&
+		len(f.Description) == 0 && (f.Responder || len(f.Token) == 0) {
+		f.Brief, f.Word = true, f.briefWord()
+	}
+}
+
+func (f *Hello) briefWord() [8]byte {
+	sum := sha256.Sum256(append(f.Session[:len(f.Session):len(f.Session)], bit(f.Responder, roleResponder)))
+	return [8]byte(sum[:])
+}
+
+// appendBrief appends what follows the role in the short form.
+func (f *Hello) appendBrief(b []byte) []byte {
+	b = append(b, f.Session[:seedLen]...)
+	b = bin.AppendBytes(b, f.Token)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, f.Stages), f.Abilities)
+	at := len(b)
+	b = append(b, 0)
+	for i, v := range f.amounts() {
+		if *v != f.usually(i) {
+			b[at] |= 1 << i
+			b = binary.AppendUvarint(b, *v)
+		}
+	}
+	return b
+}
+
+// usually is an amount that the short form leaves out. An initiator states no lifetime.
+func (f *Hello) usually(amount int) uint64 {
+	if amount == len(usual)-1 && !f.Responder {
+		return 0
+	}
+	return usual[amount]
+}
+
+func (f *Hello) parseBrief(c *bin.Cursor) {
+	at := c.At()
+	var seed [seedLen]byte
+	copy(seed[:], c.Take(seedLen))
+	f.Session, f.Representation = SeedSession(seed), Binary
+	if c.Err() == nil && [seedLen]byte(f.Session[:]) != seed {
+		c.Fail(fault(BadValue, at, "session of another version"))
+	}
+	f.Word = f.briefWord()
+	at = c.At()
+	f.Token = c.Bytes(TokenLen)
+	if n := len(f.Token); c.Err() == nil && n != 0 && (n != TokenLen || !f.Responder) {
+		c.Fail(fault(BadValue, at, "token of %d octets", n))
+	}
+	f.Stages, f.Abilities = c.Uvarint(), c.Uvarint()
+	other := c.U8()
+	at = c.At()
+	for i, v := range f.amounts() {
+		if *v = f.usually(i); other>>i&1 != 0 {
+			*v = c.Uvarint()
+		}
+	}
+	f.checkFragment(c, at)
+	c.Take(max(checkLen, c.Len())) // as in the long form
 }

@@ -40,6 +40,17 @@ func fill(b []byte, first byte) {
 var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
 	MaxExchanges: 256, Window: 64 << 20, MaxHeld: 1 << 20}
 
+// usual are the limits that the short form of hello leaves out.
+var usual = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 62, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
+	MaxExchanges: 4096, Window: 256 << 10, MaxHeld: 1 << 20}
+
+// brief is a hello in its short form.
+func brief(h frame.Hello) frame.Hello {
+	h.Session = frame.SeedSession(seq[[8]byte](1))
+	h.Shorten()
+	return h
+}
+
 // frames has all kinds, and the variants of their fields; by the name of the vector.
 var frames = map[string]frame.Frame{
 	"hello-initiator": frame.Hello{Session: seq[[16]byte](1), Token: fromHex("a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"),
@@ -56,6 +67,10 @@ var frames = map[string]frame.Frame{
 		Description: fromHex("c0c1c2c3c4c5c6c7")},
 	"hello-abilities": frame.Hello{Proxy: true, Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x58),
 		Representation: frame.Binary, Stages: 7, Limits: limits, Abilities: 1},
+	"hello-brief-initiator": brief(frame.Hello{Proxy: true, Representation: frame.Binary, Stages: 7, Limits: usual,
+		Token: []byte{}, Abilities: 3}),
+	"hello-brief-responder": brief(frame.Hello{Responder: true, Representation: frame.Binary, Stages: 5,
+		Token: fromHex("b0b1b2b3b4b5b6b7b8b9babbbcbdbebf"), Limits: limits, Lifetime: 60}),
 	"shape-reference":    frame.Shape{Number: 1, Form: frame.Reference, Fingerprint: seq[[32]byte](0x80)},
 	"shape-full":         frame.Shape{Number: 300, Form: frame.Full, Total: 5, Piece: []byte("shape")},
 	"shape-full-piece":   frame.Shape{Number: 2, Form: frame.Full, Total: 1000, Offset: 995, Piece: []byte("piece")},

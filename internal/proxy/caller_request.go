@@ -19,6 +19,9 @@ func (c *caller) request(h *http1.Head, n int) bool {
 		c.tunnel()
 		return false
 	}
+	if plain, ok := withoutHTTP2(h); ok {
+		h = &plain
+	}
 	_, upgrade := h.Get("Upgrade")
 	upgrade = upgrade || string(h.Method()) == http.MethodConnect
 	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")

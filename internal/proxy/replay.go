@@ -82,6 +82,9 @@ func (r *Replay) message(method string, coded *deflate.Finder) (s Said, ok bool)
 	if err != nil || f.Kind == http1.Tunnel {
 		return s, false
 	}
+	if plain, offers := withoutHTTP2(&h); offers {
+		h = plain
+	}
 	_, upgrade := h.Get("Upgrade")
 	upgrade = upgrade && !h.IsReply()
 	there := r.in.Peek()[n:]

@@ -27,7 +27,7 @@ import (
 
 const (
 	asking    = "connection: x-Mine, UPGRADE\r\nUPGRADE: hhfr/1\r\nhhfr: 1\r\n"
-	switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
+	switching = "HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
 )
 
 // follow makes a stream of a connection after a request that asked for it.

@@ -371,7 +371,7 @@ func (r *Responder) upgrade(
 		}
 	}()
 	j, err := r.begin(opening, u.Request, firstTerms{
-		negotiate.NewSessionID(), "upgrade", negotiate.RepresentationURI("binary"), u.wish.Description})
+		streamer.NewBriefSession(), "upgrade", negotiate.RepresentationURI("binary"), u.wish.Description})
 	if err != nil {
 		return err
 	}

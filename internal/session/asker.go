@@ -107,8 +107,8 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields[negotiate.Field] = []string{upgrade.Wish{
-		Stages: stages, Description: a.s.cfg.hint()}.String()} // spelled as it is; Set would change the case
+	wish := upgrade.Wish{Stages: stages | streamer.BriefHello, Description: a.s.cfg.hint()}
+	fields[negotiate.Field] = []string{wish.String()} // spelled as it is; Set would change the case
 	resp, err := a.by(asking).RoundTrip(out)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -102,7 +101,9 @@ func (n *negotiation) pose(ctx context.Context, k *ask) error {
 		return err
 	}
 	n.offerFields(req.Header)
-	http1.NameAgent(req.Header)
+	if req.Header["User-Agent"] == nil {
+		req.Header["User-Agent"] = nil // net/http would add its own
+	}
 	resp, err := n.asker.RoundTrip(req)
 	if err == nil {
 		err = schemeReply(n.url, resp)

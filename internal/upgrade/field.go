@@ -25,7 +25,7 @@ const Version = "1"
 // empty for where this connection goes. onePath: the stream takes only requests for the path that
 // the upgraded one was for.
 func SwitchingProtocols(address string, onePath bool) []byte {
-	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + negotiate.Protocol + "\r\n"
+	head := "HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: " + negotiate.Protocol + "\r\n"
 	var parameters string
 	if address != "" {
 		parameters += `;address="` + address + `"`
@@ -48,6 +48,7 @@ const (
 
 // Wish is what a request asks for.
 type Wish struct {
+	// Stages are those that the initiator wants, and [streamer.BriefHello].
 	Stages uint64
 	// Description names the description of the service that the initiator has, as in hello
 	// (docs/wire-format.md, section 3); nil: none.
@@ -65,7 +66,7 @@ func Asks(req *http.Request) (wish Wish, upgrade, ok bool) {
 	if strings.TrimSpace(scheme) != Version {
 		return Wish{}, false, false
 	}
-	wish.Stages = ^uint64(0)
+	wish.Stages = streamer.AllStages
 	for more {
 		var parameter string
 		parameter, rest, more = strings.Cut(rest, ";")
@@ -90,10 +91,7 @@ func Asks(req *http.Request) (wish Wish, upgrade, ok bool) {
 
 // String returns the field of a request that asks for this.
 func (w Wish) String() string {
-	value := Version
-	if w.Stages != streamer.AllStages {
-		value += ";" + strconv.FormatUint(w.Stages, 10)
-	}
+	value := Version + ";" + strconv.FormatUint(w.Stages, 10)
 	if w.Description != nil {
 		value += ";" + describes + hex.EncodeToString(w.Description)
 	}

@@ -1,6 +1,8 @@
 package streamer
 
 import (
+	"crypto/rand"
+
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/wire"
@@ -34,6 +36,17 @@ const MaxKept = frame.MaxKept
 
 // Headers is the stage of unchanging headers (section 3).
 const Headers = frame.Headers
+
+// BriefHello stands among the stages of a request for a stream whose sender reads the short form of
+// hello (section 3.1).
+const BriefHello = frame.BriefHello
+
+// NewBriefSession makes the random name of a session that the short form of hello can say.
+func NewBriefSession() [16]byte {
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	return frame.SeedSession(seed)
+}
 
 // AllStages are those of the representation binary (section 3).
 const AllStages = wire.Columns | wire.Memory | wire.Zstd

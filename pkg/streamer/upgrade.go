@@ -11,9 +11,9 @@ import (
 // AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by
 // a request that was read as a whole (docs/wire-format.md, section 3.1). preface is the head with
 // status 101, which goes out at once with our hello; a is what the initiator has, with stages that
-// it takes. first serves the request as exchange 1 of lane 0, with request as its message; nil: it
-// is no exchange. conn is owned from now on. Config.Session is the new session; Accept is not used.
-// Errors are *[Error].
+// it takes, and [BriefHello] if it reads the short form of hello. first serves the request as
+// exchange 1 of lane 0, with request as its message; nil: it is no exchange. conn is owned from now
+// on. Config.Session is the new session; Accept is not used. Errors are *[Error].
 func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64,
 	request *Message, first ExchangeHandler) (*Stream, error) {
 	cfg.Initiator, cfg.Representation = false, frame.Binary
@@ -30,6 +30,9 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 	}
 	h.hello.Stages = a.Coder.Stages() & stages
 	h.hello.Token, h.hello.Lifetime, h.hello.Description = a.Token, seconds(a.Lifetime), a.Description
+	if stages&frame.BriefHello != 0 {
+		h.hello.Shorten()
+	}
 	h.provisional(frame.EarlyLimits)
 	b := h.hello.AppendTo(append([]byte(nil), preface...))
 	_ = conn.SetWriteDeadline(time.Now().Add(h.cfg.HelloTimeout))
@@ -86,6 +89,9 @@ func (h *handshake) follow(_ context.Context) error {
 	}
 	if err := h.agreeOrTell(); err != nil {
 		return err
+	}
+	if peer.Brief {
+		h.hello.Shorten()
 	}
 	return h.say(nil)
 }
