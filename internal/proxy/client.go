@@ -24,6 +24,8 @@ func (f *front) serveClient(conn net.Conn) {
 func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 	p := f.p
 	in := p.newSource(conn)
+	p.clients.add(in)
+	defer p.clients.remove(in)
 	defer func() {
 		if stream == nil {
 			_ = in.Conn.Close()
@@ -48,13 +50,17 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 	if p.ctx.Err() != nil {
 		return nil
 	}
-	if p.contexts.serve(p, in) {
+	if p.contexts.serve(in) {
 		return nil
 	}
 	for answered := f.responder != nil; answered; {
 		var last bool
 		var err error
-		if answered, last, err = f.answer(in, func() { undo() }); err != nil {
+		taken := func() {
+			undo()
+			p.clients.remove(in)
+		}
+		if answered, last, err = f.answer(in, taken); err != nil {
 			return nil
 		}
 		if last {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 )
@@ -26,23 +28,30 @@ const (
 // contextServer serves the connections of clients that begin with a request for the context
 // service. It is their listener.
 type contextServer struct {
-	server *http.Server
-	conns  chan net.Conn
-	addr   net.Addr
-	gone   chan struct{}
+	p       *Proxy
+	handler http.Handler
+	server  *http.Server
+	conns   chan net.Conn
+	gone    chan struct{}
 
 	mu   sync.Mutex
-	ends map[net.Conn]chan struct{}
+	open map[*contextConn]bool
 }
 
 // newContexts starts to serve; nil for no handler.
-func newContexts(handler http.Handler, addr net.Addr, logger *slog.Logger) *contextServer {
+func (p *Proxy) newContexts(handler http.Handler) *contextServer {
 	if handler == nil {
 		return nil
 	}
-	c := &contextServer{conns: make(chan net.Conn), addr: addr, gone: make(chan struct{}),
-		ends: map[net.Conn]chan struct{}{}}
+	c := &contextServer{p: p, handler: handler, conns: make(chan net.Conn), gone: make(chan struct{}),
+		open: map[*contextConn]bool{}}
 	only := func(w http.ResponseWriter, r *http.Request) {
+		p.calls.Add(1)
+		defer p.calls.Add(-1)
+		if p.isDraining() {
+			w.Header().Set("Connection", "close")
+		}
+		r.TLS = netconn.TLS(r.Context().Value(contextConnKey{}).(net.Conn))
 		if r.URL.Path != ContextPath {
 			http.Error(w, "requests for other paths need a connection of their own", http.StatusMisdirectedRequest)
 			return
@@ -53,55 +62,82 @@ func newContexts(handler http.Handler, addr net.Addr, logger *slog.Logger) *cont
 		Handler:           http.HandlerFunc(only),
 		ReadHeaderTimeout: contextHeader, ReadTimeout: contextBody, WriteTimeout: contextBody,
 		IdleTimeout: contextIdle, MaxHeaderBytes: maxHeadOctets, ConnState: c.changed,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, contextConnKey{}, conn)
+		},
+		ErrorLog: slog.NewLogLogger(p.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	return c
 }
 
 // serve serves a connection to its end, if it begins with a request for the context service.
-func (c *contextServer) serve(p *Proxy, in *sock.Source) bool {
-	if c == nil {
+func (c *contextServer) serve(in *sock.Source) bool {
+	if c == nil || c.p.isDraining() {
 		return false
 	}
-	ctx, cancel := p.headTime()
-	h, _, st, _ := readHead(ctx, in, 0, p.cfg.Pause, false)
+	ctx, cancel := c.p.headTime()
+	h, _, st, _ := readHead(ctx, in, 0, c.p.cfg.Pause, false)
 	cancel()
 	path, _, _ := strings.Cut(string(h.Target()), "?")
 	if st != stateWhole || path != ContextPath {
 		return false
 	}
-	conn, end := oneport.GiveBack(in), make(chan struct{})
+	conn := &contextConn{Conn: oneport.GiveBack(in), asked: true, end: make(chan struct{})}
 	c.mu.Lock()
-	c.ends[conn] = end
+	c.open[conn] = true
 	c.mu.Unlock()
+	in.Take(len(in.Peek())) // it is the server's
 	select {
 	case c.conns <- conn:
 		select {
-		case <-end:
+		case <-conn.end:
 		case <-c.gone:
 			_ = conn.Close() // the server may not know of it yet
-			<-end
+			<-conn.end
 		}
 	case <-c.gone:
 	}
+	c.mu.Lock()
+	delete(c.open, conn)
+	c.mu.Unlock()
 	return true
 }
 
 // changed hears of the states of connections.
 func (c *contextServer) changed(conn net.Conn, state http.ConnState) {
-	if state != http.StateClosed && state != http.StateHijacked {
-		return
+	own, _ := conn.(*contextConn) // all are
+	if state == http.StateIdle {
+		own.rests()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if end := c.ends[conn]; end != nil {
-		delete(c.ends, conn)
-		close(end)
+	if state == http.StateClosed || state == http.StateHijacked {
+		close(own.end)
 	}
 }
 
 // run serves until close is called.
 func (c *contextServer) run() { _ = c.server.Serve(c) } // ends by close only
+
+// drain has requests that wait for changes answered, if the handler can.
+func (c *contextServer) drain() {
+	if c == nil {
+		return
+	}
+	if waits, ok := c.handler.(interface{ Drain() }); ok {
+		waits.Drain()
+	}
+}
+
+// dismiss ends each connection as soon as it has no request in progress.
+func (c *contextServer) dismiss() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		conn.dismiss()
+	}
+}
 
 // close ends all connections.
 func (c *contextServer) close() {
@@ -125,4 +161,62 @@ func (c *contextServer) Accept() (net.Conn, error) {
 func (c *contextServer) Close() error { return nil }
 
 // Addr implements [net.Listener].
-func (c *contextServer) Addr() net.Addr { return c.addr }
+func (c *contextServer) Addr() net.Addr { return c.p.cfg.Listen.Addr() }
+
+// contextConnKey is the key of the connection in the context of a request.
+type contextConnKey struct{}
+
+// contextConn is a connection of the context service. [http.Server.Shutdown] closes connections of
+// which it has just read something; this one does not.
+type contextConn struct {
+	net.Conn
+	end chan struct{} // closed when it has ended
+
+	mu        sync.Mutex
+	asked     bool // something was read since the last request was answered
+	ahead     bool // the byte that the server reads during a request, to hear of its end, is there
+	dismissed bool
+}
+
+// NetConn is the connection below.
+func (c *contextConn) NetConn() net.Conn { return c.Conn }
+
+// Read implements [net.Conn].
+func (c *contextConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked, c.ahead = c.asked || n > 0, n == 1 && len(b) == 1
+	return n, err
+}
+
+// SetReadDeadline implements [net.Conn]; the time of a connection that is to end is over.
+func (c *contextConn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dismissed && !c.asked {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *contextConn) dismiss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dismissed = true
+	c.cutLocked()
+}
+
+// rests notes that its requests are answered.
+func (c *contextConn) rests() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked, c.ahead = c.ahead, false
+	c.cutLocked()
+}
+
+func (c *contextConn) cutLocked() {
+	if c.dismissed && !c.asked {
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}

@@ -2,7 +2,10 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -113,6 +116,208 @@ func TestDrainHearsWhoIsBetweenCalls(t *testing.T) {
 		assert.True(t, strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n"), "%q", got)
 	}
 	<-ended
+}
+
+// noticed is a connection that reports what is read, before who reads gets it, and waits.
+type noticed struct {
+	net.Conn
+	read func()
+}
+
+func (c *noticed) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.read()
+	}
+	return n, err
+}
+
+// NetConn is the connection below.
+func (c *noticed) NetConn() net.Conn { return c.Conn }
+
+// noticing is a listener of such connections.
+type noticing struct {
+	net.Listener
+	read func()
+}
+
+func (l *noticing) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &noticed{c, l.read}, nil
+}
+
+// ending ends a proxy: what it returns is closed when that has drained.
+func ending(t *testing.T, p end) (ended chan struct{}) {
+	ended = make(chan struct{})
+	go func() {
+		p.Drain(t.Context())
+		close(ended)
+		_ = p.Close()
+	}()
+	return ended
+}
+
+// stepsOn has so many steps of a draining proxy pass, a second each, unless it ends before.
+func (s *standing) stepsOn(ended chan struct{}, steps int) {
+	for range steps {
+		select {
+		case <-s.sleeps:
+			s.passed.Add(int64(time.Second))
+		case <-ended:
+			return
+		}
+	}
+}
+
+// TestDrainAnswersWhatItHasRead: a client of which something was read, in whatever moment and
+// however little, has an answer before the proxy has drained: 503 for a request that came later,
+// its reply for one whose head was there.
+func TestDrainAnswersWhatItHasRead(t *testing.T) {
+	half := len(envelope) / 2
+	chunked := "POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n"
+	whole := post("", envelope)
+	for name, c := range map[string]struct{ first, rest string }{
+		"a request":           {"", whole},
+		"a head in two parts": {whole[:20], whole[20:]},
+		"a body in two parts": {whole[:len(whole)-half], whole[len(whole)-half:]},
+		"a chunked body": {chunked + fmt.Sprintf("%x\r\n%s\r\n", half, envelope[:half]),
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(envelope)-half, envelope[half:])},
+	} {
+		for way, start := range forwardings {
+			t.Run(name+", "+way, func(t *testing.T) {
+				clock := &standing{Clock: clock.Real(), now: time.Now(), sleeps: make(chan struct{})}
+				var held atomic.Value // the address whose connections wait
+				read, release := make(chan struct{}), make(chan struct{})
+				o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+				p := start(t, o, func(s *settings) {
+					s.Gather, s.Pause, s.Clock = patience, patience, clock
+					at := s.Listen.Addr().String()
+					s.Listen = &noticing{Listener: s.Listen, read: func() {
+						if held.Load() == at {
+							read <- struct{}{}
+							<-release
+						}
+					}}
+				})
+				k := connect(t, p.url())
+				k.say(whole)
+				k.hear(envelope)
+				held.Store(p.Addrs()["http"].String())
+				var ended chan struct{}
+				say := func(part string, meanwhile func()) {
+					k.say(part)
+					select {
+					case <-read:
+						meanwhile()
+						release <- struct{}{}
+					case <-ended: // the first part was late, and has its answer
+					}
+				}
+				if c.first == "" {
+					ended = ending(t, p)
+				} else {
+					say(c.first, func() {})
+					ended = ending(t, p)
+					clock.stepsOn(ended, 20)
+				}
+				say(c.rest, func() { clock.stepsOn(ended, 20) })
+				held.Store("")
+				answered := make(chan string)
+				go func() {
+					got, err := io.ReadAll(k)
+					assert.NoError(t, err)
+					answered <- string(got)
+				}()
+				for {
+					select {
+					case got := <-answered:
+						if strings.HasPrefix(got, "HTTP/1.1 503 ") {
+							assert.NotEqual(t, "plain", way, "what is not looked at is not refused")
+							assert.Contains(t, got, "Retry-After: ")
+							assert.Contains(t, got, "Connection: close")
+						} else {
+							assert.Contains(t, got, envelope)
+							assert.True(t, way == "plain" || c.first != "", "it came later")
+						}
+						return
+					case <-clock.sleeps:
+						clock.passed.Add(int64(time.Second))
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDrainEndsTheContextService: kept connections to the context service end when the proxy has
+// drained; a request in progress there has its reply before, also one that was read in the last
+// moment; and one that waits for something is told to end.
+func TestDrainEndsTheContextService(t *testing.T) {
+	clock := &standing{Clock: clock.Real(), now: time.Now(), sleeps: make(chan struct{})}
+	var holds atomic.Bool
+	read, release := make(chan struct{}), make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	service := &waitingService{arrived: make(chan struct{}), drained: make(chan struct{})}
+	p := startProxy(t, "127.0.0.1:0", o.url(), func(s *settings) {
+		s.PlainOnly, s.Context, s.Clock = true, service, clock
+		s.Listen = &noticing{Listener: s.Listen, read: func() {
+			if holds.Load() {
+				read <- struct{}{}
+				<-release
+			}
+		}}
+	})
+	ask := func(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n" }
+	var kept []*client
+	for range 4 {
+		k := connect(t, p.url())
+		for range 2 {
+			k.say(ask(proxy.ContextPath))
+			k.hear("answered")
+		}
+		kept = append(kept, k)
+	}
+	waits := connect(t, p.url())
+	waits.say(ask(proxy.ContextPath + "?wait"))
+	<-service.arrived
+	holds.Store(true)
+	kept[0].say(ask(proxy.ContextPath))
+	<-read
+	ended := ending(t, p)
+	waits.hear("answered")
+	clock.stepsOn(ended, 20)
+	for _, k := range append(kept[1:], waits) {
+		k.ends()
+	}
+	holds.Store(false)
+	release <- struct{}{}
+	last := kept[0].rest()
+	assert.Contains(t, last, "\r\nConnection: close\r\n")
+	assert.True(t, strings.HasSuffix(last, "answered"), "%q", last)
+	for {
+		select {
+		case <-ended:
+			return
+		case <-clock.sleeps:
+			clock.passed.Add(int64(time.Second))
+		}
+	}
+}
+
+// waitingService answers requests, those that wait once it drains.
+type waitingService struct{ arrived, drained chan struct{} }
+
+func (s *waitingService) Drain() { close(s.drained) }
+
+func (s *waitingService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery == "wait" {
+		s.arrived <- struct{}{}
+		<-s.drained
+	}
+	_, _ = io.WriteString(w, "answered")
 }
 
 // TestDrainWaitsForWhatIsNotLookedAt: a call that is forwarded plainly without routes has its whole

@@ -91,7 +91,7 @@ func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
 			first = false
 			return own
 		}
-		if !u.plainly(in, nil, plainOwn, journey{to: u, stays: asItIs, byHead: j.byHead}) {
+		if !u.plainly(in, nil, plainOwn, journey{to: u, stays: asItIs, byHead: j.byHead, ends: j.ends}) {
 			return false
 		}
 	}
@@ -150,9 +150,9 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 	call.From(in.Conn.RemoteAddr())
 	count.Request(n + g.octets)
 	call.Request(n + g.octets)
-	in.Take(n + g.octets)
 	u.p.calls.Add(1)
 	defer u.p.calls.Add(-1)
+	in.Take(n + g.octets)
 	r.Header.Set("Host", r.Host)
 	reply, err := u.forwarder.Do(u.p.ctx, r.URL.RequestURI(), r.Header, message)
 	whole := err == nil

@@ -16,6 +16,8 @@ type journey struct {
 	stays func(*http1.Head) bool
 	// byHead reports whether that depends on its head; nil: never.
 	byHead func() bool
+	// ends reports whether no further request goes anywhere; nil: never.
+	ends func() bool
 	// whole: all bytes of the connection go there, if they go plainly.
 	whole bool
 	// raw: what comes is no HTTP, and goes there as it is.
@@ -34,7 +36,7 @@ func (j *journey) isOver(st waitResult, h *http1.Head, in *sock.Source) bool {
 	case st == stateWhole:
 		return j.stays != nil && !j.stays(h)
 	}
-	return len(in.Peek()) > 0 && j.isByHead()
+	return len(in.Peek()) > 0 && (j.isByHead() || j.ends != nil && j.ends())
 }
 
 // isFramed reports whether it is known where a request with this head ends.
@@ -56,7 +58,7 @@ func (f *front) choose(in *sock.Source, first bool) (j journey, refusal []byte) 
 		}
 		if to.use.enter() {
 			stays := func(h *http1.Head) bool { return !f.p.isDraining() && f.routes().take(h) == to }
-			return journey{to, stays, f.isByHead, !f.p.routed.Load(), raw}, nil
+			return journey{to, stays, f.isByHead, f.p.isDraining, !f.p.routed.Load(), raw}, nil
 		}
 	}
 	return j, nil
@@ -86,7 +88,7 @@ func (f *front) chooseByHead(in *sock.Source, first bool) (to *upstream, raw boo
 	ctx, cancel := f.p.headTime()
 	defer cancel()
 	h, _, st, err := readHead(ctx, in, 0, f.p.cfg.Pause, false)
-	if st == statePaused && http1.MayBeRequest(in.Peek()) {
+	if st == statePaused && http1.MayBeRequest(in.Peek()) && !f.p.isDraining() {
 		h, _, st, err = readHead(ctx, in, 0, 0, false)
 	}
 	if st == stateWhole && isFramed(&h) {

@@ -128,6 +128,10 @@ func (r *plainRelay) requests(first []*pendingCall, j journey) (moves bool) {
 			_ = sock.CloseWrite(r.up.Conn) // the reaction of the server ends the connection
 			r.u.p.cfg.Clock.AfterFunc(halfOpen, r.cancel)
 			return false
+		case errors.Is(err, sock.ErrDismissed):
+			r.finishes = true
+			r.cancel()
+			return false
 		case st == stateEnded && len(r.in.Peek()) == 0 && !errors.Is(err, io.EOF):
 			sock.Reset(r.up.Conn)
 			return false
@@ -215,7 +219,9 @@ func (r *plainRelay) body(b *http1.Body, alone bool) error {
 
 // tunnel forwards all further bytes of the client; false.
 func (r *plainRelay) tunnel() bool {
-	_ = copyUp(r.ctx, r.up.Conn, r.to, r.in, r.seen.request)
+	if err := copyUp(r.ctx, r.up.Conn, r.to, r.in, r.seen.request); errors.Is(err, sock.ErrDismissed) {
+		r.giveUp()
+	}
 	return false
 }
 

@@ -93,6 +93,7 @@ type Config struct {
 	// Meter counts what passes; nil means one that nobody looks at.
 	Meter *meter.Meter
 	// Context, if given, answers clients' connections that begin with a request for [ContextPath].
+	// If it has a method Drain, [Proxy.Drain] calls that: requests that wait for something end.
 	Context http.Handler
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -153,7 +154,8 @@ type Proxy struct {
 	refused atomic.Int64 // calls that came while the proxy drains
 	raw     rawConns
 
-	conns accept.Room // of clients
+	conns   accept.Room // of clients
+	clients clientConns
 	// long has those that hold a long message for a sequence.
 	upstreams, long places
 	held            budget // what is held of chunked bodies, beyond what each connection may hold
@@ -185,8 +187,8 @@ func newProxy(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, maxFailures), upstreams: make(places, cfg.MaxConns),
-		long:     make(places, maxLong),
-		contexts: newContexts(cfg.Context, cfg.Listen.Addr(), cfg.Log)}
+		long: make(places, maxLong)}
+	p.contexts = p.newContexts(cfg.Context)
 	p.held.give(maxHeld)
 	p.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	p.conns.Max, p.conns.PerPeer, p.conns.Log = cfg.MaxConns, cfg.MaxPerPeer, cfg.Log
@@ -248,22 +250,39 @@ func (p *Proxy) Linked(ctx context.Context) error {
 }
 
 // Drain accepts no further connection, refuses further calls, and waits until none is in progress,
-// and none has come for a moment in which clients that are still connected may begin one; or until
-// ctx is done. Connections continue until [Proxy.Close]. What is forwarded plainly without routes
-// is not looked at: there a call is in progress until something has come back for what the client
-// has sent, and that has paused.
+// and none has come for a moment in which clients that are still connected may begin one. Then it
+// ends their connections: who has sent something by then has a reply. If ctx is done before, it
+// returns, and they continue until [Proxy.Close]. What is forwarded plainly without routes is not
+// looked at: there a call is in progress until something has come back for what the client has
+// sent, and that has paused.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.draining.Store(true)
 	p.closeListeners()
+	p.contexts.drain()
+	if !p.isStill(ctx) {
+		return
+	}
+	p.clients.dismiss()
+	p.contexts.dismiss()
+	for p.clients.any() && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	}
+}
+
+// isStill waits until no call is in progress or begins; false: ctx was done before.
+func (p *Proxy) isStill(ctx context.Context) bool {
 	still, refused := p.cfg.Clock.Now(), int64(0)
 	for {
 		now := p.cfg.Clock.Now()
-		busy := p.calls.Load() > 0 || p.raw.areBusy(now)
+		// in this order: a call is in progress before what was read of it is taken
+		busy := p.clients.ask() || p.calls.Load() > 0 || p.raw.areBusy(now)
 		if n := p.refused.Load(); busy || n != refused {
 			still, refused = now, n
 		}
-		if !busy && (now.Sub(still) >= callGap || p.conns.Len() == 0) || p.cfg.Clock.Sleep(ctx, drainStep) != nil {
-			return
+		if !busy && (now.Sub(still) >= callGap || p.conns.Len() == 0) {
+			return true
+		}
+		if p.cfg.Clock.Sleep(ctx, drainStep) != nil {
+			return false
 		}
 	}
 }

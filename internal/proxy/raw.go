@@ -28,16 +28,17 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	}
 	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
-	raw, end := p.raw.begin()
-	defer end()
-	defer context.AfterFunc(p.ctx, func() {
+	raw, leave := p.raw.begin()
+	defer leave()
+	end := func() {
 		if raw.isBusy(p.cfg.Clock.Now()) {
 			sock.Reset(in.Conn)
 		} else {
 			_ = in.Conn.Close()
 		}
 		sock.Reset(up)
-	})()
+	}
+	defer context.AfterFunc(p.ctx, end)()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
@@ -74,7 +75,12 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 		asked(first)
 	}
 	if _, err := to.Write(first); err == nil {
-		_ = copyUp(ctx, up, to, in, asked) // the direction back shows how the connection ended
+		// the direction back shows how the connection ended
+		if err = copyUp(ctx, up, to, in, asked); errors.Is(err, sock.ErrDismissed) {
+			for raw.isBusy(p.cfg.Clock.Now()) && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+			}
+			end()
+		}
 	}
 	defer out.WhenQuiet(p.cfg.Idle, func() { sock.Reset(up) })() // the client may be gone
 	back.Wait()
@@ -93,7 +99,8 @@ func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	p.cfg.Clock.AfterFunc(halfOpen, cancel)
 }
 
-// copyUp copies what a client sends until it ends, by a writer to up, and passes that end on.
+// copyUp copies what a client sends until it ends, by a writer to up, and passes that end on,
+// unless it is that of a source that was dismissed, which is its error.
 // sent is called with the bytes before they are sent.
 func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sent func([]byte)) error {
 	for {
@@ -106,7 +113,10 @@ func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sen
 			in.Take(len(data))
 			continue
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, sock.ErrDismissed):
+			return err
+		case errors.Is(err, io.EOF):
 			return sock.CloseWrite(up)
 		}
 		if ctx.Err() == nil {

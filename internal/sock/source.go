@@ -5,9 +5,12 @@ package sock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/netconn"
@@ -27,12 +30,15 @@ type Source struct {
 
 	watched context.Context // interrupts reads by itself; nil: none does
 	timer   clock.Timer     // interrupts reads that may not last; nil: none was such
+	holds   atomic.Bool     // something was read that is not taken
 
-	mu    sync.Mutex
-	waits context.Context // of the read in progress; nil: there is none
-	cut   bool            // it was interrupted
-	fired bool            // the timer interrupted it
-	late  int             // how often the timer will fire for reads that are over
+	mu        sync.Mutex
+	waits     context.Context // of the read in progress; nil: there is none
+	cut       bool            // it was interrupted
+	fired     bool            // the timer interrupted it
+	late      int             // how often the timer will fire for reads that are over
+	dismissed bool            // see Dismiss
+	last      bool            // the read in progress is the last one
 }
 
 // NewSource is the input of a connection; c bounds its waits.
@@ -45,8 +51,15 @@ const (
 	MaxSpace = 64 << 10
 )
 
+// lastLook is how long the last read of a source that is dismissed may take: a read whose time is
+// over does not return what has come.
+const lastLook = time.Millisecond
+
 // ErrPaused says that nothing arrived within the wait.
 var ErrPaused = errors.New("nothing came in time")
+
+// ErrDismissed is the [io.EOF] of a source that was dismissed.
+var ErrDismissed = fmt.Errorf("no more is read: %w", io.EOF)
 
 // Wait returns what is there, once that is more than have bytes; the slice is valid until the next
 // wait or Take. At the end of the connection, also with fewer bytes, err is not nil: [io.EOF] for
@@ -121,7 +134,7 @@ func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	n, err := netconn.Read(s.Conn, s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
 	s.full = len(s.buf) == cap(s.buf)
-	cut := s.end(d)
+	cut, dismissed := s.end(d)
 	switch {
 	case err == nil:
 	case !cut || !errors.Is(err, os.ErrDeadlineExceeded):
@@ -129,17 +142,40 @@ func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	case n > 0:
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case dismissed:
+		if s.last {
+			s.err = ErrDismissed
+		}
 	default:
 		return ErrPaused
 	}
 	return nil
 }
 
+// Dismiss ends the source with [ErrDismissed] as soon as nothing is there that is not taken. What
+// has come by now is read still. It may be called concurrently with everything else.
+func (s *Source) Dismiss() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dismissed = true
+	if s.waits != nil && !s.holds.Load() {
+		s.interruptLocked()
+	}
+}
+
+// Holds reports whether something was read that is not taken. It may be called concurrently with
+// everything else.
+func (s *Source) Holds() bool { return s.holds.Load() }
+
 // begin begins a read that ctx interrupts, and its time, if d is above 0.
 func (s *Source) begin(ctx context.Context, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waits, s.fired = ctx, false
+	if s.last = s.dismissed && len(s.Peek()) == 0; s.last {
+		s.cut = true
+		_ = s.Conn.SetReadDeadline(time.Now().Add(lastLook))
+	}
 	switch {
 	case d <= 0:
 	case s.timer == nil:
@@ -149,9 +185,12 @@ func (s *Source) begin(ctx context.Context, d time.Duration) {
 	}
 }
 
-// end ends a read, and reports whether it was interrupted.
-func (s *Source) end(d time.Duration) (cut bool) {
+// end ends a read, and reports whether it was interrupted, and whether the source, which holds
+// nothing, was dismissed.
+func (s *Source) end(d time.Duration) (cut, dismissed bool) {
 	s.mu.Lock()
+	s.holds.Store(len(s.Peek()) > 0)
+	dismissed = s.dismissed && len(s.Peek()) == 0
 	if d > 0 && !s.timer.Stop() && !s.fired {
 		s.late++
 	}
@@ -161,7 +200,7 @@ func (s *Source) end(d time.Duration) (cut bool) {
 	if cut {
 		_ = s.Conn.SetReadDeadline(time.Time{})
 	}
-	return cut
+	return cut, dismissed
 }
 
 // space makes space for a read: more if the last read filled its space.
@@ -210,6 +249,7 @@ func (s *Source) Take(n int) {
 	if s.at += n; s.at < len(s.buf) {
 		return
 	}
+	s.holds.Store(false)
 	full := s.full
 	s.at, s.buf, s.full = 0, s.buf[:0], full
 	if cap(s.buf) > MaxSpace { // one long message must not occupy it for the life of the connection

@@ -173,3 +173,36 @@ func TestReservedSpaceServesAnyProcessor(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*length))
 	_, _ = here.Close(), there.Close()
 }
+
+// TestDismissed: a source that is dismissed ends between what its user has taken and what comes
+// next, also one that waits; what is there, and the rest of it, is read still.
+func TestDismissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, before := range []string{"", "one"} {
+			here, there := net.Pipe()
+			in := sock.NewSource(here, clock.Real())
+			go func() {
+				_, _ = io.WriteString(there, before)
+				time.Sleep(time.Second)
+				in.Dismiss()
+				if before != "" {
+					time.Sleep(time.Second)
+					_, _ = io.WriteString(there, "two")
+				}
+			}()
+			if before != "" {
+				data, err := in.Wait(t.Context(), 3, 0)
+				require.NoError(t, err)
+				assert.Equal(t, "onetwo", string(data))
+				assert.True(t, in.Holds())
+				in.Take(6)
+			}
+			assert.False(t, in.Holds())
+			_, err := in.Wait(t.Context(), 0, 0)
+			require.ErrorIs(t, err, sock.ErrDismissed)
+			require.ErrorIs(t, err, io.EOF)
+			_ = here.Close()
+			_ = there.Close()
+		}
+	})
+}
