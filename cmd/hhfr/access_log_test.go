@@ -24,27 +24,14 @@ import (
 	"github.com/hhfr/hhfr/internal/meter"
 )
 
-// loggedCall is a line of an access log in JSON.
-type loggedCall struct {
-	Time                              time.Time
-	Client, Role, Upstream, Operation string
-	Way, Reason, Fault                string
-	Status                            int
-	OK                                bool
-	Request                           int64 `json:"request_bytes"`
-	Reply                             int64 `json:"reply_bytes"`
-	Sent                              int64 `json:"sent_bytes"`
-	Received                          int64 `json:"received_bytes"`
-	Seconds                           float64
-	Added                             float64 `json:"added_seconds"`
-}
-
-func readCalls(t *testing.T, file string) (all []loggedCall) {
+// readCalls reads an access log in JSON.
+func readCalls(t *testing.T, file string) (all []accessLine) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
+	keepText(t, bytes.TrimPrefix(text, []byte("{}\n")), "accesses") // without what a test put there
 	for line := range bytes.Lines(text) {
-		var one loggedCall
+		var one accessLine
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.DisallowUnknownFields()
 		require.NoError(t, d.Decode(&one), "%s", line)
@@ -135,11 +122,11 @@ func TestAccessLog(t *testing.T) {
 			assert.True(t, c.OK)
 			assert.WithinDuration(t, time.Now(), c.Time, time.Hour)
 			assert.Contains(t, c.Client, "127.0.0.1:")
-			assert.Positive(t, c.Request)
-			assert.Positive(t, c.Reply)
+			assert.Positive(t, c.RequestBytes)
+			assert.Positive(t, c.ReplyBytes)
 			assert.Positive(t, c.Seconds)
-			link[0] += c.Sent
-			link[1] += c.Received
+			link[0] += c.SentBytes
+			link[1] += c.ReceivedBytes
 			if c.Status == http.StatusInternalServerError {
 				faults++
 				assert.Equal(t, "Server", c.Fault)
@@ -152,9 +139,9 @@ func TestAccessLog(t *testing.T) {
 				continue
 			}
 			assert.Equal(t, [3]string{"stream", "", name}, [3]string{c.Way, c.Reason, c.Role})
-			assert.Positive(t, c.Sent)
-			assert.Positive(t, c.Received)
-			assert.Positive(t, c.Added)
+			assert.Positive(t, c.SentBytes)
+			assert.Positive(t, c.ReceivedBytes)
+			assert.Positive(t, c.AddedSeconds)
 		}
 		assert.Equal(t, 8, faults, name)
 		links[name] = link
@@ -246,7 +233,7 @@ func TestAccessLogOfServe(t *testing.T) {
 	code, _, stderr := do(t, "stream", p.url("/concat"), message, "--require-hhfr", "-q")
 	assert.NotEqual(t, exitUsage, code, stderr)
 	p.end()
-	calls := map[string]loggedCall{}
+	calls := map[string]accessLine{}
 	for _, c := range readCalls(t, file) {
 		assert.Equal(t, "op", c.Operation)
 		assert.Contains(t, c.Client, "127.0.0.1:")
@@ -256,8 +243,8 @@ func TestAccessLogOfServe(t *testing.T) {
 	assert.Equal(t, [3]string{"/echo", "client", ""}, [3]string{calls["plain"].Upstream, calls["plain"].Reason,
 		calls["plain"].Fault})
 	assert.Equal(t, [2]string{"/concat", "Client"}, [2]string{calls["stream"].Upstream, calls["stream"].Fault})
-	assert.Positive(t, calls["stream"].Sent)
-	assert.Positive(t, calls["stream"].Received)
+	assert.Positive(t, calls["stream"].SentBytes)
+	assert.Positive(t, calls["stream"].ReceivedBytes)
 }
 
 // BenchmarkAccessLog is what a line costs a call.

@@ -108,6 +108,12 @@ func names(ways []bench.SessionWay) (list []string) {
 	return list
 }
 
+// benchReport is the JSON of bench session.
+type benchReport struct {
+	Version int            `json:"version"` // 1
+	Report  *bench.Results `json:"report"`  // what was measured
+}
+
 func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionConfig, output string) error {
 	ctx, out, stop := printing(ctx, env.Out)
 	defer stop()
@@ -128,7 +134,7 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		return out.err
 	}
 	if output == "json" {
-		if werr := writeJSON(env.Out, map[string]any{"version": 1, "report": r}); werr != nil {
+		if werr := writeJSON(env.Out, benchReport{1, r}); werr != nil {
 			return werr
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,13 +20,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md and docs/json.md anew")
+var update = flag.Bool("update", false, "write docs/cli.md, docs/json.md and its schema anew")
 
-// TestManual compares docs/cli.md and docs/json.md with the commands.
+// TestManual compares docs/cli.md, docs/json.md and its schema with the commands.
 func TestManual(t *testing.T) {
 	root := newRoot(Env{}, &global{})
-	for name, want := range map[string]string{"cli.md": manual(root), "json.md": manualJSON(t, root)} {
-		path := shared.Testdata(t, "..", "docs", name)
+	for name, want := range map[string]string{
+		"docs/cli.md": manual(root), "docs/json.md": manualJSON(t, root), "cmd/hhfr/json.schema.json": manualSchema(t),
+	} {
+		path := shared.Testdata(t, "..", filepath.FromSlash(name))
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		}

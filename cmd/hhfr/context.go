@@ -91,6 +91,13 @@ type contextEntry struct {
 	Expires string `json:"expires,omitempty"`
 }
 
+// contextValue is the JSON of get.
+type contextValue struct {
+	Version int `json:"version"` // 1
+	contextEntry
+	Value []byte `json:"value_base64"` // the value
+}
+
 func newContextEntry(i ctxstore.Info) contextEntry {
 	return contextEntry{i.URI, i.Revision, i.Size, expiry(i.Expires)}
 }
@@ -119,11 +126,7 @@ func runContextGet(ctx context.Context, env Env, g *global, o contextOptions, ur
 		return err
 	case "json":
 		info := ctxstore.Info{URI: uri, Revision: e.Revision, Size: int64(len(e.Value)), Expires: e.Expires}
-		return writeJSON(env.Out, struct {
-			Version int `json:"version"`
-			contextEntry
-			Value []byte `json:"value_base64"`
-		}{1, newContextEntry(info), e.Value})
+		return writeJSON(env.Out, contextValue{1, newContextEntry(info), e.Value})
 	}
 	return printValue(env.Out, uri, e.Value)
 }
@@ -179,6 +182,13 @@ there already is replaced, unless --if-revision says which one: 0 means that the
 	return c
 }
 
+// contextPutReport is the JSON of put.
+type contextPutReport struct {
+	Version  int    `json:"version"`  // 1
+	URI      string `json:"uri"`      // of the entry
+	Revision uint64 `json:"revision"` // the new one
+}
+
 func runContextPut(ctx context.Context, env Env, g *global, o contextPutOptions, uri, file string) error {
 	opt := ctxstore.PutOptions{TTL: o.ttl}
 	var err error
@@ -204,7 +214,7 @@ func runContextPut(ctx context.Context, env Env, g *global, o contextPutOptions,
 		return revisionProblem(err)
 	}
 	if o.output == "json" {
-		return writeJSON(env.Out, map[string]any{"version": 1, "uri": uri, "revision": rev})
+		return writeJSON(env.Out, contextPutReport{1, uri, rev})
 	}
 	_, err = fmt.Fprintf(env.Out, "revision %d\n", rev)
 	return err
@@ -230,7 +240,13 @@ func revisionProblem(err error) error {
 	return err
 }
 
-func newContextDelete(_ Env, g *global) *cobra.Command {
+// contextDeleted is the JSON of delete.
+type contextDeleted struct {
+	Version int    `json:"version"` // 1
+	URI     string `json:"uri"`     // of the entry that was there
+}
+
+func newContextDelete(env Env, g *global) *cobra.Command {
 	var o contextPutOptions
 	c := &cobra.Command{
 		Use:     "delete URI",
@@ -248,10 +264,14 @@ func newContextDelete(_ Env, g *global) *cobra.Command {
 				return err
 			}
 			defer func() { _ = store.Close() }()
-			return revisionProblem(store.Delete(c.Context(), args[0], expect))
+			if err := store.Delete(c.Context(), args[0], expect); err != nil || o.output != "json" {
+				return revisionProblem(err)
+			}
+			return writeJSON(env.Out, contextDeleted{1, args[0]})
 		},
 	}
 	o.writtenFlags(c.Flags(), g)
 	c.Flags().StringVar(&o.ifRevision, "if-revision", "", "delete only if the entry has this revision")
+	outputFlag(c, &o.output, "text", "json")
 	return c
 }

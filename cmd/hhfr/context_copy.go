@@ -17,9 +17,11 @@ func newContextExport(env Env, g *global) *cobra.Command {
 		Use:   "export FILE [PREFIX]",
 		Short: "Write the entries of a store to a file",
 		Long: `export writes the entries whose URI begins with PREFIX to a file, which appears when it is
-complete; - is stdout. The file is as secret as the store. Entries that cannot be read are
-reported and left out, and the exit code is 5. Revisions are the store's own and not in the file.`,
+complete; - is stdout, but not with -o json. The file is as secret as the store. Entries that cannot
+be read are reported and left out, and the exit code is 5. Revisions are the store's own and not in
+the file.`,
 		Example: `  hhfr context export contexts.jsonl --store ./store
+  hhfr context export contexts.jsonl --store ./store -o json
   hhfr context import contexts.jsonl --store bolt:copy.db`,
 		Args: takes("FILE", "[PREFIX]"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -30,10 +32,21 @@ reported and left out, and the exit code is 5. Revisions are the store's own and
 		},
 	}
 	o.flags(c.Flags(), g)
+	outputFlag(c, &o.output, "text", "json")
 	return c
 }
 
+// contextExported is the JSON of export, in numbers of entries.
+type contextExported struct {
+	Version  int `json:"version"`  // 1
+	Exported int `json:"exported"` // written to the file
+	LeftOut  int `json:"left_out"` // that cannot be read
+}
+
 func runContextExport(ctx context.Context, env Env, g *global, o contextOptions, file, prefix string) error {
+	if file == "-" && o.output == "json" {
+		return usage(errors.New("FILE - and -o json both want stdout"), "name a file")
+	}
 	store, err := o.open(ctx, g, true)
 	if err != nil {
 		return err
@@ -49,6 +62,11 @@ func runContextExport(ctx context.Context, env Env, g *global, o contextOptions,
 	})
 	if err != nil {
 		return err
+	}
+	if o.output == "json" {
+		if err := writeJSON(env.Out, contextExported{1, n, left}); err != nil {
+			return err
+		}
 	}
 	g.note("%s exported", count(n, "entry"))
 	if left > 0 {
@@ -108,12 +126,15 @@ func runContextImport(ctx context.Context, env Env, g *global, o contextImportOp
 	return err
 }
 
+// contextImported is the JSON of import, in numbers of entries.
+type contextImported struct {
+	Version int `json:"version"` // 1
+	transfer.Imported
+}
+
 func reportImport(env Env, output string, done transfer.Imported) error {
 	if output == "json" {
-		return writeJSON(env.Out, struct {
-			Version int `json:"version"`
-			transfer.Imported
-		}{1, done})
+		return writeJSON(env.Out, contextImported{1, done})
 	}
 	_, err := fmt.Fprintf(env.Out, "%d stored, %d unchanged, %d kept, %d expired\n", done.Stored, done.Unchanged,
 		done.Kept, done.Expired)

@@ -82,6 +82,12 @@ func runContextList(ctx context.Context, env Env, g *global, o contextListOption
 	return nil
 }
 
+// contextListing is the JSON of list.
+type contextListing struct {
+	Version int            `json:"version"` // 1
+	Entries []contextEntry `json:"entries"` // those whose URI begins with PREFIX
+}
+
 // entryPrinter prints entries in one of the formats.
 type entryPrinter struct {
 	w      io.Writer
@@ -113,7 +119,7 @@ func (p *entryPrinter) end() error {
 	if p.output != "json" {
 		return nil
 	}
-	return writeJSON(p.w, map[string]any{"version": 1, "entries": p.list})
+	return writeJSON(p.w, contextListing{1, p.list})
 }
 
 func newContextWatch(env Env, g *global) *cobra.Command {

@@ -74,6 +74,12 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 	return c
 }
 
+// contextServing is the JSON of serve, once it listens.
+type contextServing struct {
+	Version int    `json:"version"` // 1
+	URL     string `json:"url"`     // of the store, for --store of others
+}
+
 func runContextServe(ctx context.Context, env Env, g *global, o contextServeOptions) (err error) {
 	if o.maxPerPeer < 1 {
 		return usage(errMaxPerPeer, "")
@@ -111,7 +117,7 @@ func runContextServe(ctx context.Context, env Env, g *global, o contextServeOpti
 	l = manager.watched(l)
 	url := o.tls.scheme() + "://" + l.Addr().String() + "/"
 	if o.output == "json" {
-		err = writeJSON(env.Out, map[string]any{"version": 1, "url": url})
+		err = writeJSON(env.Out, contextServing{1, url})
 	} else {
 		_, err = fmt.Fprintf(env.Out, "contexts  %s\n", url)
 	}

@@ -20,7 +20,8 @@ import (
 func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = execute(t.Context(), Env{In: strings.NewReader(""), Out: &out, Err: &errs}, args)
+	to, toErr := keeping(args, &out, &errs)
+	code = execute(t.Context(), Env{In: strings.NewReader(""), Out: to, Err: toErr}, args)
 	return code, out.String(), errs.String()
 }
 
@@ -52,7 +53,8 @@ func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine
 	var errs bytes.Buffer
 	go func() {
 		args := append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json", "-q"}, args...)
-		done <- execute(ctx, Env{Out: said, Err: &errs}, args)
+		to, toErr := keeping(args, said, &errs)
+		done <- execute(ctx, Env{Out: to, Err: toErr}, args)
 	}()
 	var serve struct{ Services map[string]serviceLine }
 	select {

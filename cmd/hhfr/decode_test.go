@@ -35,8 +35,9 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 			ended := make(chan int, 1)
 			var errs bytes.Buffer
 			go func() {
-				ended <- execute(t.Context(), Env{In: in, Out: out, Err: &errs},
-					[]string{"decode", "-", "-q", "-o", output})
+				args := []string{"decode", "-", "-q", "-o", output}
+				to, toErr := keeping(args, out, &errs)
+				ended <- execute(t.Context(), Env{In: in, Out: to, Err: toErr}, args)
 				_ = out.Close()
 			}()
 			lines := bufio.NewScanner(rows)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/demo"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 func newDemo(env Env, g *global) *cobra.Command {
@@ -89,9 +90,9 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		}
 		return err
 	case output == "json":
-		if werr := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows,
-			"total": demo.Total(r.Rows), "link": cfg.Link, "ways": r.Ways, "same": r.Same(),
-			"dir": cfg.Dir}); werr != nil {
+		if werr := writeJSON(env.Out, demoReport{
+			1, r.Agreed, r.Same(), cfg.Link, cfg.Dir, r.Rows, demo.Total(r.Rows), r.Ways,
+		}); werr != nil {
 			return werr
 		}
 	default:
@@ -104,6 +105,19 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		return &problem{exitFailed, err, "see --speed, and what else runs on this machine"}
 	}
 	return err
+}
+
+// demoReport is the JSON of demo.
+type demoReport struct {
+	Version int             `json:"version"` // 1
+	Session negotiate.Facts `json:"session"` // what was agreed
+	// everything came back as it was sent, and is the same in the captures
+	Same  bool              `json:"same"`
+	Link  string            `json:"link"`  // the profile
+	Dir   string            `json:"dir"`   // folder with the files
+	Rows  []demo.Row        `json:"rows"`  // the messages
+	Total demo.Row          `json:"total"` // of all messages
+	Ways  []demo.SessionRun `json:"ways"`  // the sessions over the link
 }
 
 const (

@@ -176,6 +176,12 @@ func runEstimate(ctx context.Context, env Env, g *global, o *estimateOptions) (e
 	return o.verdict(g, r, &stats)
 }
 
+// estimateReport is the JSON of estimate.
+type estimateReport struct {
+	Version int              `json:"version"` // 1
+	Report  *estimate.Report `json:"report"`  // the estimate
+}
+
 // print prints the estimate, and writes the page.
 func (o *estimateOptions) print(env Env, r *estimate.Report) (err error) {
 	if o.html != "" {
@@ -187,7 +193,7 @@ func (o *estimateOptions) print(env Env, r *estimate.Report) (err error) {
 		}
 	}
 	if o.output == "json" {
-		return writeJSON(env.Out, map[string]any{"version": 1, "report": r})
+		return writeJSON(env.Out, estimateReport{1, r})
 	}
 	_, err = io.WriteString(env.Out, printableLines(newEstimateTable(r, o.price, columns(env.Out)).text()))
 	return err

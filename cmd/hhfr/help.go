@@ -1,15 +1,22 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
+
+// jsonSchema is the JSON Schema of what commands print with -o json (docs/json.md).
+//
+//go:embed json.schema.json
+var jsonSchema string
 
 // helpWidth is the width of help texts, in columns: every terminal has that many.
 const helpWidth = 80
@@ -24,9 +31,13 @@ func newHelp() *cobra.Command {
 		return about, err
 	}
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about a command",
+		Use:   "help [COMMAND|json-schema]",
+		Short: "Help about a command, or the JSON Schema of what commands print",
 		RunE: func(c *cobra.Command, args []string) error {
+			if slices.Equal(args, []string{"json-schema"}) {
+				_, err := io.WriteString(c.OutOrStdout(), jsonSchema)
+				return err
+			}
 			about, err := find(c, args)
 			if err != nil {
 				return err
@@ -35,6 +46,9 @@ func newHelp() *cobra.Command {
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string,
 			d cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				names = append(names, cobra.CompletionWithDesc("json-schema", "The JSON Schema of what commands print"))
+			}
 			if about, err := find(c, args); err == nil {
 				for _, sub := range about.Commands() {
 					if sub.IsAvailableCommand() {

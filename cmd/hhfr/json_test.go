@@ -2,63 +2,128 @@ package main
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"reflect"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/monitor"
+	"github.com/hhfr/hhfr/internal/transcode"
 )
 
-// printed is the JSON of the commands: the object, and the type with its fields. The fields'
-// comments say what they mean.
-var printed = []struct{ command, about, folder, name string }{
-	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
-	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were\n" +
-		"listed before as unverified", "cmd/hhfr", "checkReport"},
-	{"decode", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging", "cmd/hhfr",
-		"sequenceLine"},
-	{"estimate", "one object with `version` and in `report`", "internal/estimate", "Report"},
-	{"reconstruct", "as `decode`", "", ""},
-	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
-	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "serverMessage"},
-	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
-	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
-	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
-	{"serve", "one object with `version`, `addresses` (host and port, by what listens there:\n" +
-		"`http`, `tcp`), `store` and `services`, in which each service has, by its name", "cmd/hhfr", "serviceLine"},
-	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back\n" +
-		"as it was sent, and is the same in the captures), `link` (the profile), `dir` (the folder with the\n" +
-		"files), and `rows` and `total`, which have", "internal/demo", "Row"},
-	{"demo", "each of `ways`, the sessions over the link, has", "internal/demo", "SessionRun"},
-	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total`\n" +
-		"the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
-	{"schema", "`compile`: one object with `version`, `problems` that belong to no operation, and\n" +
-		"`compiled`, in which each operation has", "cmd/hhfr", "compiled"},
-	{"schema", "`diff`: one object with `version`, `affected` (streams are), and `changes`, each of\n" +
-		"which has", "cmd/hhfr", "change"},
-	{"context", "`list`: one object with `version` and `entries`; with `-o jsonl` a line for each entry. `get`\n" +
-		"has `version`, these, and the value in `value_base64`", "cmd/hhfr", "contextEntry"},
-	{"context", "`watch`: a line for each change", "cmd/hhfr", "contextChange"},
-	{"context", "`import`: one object with `version` and, in numbers of entries", "pkg/ctxstore/transfer", "Imported"},
-	{"context", "`put`: one object with `version`, `uri` and the new `revision`; `serve`: one object, once it\n" +
-		"listens, with `version` and its `url`", "", ""},
-	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
-	{"replay", "`difference` has", "internal/replay", "Difference"},
-	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},
-	{"bench", "`session`: one object with `version` and in `report`", "internal/bench", "Results"},
-	{"proxy", "one object, once it listens: `version`, `addresses`, `store`, and the URL it forwards to as\n" +
-		"`upstream`", "", ""},
-	{"version", "one object", "cmd/hhfr", "versionInfo"},
+// printedForm is a JSON value that hhfr prints. Forms with the same name are the kinds of lines of
+// one output.
+type printedForm struct {
+	name  string // of its definition in the schema: the command, then jsonl if that is the format
+	about string // in docs/json.md; empty: it is described with another form
+	typ   reflect.Type
+}
+
+// section is the part of docs/json.md that has the form.
+func (p printedForm) section() string { command, _, _ := strings.Cut(p.name, "-"); return command }
+
+// printed is all JSON that hhfr prints. Comments of the types' fields say what they mean.
+var printed = []printedForm{
+	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", reflect.TypeFor[report]()},
+	{"decode-jsonl", "", reflect.TypeFor[messageReport]()},
+	{"decode-jsonl", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were\n" +
+		"listed before as unverified", reflect.TypeFor[checkReport]()},
+	{"decode-jsonl", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging",
+		reflect.TypeFor[sequenceLine]()},
+	{"estimate", "one object", reflect.TypeFor[estimateReport]()},
+	{"reconstruct", "as `decode`", nil},
+	{"stream", "a line for each reply, in sending order", reflect.TypeFor[exchangeReport]()},
+	{"stream", "with `--listen` a line for each server-initiated message", reflect.TypeFor[serverMessage]()},
+	{"stream", "a message of unknown fate has, in place of what its reply would say", reflect.TypeFor[unknownReport]()},
+	{"stream", "the last line", reflect.TypeFor[streamEnd]()},
+	{"negotiate", "one object", reflect.TypeFor[negotiateReport]()},
+	{"serve", "one object, once it listens", reflect.TypeFor[serveReport]()},
+	{"demo", "one object", reflect.TypeFor[demoReport]()},
+	{"transcode", "with `--stats` a line for each message. Times are in nanoseconds",
+		reflect.TypeFor[transcode.Figures]()},
+	{"transcode", "the last line", reflect.TypeFor[transcodeTotal]()},
+	{"schema-compile", "`compile`: one object", reflect.TypeFor[compileReport]()},
+	{"schema-show", "`show`: one object", reflect.TypeFor[shownMessages]()},
+	{"schema-diff", "`diff`: one object", reflect.TypeFor[changeReport]()},
+	{"schema-check", "`check`: one object", reflect.TypeFor[checked]()},
+	{"schema-hhfr", "`hhfr`: one object", reflect.TypeFor[hhfrSchemas]()},
+	{"context-list", "`list`: one object. `-o jsonl` prints its `entries` alone, one a line",
+		reflect.TypeFor[contextListing]()},
+	{"context-list-jsonl", "", reflect.TypeFor[contextEntry]()},
+	{"context-get", "`get`: one object", reflect.TypeFor[contextValue]()},
+	{"context-watch-jsonl", "`watch`: a line for each change", reflect.TypeFor[contextChange]()},
+	{"context-export", "`export`: one object, in numbers of entries", reflect.TypeFor[contextExported]()},
+	{"context-import", "`import`: one object, in numbers of entries", reflect.TypeFor[contextImported]()},
+	{"context-put", "`put`: one object", reflect.TypeFor[contextPutReport]()},
+	{"context-delete", "`delete`: one object", reflect.TypeFor[contextDeleted]()},
+	{"context-serve", "`serve`: one object, once it listens", reflect.TypeFor[contextServing]()},
+	{"replay", "a line for each exchange", reflect.TypeFor[replayLine]()},
+	{"replay", "the last line", reflect.TypeFor[replayEnd]()},
+	{"bench-session", "`session`: one object", reflect.TypeFor[benchReport]()},
+	{"proxy", "one object, once it listens, or would listen by `--check`", reflect.TypeFor[proxyReport]()},
+	{"version", "one object, whose `version` is that of hhfr", reflect.TypeFor[versionInfo]()},
+	{"log", "all commands, with `--log-format json`: a line on stderr, an object with these and further values,\n" +
+		"each a string, a number, true or false", reflect.TypeFor[logLine]()},
+	{"accesses", "`proxy` and `serve`, with `--access-log-format json`: a line for each call in the file of\n" +
+		"`--access-log` ([metrics.md](metrics.md#access-log))", reflect.TypeFor[accessLine]()},
+	{"status", "`proxy` and `serve`, with `--metrics`: the answer to GET `/status?format=json`\n" +
+		"([metrics.md](metrics.md))", reflect.TypeFor[meter.Snapshot]()},
+	{"resync", "`proxy` and `serve`, with `--metrics`: the answer to POST `/status`",
+		reflect.TypeFor[monitor.Resynced]()},
+}
+
+// titles are those of the sections about no command.
+var titles = map[string]string{"log": "Lines on stderr", "accesses": "The access log", "status": "The status",
+	"resync": "Syncs"}
+
+// logLine is what package slog makes of a report on stderr.
+type logLine struct {
+	Time  time.Time `json:"time"`  // of the report, RFC 3339
+	Level string    `json:"level"` // DEBUG, INFO, WARN or ERROR
+	Msg   string    `json:"msg"`   // what happened
+	// of an error: the exit code of the command
+	ExitCode int    `json:"exit_code,omitempty"`
+	Hint     string `json:"hint,omitempty"` // of an error: what to do
+}
+
+// accessLine is what package slog makes of a call.
+type accessLine struct {
+	Time      time.Time `json:"time"`      // when the call began, RFC 3339 in UTC
+	Client    string    `json:"client"`    // address of the client; at a far half that of the near half
+	Role      string    `json:"role"`      // near, far or serve
+	Upstream  string    `json:"upstream"`  // where the route of the call led
+	Operation string    `json:"operation"` // local name of the first element in the Body
+	Way       string    `json:"way"`       // stream or plain
+	Status    int       `json:"status"`    // that of the final reply; 0: there was none, or it is not known
+	OK        bool      `json:"ok"`        // false: the call failed
+	// the code of the SOAP fault that the reply is, without its prefix; -: it shows none
+	Fault        string `json:"fault,omitempty"`
+	RequestBytes int64  `json:"request_bytes"` // as HTTP has them at this end
+	ReplyBytes   int64  `json:"reply_bytes"`   // likewise
+	// of the data frames of the call on the link; only over a stream
+	SentBytes     int64   `json:"sent_bytes,omitempty"`
+	ReceivedBytes int64   `json:"received_bytes,omitempty"`
+	Reason        string  `json:"reason,omitempty"`        // why there was no stream; only of plain calls
+	Seconds       float64 `json:"seconds"`                 // from the request to the end of its reply, at this end
+	AddedSeconds  float64 `json:"added_seconds,omitempty"` // of it, what this half added; only over a stream
+}
+
+// valuesOf are the values of fields that have one of a few.
+var valuesOf = map[string][]string{
+	"messageReport.state": {
+		capture.Verified.String(), capture.Unverified.String(), capture.Unchecked.String(), capture.Withdrawn.String(),
+		capture.Incomplete.String(), capture.Cancelled.String(), capture.Undecodable.String(),
+	},
+	"messageReport.direction": {directionName(0), directionName(1)},
+	"checkReport.check":       {capture.Verified.String(), capture.Withdrawn.String()},
+	"checkReport.direction":   {directionName(0), directionName(1)},
+	"replay.Difference.what":  {"status", "body"},
 }
 
 const jsonHead = `# What commands print as JSON
@@ -66,145 +131,109 @@ const jsonHead = `# What commands print as JSON
 Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves
 ([cli.md](cli.md)).
 
-An object has a ` + "`version`" + `, 1 for all here; where a command prints several lines, the last one has
-it. Within a version fields are added, never changed or removed. Bytes are in base64, in fields
-whose names end in ` + "`_base64`" + `.
-Optional fields are left out where they do not apply.
+An object has a ` + "`version`" + `, 1 for all here but ` + "`hhfr version`" + `; where a command prints several
+lines, the last one has it. Within a version fields are added, never changed or removed. Bytes are
+in base64, in fields whose names end in ` + "`_base64`" + `. Optional fields are left out where they do
+not apply.
+
+[json.schema.json](../cmd/hhfr/json.schema.json) says the same as a JSON Schema (draft 2020-12),
+which ` + "`hhfr help json-schema`" + ` prints. Each output has a definition of its own, named by the command:
+` + "`#/$defs/decode`, `#/$defs/decode-jsonl`, `#/$defs/context-list`" + ` and so on. It allows fields that
+are added later.
 `
 
-// manualJSON documents what commands print with -o json.
+// manualJSON documents what is printed as JSON.
 func manualJSON(t *testing.T, root *cobra.Command) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(jsonHead)
 	has := map[string]bool{}
 	for _, p := range printed {
-		if !has[p.command] {
-			fmt.Fprintf(&b, "\n## hhfr %s\n", p.command)
+		section := p.section()
+		if title := titles[section]; title != "" {
+			fmt.Fprintf(&b, "\n## %s\n", title)
+		} else if !has[section] {
+			fmt.Fprintf(&b, "\n## hhfr %s\n", section)
 		}
-		has[p.command] = true
+		has[section] = true
+		if p.about == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "\n%s%s", strings.ToUpper(p.about[:1]), p.about[1:])
-		if p.name == "" {
+		if p.typ == nil {
 			b.WriteString(".\n")
 			continue
 		}
 		b.WriteString(":\n\n| field | |\n|---|---|\n")
-		f := fields{t: t, types: typesOf(t, p.folder), seen: map[string]string{}, to: &b}
-		f.of(p.name, "")
-		f.flush()
+		f := fieldTable{t: t, seen: map[reflect.Type]string{}, to: &b}
+		f.of(p.typ, "")
 	}
-	for _, c := range root.Commands() {
-		if o := c.Flags().Lookup("output"); o != nil && strings.Contains(o.Usage, "json") {
-			assert.True(t, has[c.Name()], "%s -o json: say in `printed` of json_test.go what it prints",
-				c.CommandPath())
+	for _, c := range below(root) {
+		o := c.Flags().Lookup("output")
+		for _, format := range []string{"json", "jsonl"} {
+			if o == nil || !slices.Contains(strings.FieldsFunc(o.Usage, notWord), format) {
+				continue
+			}
+			name := formName(c, format)
+			assert.True(t, slices.ContainsFunc(printed, func(p printedForm) bool { return p.name == name }),
+				"%s -o %s: say in `printed` of json_test.go what it prints", c.CommandPath(), format)
 		}
 	}
 	return b.String()
 }
 
-// typesOf reads the struct types of a package.
-func typesOf(t *testing.T, folder string) map[string]*ast.StructType {
-	t.Helper()
-	types := map[string]*ast.StructType{}
-	dir := shared.Testdata(t, "..", filepath.FromSlash(folder))
-	for _, path := range shared.Files(t, dir, func(p string) bool {
-		return filepath.Dir(p) == dir && strings.HasSuffix(p, ".go") && !strings.HasSuffix(p, "_test.go")
-	}) {
-		file, err := parser.ParseFile(token.NewFileSet(), path, shared.Read(t, path), parser.ParseComments)
-		require.NoError(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			if s, ok := n.(*ast.TypeSpec); ok {
-				if of, ok := s.Type.(*ast.StructType); ok {
-					types[s.Name.Name] = of
-				}
-			}
-			return true
-		})
+func notWord(r rune) bool { return r == ' ' || r == ',' || r == ':' }
+
+// formName is the name of what a command prints in a format. What reconstruct prints is that of
+// decode.
+func formName(c *cobra.Command, format string) string {
+	name := strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), "hhfr "), " ", "-")
+	name = strings.Replace(name, "reconstruct", "decode", 1)
+	if format == "jsonl" {
+		name += "-jsonl"
 	}
-	return types
+	return name
 }
 
-// fields writes a table of fields. Fields below a shared comment share a row.
-type fields struct {
-	t     *testing.T
-	types map[string]*ast.StructType
-	seen  map[string]string // where a type's fields are listed already
-	to    *strings.Builder
+// fieldTable writes a table of fields. Fields below a shared comment share a row.
+type fieldTable struct {
+	t    *testing.T
+	seen map[reflect.Type]string // where a type's fields are listed already
+	to   *strings.Builder
 
 	names   []string
 	comment string
 }
 
-func (f *fields) of(name, prefix string) {
+func (f *fieldTable) of(typ reflect.Type, prefix string) {
 	f.t.Helper()
-	s := f.types[name]
-	require.NotNil(f.t, s, "no type %s", name)
-	for _, field := range s.Fields.List {
-		if field.Tag == nil {
-			continue
-		}
-		literal, err := strconv.Unquote(field.Tag.Value)
-		require.NoError(f.t, err)
-		key, options, _ := strings.Cut(reflect.StructTag(literal).Get("json"), ",")
-		if key == "" || key == "-" {
-			continue
-		}
-		if comment := commentOf(field); comment != "" {
+	for _, field := range fieldsOf(f.t, typ) {
+		if !field.shares {
 			f.flush()
-			f.comment = comment
 		}
-		require.NotEmpty(f.t, f.comment, "%s.%s: a comment says what it is", name, key)
-		inner, many := structOf(field.Type)
-		if strings.Contains(options, "omitempty") && !strings.HasSuffix(f.comment, " (optional)") {
+		f.comment = field.comment
+		if field.optional {
 			f.comment += " (optional)"
 		}
-		f.names = append(f.names, "`"+prefix+key+"`")
-		if f.types[inner] == nil {
+		f.names = append(f.names, "`"+prefix+field.key+"`")
+		inner, many := elementOf(field.typ)
+		if inner.Kind() != reflect.Struct || isText(inner) {
 			continue
 		}
 		if at := f.seen[inner]; at != "" {
 			f.comment += ": as in `" + at + "`"
 			continue
 		}
-		f.seen[inner] = prefix + key
+		f.seen[inner] = prefix + field.key
 		f.flush()
-		f.of(inner, prefix+key+many+".")
+		f.of(inner, prefix+field.key+many+".")
 	}
 	f.flush()
 }
 
-func (f *fields) flush() {
+func (f *fieldTable) flush() {
 	if len(f.names) > 0 {
 		fmt.Fprintf(f.to, "| %s | %s |\n", strings.Join(f.names, ", "), f.comment)
 	}
 	f.names, f.comment = nil, ""
-}
-
-// structOf returns the name of the type that a field's type is made of, and how its fields are
-// reached.
-func structOf(e ast.Expr) (name, many string) {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name, ""
-	case *ast.StarExpr:
-		return structOf(e.X)
-	case *ast.ArrayType:
-		name, many = structOf(e.Elt)
-		return name, "[]" + many
-	}
-	return "", ""
-}
-
-// beginsWithName matches the beginning of a Go comment that names the field, which has another name
-// in JSON.
-var beginsWithName = regexp.MustCompile(`^[A-Z]\w*(, [A-Z]\w*)*( and [A-Z]\w*)? (is|are) `)
-
-// commentOf is the text of a field's comment, without its final period.
-func commentOf(field *ast.Field) string {
-	text := field.Comment.Text()
-	if text == "" {
-		text = field.Doc.Text()
-	}
-	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
-	return beginsWithName.ReplaceAllString(text, "")
 }

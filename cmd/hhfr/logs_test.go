@@ -135,7 +135,8 @@ func startLogged(t *testing.T, args ...string) (address string, end func() strin
 	said, done := firstLine{make(chan []byte, 1)}, make(chan int, 1)
 	var errs bytes.Buffer
 	args = append(args, "--listen", "127.0.0.1:0", "-o", "json", "-v", "--log-format", "json")
-	go func() { done <- execute(ctx, Env{Out: said, Err: &errs}, args) }()
+	to, toErr := keeping(args, said, &errs)
+	go func() { done <- execute(ctx, Env{Out: to, Err: toErr}, args) }()
 	var first struct{ Addresses map[string]string }
 	require.NoError(t, json.Unmarshal(<-said.lines, &first))
 	return first.Addresses["http"], func() string {

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -12,11 +13,11 @@ import (
 )
 
 func main() {
-	os.Exit(run(resolve.Local(os.Getenv("PREFIX"))))
+	os.Exit(run(resolve.Local(os.Getenv("PREFIX")), os.Stdout, os.Stderr))
 }
 
-// run runs the command line of the process on a system; tests pass one of their own.
-func run(system resolve.System) int {
+// run runs the command line of the process on a system; tests pass what is not that of the process.
+func run(system resolve.System, out, errs io.Writer) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -25,6 +26,6 @@ func run(system resolve.System) int {
 		signal.Stop(signals) // before the first signal is handled: the second ends the process at once
 		cancel(signalled{s})
 	}()
-	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, System: system, SetLog: slog.SetDefault}
+	env := Env{In: os.Stdin, Out: out, Err: errs, System: system, SetLog: slog.SetDefault}
 	return execute(ctx, env, os.Args[1:])
 }

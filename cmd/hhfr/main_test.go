@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -33,9 +34,15 @@ func (m leakless) Run() int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(states) }()
+	printed, err := os.MkdirTemp("", "hhfr-printed")
+	if err != nil || os.Setenv(printedDir, printed) != nil {
+		fmt.Fprintln(os.Stderr, "no folder for what commands print", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(printed) }()
 	code := m.M.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := errors.Join(checkPrinted(printed), goleak.Find()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -49,8 +56,8 @@ func TestMain(m *testing.M) {
 
 // programs are what tests run as processes of their own.
 var programs = map[string]func(){
-	"hhfr":        func() { os.Exit(clean(run(resolve.Local("")))) },
-	"interrupted": func() { os.Exit(run(resolve.Local(""))) },
+	"hhfr":        func() { os.Exit(clean(keptRun(resolve.Local("")))) },
+	"interrupted": func() { os.Exit(keptRun(resolve.Local(""))) },
 	"measured":    measured,
 	"phone":       func() { os.Exit(clean(phone())) },
 	"plainserver": plainServer,
@@ -71,7 +78,7 @@ func clean(code int) int {
 
 // measured is hhfr, whose last line is the memory that it took, if the system knows it.
 func measured() {
-	code := run(resolve.Local(""))
+	code := run(resolve.Local(""), os.Stdout, os.Stderr)
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, "VmHWM:") {
@@ -107,6 +114,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SOAP", shared.Testdata(t, "soap"))
 			env.Setenv("PCAP", shared.Testdata(t, "pcap"))
 			env.Setenv("HHFR_SHARED", "")
+			env.Setenv(printedDir, os.Getenv(printedDir))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			return nil
 		},

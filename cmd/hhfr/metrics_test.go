@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -22,14 +23,23 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
+// askMonitor asks for what a process tells at the address of --metrics.
+func askMonitor(t *testing.T, addr, path string) []byte {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + addr + path)
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return text
+}
+
 // metricOf asks a process for the sum of a metric's series that contain all these texts.
 func metricOf(t *testing.T, addr, name string, with ...string) (sum float64) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + addr + "/metrics")
-	require.NoError(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	lines := bufio.NewScanner(resp.Body)
+	keepText(t, askMonitor(t, addr, "/status?format=json"), "status")
+	lines := bufio.NewScanner(bytes.NewReader(askMonitor(t, addr, "/metrics")))
 	for lines.Scan() {
 		series, value, _ := strings.Cut(lines.Text(), "} ")
 		fits := strings.HasPrefix(series, name+"{")

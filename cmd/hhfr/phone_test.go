@@ -31,7 +31,7 @@ import (
 // hhfr reads these variables.
 func phone() int {
 	dir := os.Getenv("PHONE")
-	return run(resolve.System{
+	return keptRun(resolve.System{
 		GOOS: os.Getenv("PHONE_OS"), Properties: filepath.Join(dir, "properties"), Prefix: os.Getenv("PREFIX"),
 		Socket: filepath.Join(dir, "dnsproxyd"), ResolvConf: filepath.Join(dir, "etc", "resolv.conf"),
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -137,10 +137,10 @@ const minBuffer = 64 << 10
 func (o *proxyOptions) status(addrs map[string]net.Addr) string {
 	said := fmt.Sprintf("clients %s://%s", o.own.scheme(), addrs["http"])
 	if len(o.others) > 0 {
-		said += fmt.Sprintf(", %d routes", len(o.others))
+		said += ", " + count(len(o.others), "route")
 	}
-	if u, err := o.upstreamOptions.check(); err == nil {
-		said += ", upstream " + u.Redacted()
+	if rest := o.rest(); rest != "" {
+		said += ", upstream " + rest
 	}
 	return said
 }
@@ -154,23 +154,24 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, s *openedServer) error 
 	return o.say(env, addrs, s.storeName, metrics, false)
 }
 
+// proxyReport is the JSON of proxy, once it listens, or of --check.
+type proxyReport struct {
+	Version   int               `json:"version"`            // 1
+	Addresses map[string]string `json:"addresses"`          // host and port, by what listens there
+	Store     string            `json:"store"`              // the context store
+	Check     string            `json:"check,omitempty"`    // ok: with --check
+	Upstream  string            `json:"upstream,omitempty"` // URL of --upstream, without a password
+	Routes    []routeLine       `json:"routes,omitempty"`   // those of --config, in the order of their precedence
+}
+
 // say prints where a proxy listens, and where calls go; checked: where it would, and that all is
 // well.
 func (o *proxyOptions) say(env Env, addrs map[string]string, store, metrics string, checked bool) error {
-	routes, upstream := o.lines(addrs), ""
-	if u, err := o.upstreamOptions.check(); err == nil {
-		upstream = u.Redacted()
-	}
+	routes, upstream := o.lines(addrs), o.rest()
 	if o.output == "json" {
-		said := map[string]any{"version": 1, "addresses": addrs, "store": store}
+		said := proxyReport{Version: 1, Addresses: addrs, Store: store, Upstream: upstream, Routes: routes}
 		if checked {
-			said["check"] = "ok"
-		}
-		if upstream != "" {
-			said["upstream"] = upstream
-		}
-		if len(routes) > 0 {
-			said["routes"] = routes
+			said.Check = "ok"
 		}
 		return writeJSON(env.Out, said)
 	}

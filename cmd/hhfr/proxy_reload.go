@@ -20,7 +20,7 @@ func (o *proxyOptions) readRoutes(c *cobra.Command) error {
 	}
 	file, err := openConfig(c.Root(), name)
 	if err == nil {
-		o.others, err = file.readRoutes(name, o.upstreamOptions)
+		o.others, err = file.readRoutes(name, o.listen, o.upstreamOptions)
 	}
 	return err
 }
@@ -87,8 +87,8 @@ func (r *proxyReload) reload() error {
 // destinations says where calls go.
 func (o *proxyOptions) destinations() string {
 	var all []string
-	if o.upstream != "" {
-		all = append(all, "upstream "+o.upstream)
+	if rest := o.rest(); rest != "" {
+		all = append(all, "upstream "+rest)
 	}
 	if n := len(o.others); n > 0 {
 		all = append(all, count(n, "route"))
@@ -127,7 +127,7 @@ func (o *proxyOptions) reread(c *cobra.Command, name string) (next *proxyOptions
 	if err != nil {
 		return nil, nil, err
 	}
-	if next.others, err = file.readRoutes(name, next.upstreamOptions); err == nil {
+	if next.others, err = file.readRoutes(name, o.listen, next.upstreamOptions); err == nil {
 		err = next.check()
 	}
 	return next, later, err

@@ -48,8 +48,8 @@ func routeKeys() []string {
 }
 
 // readRoutes returns the routes of a --config file, which was checked. What a route does not set is
-// as in common, but for the URL.
-func (s settings) readRoutes(file string, common upstreamOptions) (all []routeOptions, err error) {
+// as in common, but for the URL; a listen that is that of --listen is the same as none.
+func (s settings) readRoutes(file, listen string, common upstreamOptions) (all []routeOptions, err error) {
 	at := map[string]int{}
 	var flags []*pflag.FlagSet
 	for _, one := range s {
@@ -86,6 +86,9 @@ func (s settings) readRoutes(file string, common upstreamOptions) (all []routeOp
 	for i := range all {
 		if err := all[i].complete(file); err != nil {
 			return nil, err
+		}
+		if all[i].listen == listen {
+			all[i].listen = ""
 		}
 	}
 	return all, checkTwice(file, all)
@@ -158,15 +161,11 @@ func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *u
 		if err != nil {
 			return nil, nil, err
 		}
-		listen := r.listen
-		if listen == o.listen {
-			listen = ""
-		}
 		for _, host := range r.anyHost() {
-			routes = append(routes, proxy.Route{Listen: listen, Host: host, Path: r.path, Upstream: to})
+			routes = append(routes, proxy.Route{Listen: r.listen, Host: host, Path: r.path, Upstream: to})
 		}
 	}
-	if o.upstream != "" {
+	if o.upstream != "" && !o.routesTakeAll() {
 		u, err := o.upstreamOptions.check()
 		if err != nil {
 			return nil, nil, err
@@ -175,9 +174,7 @@ func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *u
 		if err != nil {
 			return nil, nil, err
 		}
-		if !slices.ContainsFunc(routes, func(r proxy.Route) bool { return r.Listen+r.Host+r.Path == "" }) {
-			routes = append(routes, proxy.Route{Upstream: to})
-		}
+		routes = append(routes, proxy.Route{Upstream: to})
 	}
 	if len(routes) == 0 {
 		return nil, nil, usage(errors.New("--upstream is missing"),
@@ -186,13 +183,29 @@ func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *u
 	return routes, known, nil
 }
 
+// routesTakeAll reports whether a route takes all that comes in at --listen, so that nothing is
+// left for --upstream.
+func (o *proxyOptions) routesTakeAll() bool {
+	return slices.ContainsFunc(o.others, func(r routeOptions) bool {
+		return r.listen == "" && slices.Contains(r.anyHost(), "") && strings.TrimSuffix(r.path, "/") == ""
+	})
+}
+
+// rest is the URL that gets what no route takes, without a password; empty: there is none.
+func (o *proxyOptions) rest() string {
+	if u, err := o.upstreamOptions.check(); err == nil && !o.routesTakeAll() {
+		return u.Redacted()
+	}
+	return ""
+}
+
 // routeLine is a route as it is announced.
 type routeLine struct {
-	Name     string   `json:"name"`
-	Listen   string   `json:"listen,omitempty"`
-	Hosts    []string `json:"hosts,omitempty"`
-	Path     string   `json:"path,omitempty"`
-	Upstream string   `json:"upstream"`
+	Name     string   `json:"name"`             // in the file
+	Listen   string   `json:"listen,omitempty"` // address at which its calls come, if it has one of its own
+	Hosts    []string `json:"hosts,omitempty"`  // hosts that its calls name
+	Path     string   `json:"path,omitempty"`   // beginning of the paths of its calls
+	Upstream string   `json:"upstream"`         // URL that its calls go to, without a password
 }
 
 // lines are the routes as they are announced; addrs are the addresses of listeners.

@@ -110,7 +110,9 @@ type knownUpstream struct {
 // take returns the upstream of settings that were checked, with its files as they are now; the ones
 // before are not changed until [upstreams.use]. Its name is that of the first route to it.
 func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstreamOptions) (*proxy.Upstream, error) {
-	key := fmt.Sprintf("%+v", *o)
+	settings := *o
+	settings.upstream = proxy.Canonical(u).String()
+	key := fmt.Sprintf("%+v", settings)
 	if to := all.known[key]; to != nil {
 		return to.Upstream, nil
 	}

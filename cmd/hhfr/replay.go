@@ -105,6 +105,11 @@ type replaySummary struct {
 	Partial     bool `json:"partial"`                // the capture lacks something: packets, its end, shapes
 }
 
+// replayEnd is the last line of `hhfr replay -o json`.
+type replayEnd struct {
+	Summary replaySummary `json:"summary"` // of the run
+}
+
 func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err error) {
 	to, err := o.check()
 	if err != nil {
@@ -265,7 +270,7 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Outcome, sum *rep
 // endReplay prints the summary; its error says what differs, or is missing.
 func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 	if o.output == "json" {
-		if err := writeJSON(env.Out, map[string]replaySummary{"summary": sum}); err != nil {
+		if err := writeJSON(env.Out, replayEnd{sum}); err != nil {
 			return err
 		}
 	} else {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -57,7 +58,8 @@ type messageReport struct {
 	// its purpose between two proxies, if it is none of the HTTP messages of client and server:
 	// tunnel, lane end and so on
 	Control string `json:"control,omitempty"`
-	// verified, unverified, withdrawn, incomplete, cancelled or undecodable
+	// verified, unverified, withdrawn, incomplete, cancelled, undecodable, or unchecked: plain
+	// SOAP, which nothing checks
 	State string `json:"state"`
 	Why   string `json:"why,omitempty"`         // more about the state, for people
 	Lacks string `json:"lacks_shape,omitempty"` // URI of the shape that is missing
@@ -176,7 +178,7 @@ type streamReport struct {
 	// scheme, host and port of the service, as far as they are known
 	Origin   string             `json:"origin,omitempty"`
 	Path     string             `json:"path,omitempty"`  // path of the service: requests without a head go there
-	Facts    json.RawMessage    `json:"facts,omitempty"` // what a recording says was agreed
+	Facts    *negotiate.Facts   `json:"facts,omitempty"` // what a recording says was agreed
 	Octets   [2]streamOctetsOut `json:"octets"`          // by direction; the first one begins at the source
 	Problems []string           `json:"problems"`        // where a direction could not be followed, for people
 	// a direction begins without its hello, ends without its close, or lacks bytes
@@ -239,13 +241,17 @@ func writeReportEnd(w io.Writer, s *capture.Summary) error {
 
 // newReport is a report without messages.
 func newReport(r *capture.Summary) report {
+	undecoded := r.Stats.Undecoded
+	if undecoded == nil {
+		undecoded = map[string]int{}
+	}
 	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{},
 		Sequences: []sequenceReport{}, Others: r.Others,
 		Partial: r.Partial(), Capture: captureReport{
 			Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams,
 			Gaps:          r.Stats.Gaps,
 			MissingOctets: r.Stats.MissingOctets,
-			Undecoded:     r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
+			Undecoded:     undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
 	list, dropped := r.Sequences()
 	for i := range list {
 		out.Sequences = append(out.Sequences, newSequenceReport(&list[i]))
@@ -255,8 +261,9 @@ func newReport(r *capture.Summary) report {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
 		one := streamReport{Session: d.SessionString(), Origin: s.Service.Origin, Path: s.Service.Path,
 			Problems: append([]string{}, s.Problems...), Cut: s.Cut}
-		if json.Valid([]byte(s.Facts)) {
-			one.Facts = json.RawMessage(s.Facts)
+		var facts negotiate.Facts
+		if json.Unmarshal([]byte(s.Facts), &facts) == nil && facts.Session == s.Session {
+			one.Facts = &facts
 		}
 		if s.Src.IsValid() {
 			one.Source, one.Target = s.Src.String(), s.Dst.String()

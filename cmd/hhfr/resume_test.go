@@ -193,7 +193,7 @@ func TestResumeByTheCommand(t *testing.T) {
 	w.dies([]string{"f1"})
 	refused("began with another message", w.file("f1"), "-H", "X-Trace: 1")
 	refused("began with another message", w.file("f1"), "--one-way")
-	ends("1 message left out", w.files("f1", "f2")...)
+	ends("1 message left out", append(w.files("f1", "f2"), "-o", "json")...)
 	want["f1"], want["f2"] = 1, 1
 	assert.Equal(t, want, w.entries())
 }

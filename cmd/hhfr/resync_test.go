@@ -127,6 +127,9 @@ func postStatus(t *testing.T, addr string, fields ...string) (code int, header h
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
+	if resp.StatusCode == http.StatusAccepted {
+		keepText(t, body, "resync")
+	}
 	return resp.StatusCode, resp.Header, string(body)
 }
 

@@ -139,3 +139,40 @@ func TestReloadWithoutRoutes(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	p.told("hhfr: reloaded " + config + ": upstream http://127.0.0.1:1/b\n")
 }
+
+// TestOneUpstreamWrittenTwice: routes to one upstream share its stream and its counters, however
+// its URL is written, and over reloads.
+func TestOneUpstreamWrittenTwice(t *testing.T) {
+	origin := httptest.NewServer(faulty)
+	defer origin.Close()
+	far := startProxyProcess(t, "localhost:0", origin.URL, "--no-offer")
+	_, port, err := net.SplitHostPort(far.addresses["http"])
+	require.NoError(t, err)
+	config := filepath.Join(t.TempDir(), "near.conf")
+	write := func(upstreams ...string) {
+		text := "[proxy]\nlisten = 127.0.0.1:0\nstore = mem:\n"
+		for i, u := range upstreams {
+			text += fmt.Sprintf("[proxy route r%d]\npath = /%d\nupstream = http://%s\n", i, i, u)
+		}
+		require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	}
+	write("localhost:"+port, "LOCALHOST:"+port+"/")
+	near := startCommand(t, exec.CommandContext(t.Context(), "hhfr", "proxy", "--config", config, "-o", "json",
+		"--upstream", "http://localhost:"+port+"/", "--metrics", "127.0.0.1:0", "-v"))
+	near.linked(1)
+	write("Localhost:"+port, "localhost:"+port+"/", "localhost:"+port)
+	require.NoError(t, near.cmd.Process.Signal(syscall.SIGHUP))
+	near.told("hhfr: reloaded " + config)
+	for _, path := range []string{"/0", "/1", "/2", "/other"} {
+		post(t, near.url(path))
+	}
+	var status struct{ Upstreams []map[string]any }
+	require.NoError(t, json.Unmarshal(askMonitor(t, near.addresses["metrics"], "/status?format=json"), &status))
+	require.Len(t, status.Upstreams, 1)
+	assert.Equal(t, "http://localhost:"+port+"/", status.Upstreams[0]["upstream"])
+	assert.EqualValues(t, 1, status.Upstreams[0]["streams_opened"])
+	assert.EqualValues(t, 4, status.Upstreams[0]["calls"])
+	assert.NotContains(t, status.Upstreams[0], "gone")
+	near.end()
+	far.end()
+}

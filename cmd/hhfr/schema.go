@@ -153,18 +153,25 @@ type compiled struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
+// compileReport is the JSON of compile.
+type compileReport struct {
+	Version  int         `json:"version"`  // 1
+	Compiled []*compiled `json:"compiled"` // operations, or elements of an XML Schema
+	Problems []string    `json:"problems"` // those that belong to no operation
+}
+
 func runSchemaCompile(ctx context.Context, env Env, g *global, o schemaOptions, file string) error {
 	d, err := o.load(ctx, file)
 	if err != nil {
 		return err
 	}
 	list, refused := compiledOf(d)
-	var general []string
+	general := []string{}
 	for _, p := range d.Problems {
 		general = append(general, p.Error())
 	}
 	if o.output == "json" {
-		err = writeJSON(env.Out, map[string]any{"version": 1, "compiled": list, "problems": general})
+		err = writeJSON(env.Out, compileReport{1, list, general})
 	} else {
 		for _, p := range general {
 			g.note("%s", p)
@@ -186,6 +193,7 @@ func runSchemaCompile(ctx context.Context, env Env, g *global, o schemaOptions, 
 
 // compiledOf lists what a description has, with the names of all messages.
 func compiledOf(d *wsdl.ServiceDescription) (list []*compiled, refused int) {
+	list = []*compiled{}
 	var all []*xsd.Contents
 	var of []func(*xsd.Print)
 	add := func(c *compiled, what string, message *xsd.Contents) {
@@ -251,7 +259,7 @@ func messagesIn(op *wsdl.Operation) iter.Seq2[string, *xsd.Contents] {
 	}
 }
 
-func texts(problems []*xsd.Problem) (list []string) {
+func texts[E error](problems []E) (list []string) {
 	for _, p := range problems {
 		list = append(list, p.Error())
 	}

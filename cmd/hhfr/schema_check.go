@@ -28,15 +28,34 @@ Such messages travel all the same, byte for byte: many servers break their own s
 Exit code 0 means that all fit, 1 that some do not, or are not described.
 
 ` + descriptions,
-		Example: "  hhfr schema check message.xml --schema service.wsdl",
-		Args:    takes("MESSAGE…"),
+		Example: "  hhfr schema check message.xml --schema service.wsdl\n" +
+			"  hhfr schema check *.xml --schema service.wsdl -o json",
+		Args: takes("MESSAGE…"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runSchemaCheck(c.Context(), env, g, o, schema, args)
 		},
 	}
 	o.flags(c)
+	outputFlag(c, &o.output, "text", "json")
 	c.Flags().StringVar(&schema, "schema", "", "the description, FILE below")
 	return c
+}
+
+// checked is the JSON of check.
+type checked struct {
+	Version  int      `json:"version"`          // 1
+	Messages int      `json:"messages"`         // how many were compared
+	Wrong    int      `json:"not_as_described"` // how many of them are not as described
+	Misfits  []misfit `json:"misfits"`          // where they are not, at most 32 of a message
+}
+
+// misfit is a place of a message that is not as described.
+type misfit struct {
+	File   string `json:"file"`   // name of the message
+	Line   int    `json:"line"`   // of the element, from 1
+	Column int    `json:"column"` // likewise
+	Path   string `json:"path"`   // leads to the element, by names
+	What   string `json:"what"`   // what is wrong
 }
 
 func runSchemaCheck(ctx context.Context, env Env, g *global, o schemaOptions, schema string, messages []string) error {
@@ -47,7 +66,7 @@ func runSchemaCheck(ctx context.Context, env Env, g *global, o schemaOptions, sc
 	if err != nil {
 		return err
 	}
-	wrong := 0
+	wrong, all := 0, []misfit{}
 	for _, name := range messages {
 		text, err := readWhole(env, name)
 		if err != nil {
@@ -62,9 +81,18 @@ func runSchemaCheck(ctx context.Context, env Env, g *global, o schemaOptions, sc
 			wrong++
 		}
 		for _, m := range misfits {
+			all = append(all, misfit{m.Place.Location, m.Place.Line, m.Place.Column, m.Path, m.What})
+			if o.output == "json" {
+				continue
+			}
 			if err := printLine(env.Out, "%s\n", m); err != nil {
 				return err
 			}
+		}
+	}
+	if o.output == "json" {
+		if err := writeJSON(env.Out, checked{1, len(messages), wrong, all}); err != nil {
+			return err
 		}
 	}
 	g.note("%s, %d not as described", count(len(messages), "message"), wrong)

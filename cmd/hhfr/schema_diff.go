@@ -43,6 +43,13 @@ type change struct {
 	Affected bool `json:"affected"`
 }
 
+// changeReport is the JSON of diff.
+type changeReport struct {
+	Version  int      `json:"version"`  // 1
+	Changes  []change `json:"changes"`  // by the names of the messages
+	Affected bool     `json:"affected"` // streams are affected
+}
+
 func runSchemaDiff(ctx context.Context, env Env, g *global, o schemaOptions, args []string) error {
 	var sides [2]map[string]*versionOfMessage
 	for i, file := range args {
@@ -54,7 +61,7 @@ func runSchemaDiff(ctx context.Context, env Env, g *global, o schemaOptions, arg
 	}
 	names := slices.AppendSeq(slices.Collect(maps.Keys(sides[0])), maps.Keys(sides[1]))
 	slices.Sort(names)
-	var changes []change
+	changes := []change{}
 	same, affected := 0, 0
 	for _, name := range slices.Compact(names) {
 		was, is := sides[0][name], sides[1][name]
@@ -96,24 +103,20 @@ type versionOfMessage struct {
 // byName has the messages of a description by their names in the output. Bindings of one operation
 // mostly have the same messages.
 func byName(list []described) map[string]*versionOfMessage {
-	var all []*xsd.Contents
-	for _, m := range list {
-		all = append(all, m.message)
-	}
 	of := map[string]*versionOfMessage{}
-	for i, p := range xsd.Prints(all...) {
+	for i, p := range xsd.Prints(contentsOf(list)...) {
 		name := list[i].of + ", " + list[i].what
 		if first := of[name]; first != nil && first.print != p {
 			name += " of " + list[i].binding
 		}
-		of[name] = &versionOfMessage{all[i], p}
+		of[name] = &versionOfMessage{list[i].message, p}
 	}
 	return of
 }
 
 func printChanges(env Env, output string, changes []change, affected int) error {
 	if output == "json" {
-		return writeJSON(env.Out, map[string]any{"version": 1, "changes": changes, "affected": affected > 0})
+		return writeJSON(env.Out, changeReport{1, changes, affected > 0})
 	}
 	for _, c := range changes {
 		if err := printLine(env.Out, "%s: %s\n", c.Message, c.What); err != nil {

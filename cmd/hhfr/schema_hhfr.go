@@ -29,7 +29,22 @@ Exit code 5 means that it has no words for some messages.
 		RunE:    func(c *cobra.Command, args []string) error { return runSchemaHHFR(c.Context(), env, g, o, args) },
 	}
 	o.flags(c)
+	outputFlag(c, &o.output, "text", "json")
 	return c
+}
+
+// hhfrSchemas is the JSON of schema hhfr.
+type hhfrSchemas struct {
+	Version  int          `json:"version"`  // 1
+	Messages []hhfrSchema `json:"messages"` // in the order of the description
+}
+
+// hhfrSchema is a message in the JSON of schema hhfr.
+type hhfrSchema struct {
+	messageNames
+	Fingerprint string   `json:"fingerprint,omitempty"` // the URI that names the HHFR Schema
+	Schema      string   `json:"schema,omitempty"`      // its text
+	Problems    []string `json:"problems,omitempty"`    // what the dialect has no words for, if there is no schema
 }
 
 func runSchemaHHFR(ctx context.Context, env Env, g *global, o schemaOptions, args []string) error {
@@ -41,17 +56,27 @@ func runSchemaHHFR(ctx context.Context, env Env, g *global, o schemaOptions, arg
 	if err != nil {
 		return err
 	}
-	without := 0
+	without, all := 0, hhfrSchemas{1, []hhfrSchema{}}
 	for _, m := range list {
 		s, why := schema.Of(m.message)
 		if s == nil {
 			without++
+			all.Messages = append(all.Messages, hhfrSchema{messageNames: m.names(), Problems: texts(why)})
 			for _, e := range why {
 				g.note("%s, %s: %v", m.of, m.what, e)
 			}
 			continue
 		}
+		all.Messages = append(all.Messages, hhfrSchema{m.names(), s.URI(), s.String(), nil})
+		if o.output == "json" {
+			continue
+		}
 		if _, err := fmt.Fprintf(env.Out, "<!-- %s, %s: %s -->\n%s", printable(m.of), m.what, s.URI(), s); err != nil {
+			return err
+		}
+	}
+	if o.output == "json" {
+		if err := writeJSON(env.Out, all); err != nil {
 			return err
 		}
 	}

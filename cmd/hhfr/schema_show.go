@@ -30,13 +30,14 @@ With --canonical it prints the canonical forms that fingerprints are made of (do
 nothing else.
 
 ` + descriptions,
-		Example: "  hhfr schema show service.wsdl GetStatus",
+		Example: "  hhfr schema show service.wsdl GetStatus\n  hhfr schema show service.wsdl -o json",
 		Args:    takes("FILE|URL", "[OPERATION…]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runSchemaShow(c.Context(), env, o, canonical, args)
 		},
 	}
 	o.flags(c)
+	outputFlag(c, &o.output, "text", "json")
 	c.Flags().BoolVar(&canonical, "canonical", false, "print canonical forms instead")
 	return c
 }
@@ -45,6 +46,22 @@ nothing else.
 type described struct {
 	binding, of, what string
 	message           *xsd.Contents
+}
+
+// messageNames names a message in JSON.
+type messageNames struct {
+	Operation string `json:"operation"`         // or the element of an XML Schema
+	Binding   string `json:"binding,omitempty"` // the binding that has the operation
+	Message   string `json:"message"`           // input, output, fault and its name, or element
+}
+
+func (d described) names() messageNames { return messageNames{d.of, d.binding, d.what} }
+
+func contentsOf(list []described) (all []*xsd.Contents) {
+	for _, m := range list {
+		all = append(all, m.message)
+	}
+	return all
 }
 
 // messagesOf lists all messages of a description that compiled.
@@ -65,6 +82,40 @@ func messagesOf(d *wsdl.ServiceDescription) (list []described) {
 	return list
 }
 
+// shownMessages is the JSON of show.
+type shownMessages struct {
+	Version  int            `json:"version"`  // 1
+	Messages []shownMessage `json:"messages"` // in the order of the description
+}
+
+// shownMessage is a message in the JSON of show.
+type shownMessage struct {
+	messageNames
+	Fingerprint string `json:"fingerprint"` // the URI that names what is described
+	// lines of the tree, two blanks deeper for each level; not with --canonical
+	Tree []string `json:"tree,omitempty"`
+	// the canonical form, with --canonical
+	Canonical string `json:"canonical,omitempty"`
+}
+
+func showOf(list []described, canonical bool) (*shownMessages, error) {
+	r := &shownMessages{Version: 1, Messages: []shownMessage{}}
+	for i, p := range xsd.Prints(contentsOf(list)...) {
+		m := shownMessage{messageNames: list[i].names(), Fingerprint: p.URI()}
+		if canonical {
+			m.Canonical = string(list[i].message.Canonical())
+		} else {
+			var b strings.Builder
+			if err := list[i].message.Tree(&b); err != nil {
+				return nil, err
+			}
+			m.Tree = strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		}
+		r.Messages = append(r.Messages, m)
+	}
+	return r, nil
+}
+
 func runSchemaShow(ctx context.Context, env Env, o schemaOptions, canonical bool, args []string) error {
 	d, err := o.load(ctx, args[0])
 	if err != nil {
@@ -74,19 +125,19 @@ func runSchemaShow(ctx context.Context, env Env, o schemaOptions, canonical bool
 	if err != nil {
 		return err
 	}
-	for _, m := range list {
-		if canonical {
-			if _, err := env.Out.Write(m.message.Canonical()); err != nil {
-				return err
-			}
-			continue
+	r, err := showOf(list, canonical)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, r)
+	}
+	for _, m := range r.Messages {
+		text := m.Canonical
+		if !canonical {
+			text = printableLines(fmt.Sprintf("%s, %s\n%s\n\n", m.Operation, m.Message, strings.Join(m.Tree, "\n")))
 		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s, %s\n", m.of, m.what)
-		if err := m.message.Tree(&b); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(env.Out, printableLines(b.String()+"\n")); err != nil {
+		if _, err := io.WriteString(env.Out, text); err != nil {
 			return err
 		}
 	}

@@ -85,6 +85,14 @@ func lineOf(server *peer.Server, service peer.Service) serviceLine {
 	return l
 }
 
+// serveReport is the JSON of serve, once it listens.
+type serveReport struct {
+	Version   int                    `json:"version"`   // 1
+	Addresses map[string]string      `json:"addresses"` // host and port, by what listens there
+	Services  map[string]serviceLine `json:"services"`  // by their names
+	Store     string                 `json:"store"`     // the context store
+}
+
 // announce prints where the server listens, and how to call each service.
 func announce(env Env, o *serveOptions, server *peer.Server, s *openedServer, services *peer.Services) error {
 	addrs := map[string]string{}
@@ -100,9 +108,7 @@ func announce(env Env, o *serveOptions, server *peer.Server, s *openedServer, se
 	}
 	metrics := s.seen.announce(addrs)
 	if o.output == "json" {
-		return writeJSON(env.Out, map[string]any{
-			"version": 1, "addresses": addrs, "services": lines, "store": s.storeName,
-		})
+		return writeJSON(env.Out, serveReport{1, addrs, lines, s.storeName})
 	}
 	_, err := fmt.Fprintf(
 		env.Out,

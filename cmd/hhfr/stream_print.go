@@ -83,6 +83,11 @@ type summary struct {
 	Datagrams *datagramStats `json:"datagrams,omitempty"`        // of streams over UDP
 }
 
+// streamEnd is the last line of `hhfr stream -o json`.
+type streamEnd struct {
+	Summary *summary `json:"summary"` // of the run
+}
+
 type octets struct {
 	Sent     int64 `json:"sent"`     // bytes sent
 	Received int64 `json:"received"` // bytes received
@@ -112,6 +117,10 @@ func (p *printer) incoming(in *sender.Incoming) error {
 	operation := soap.Recognize(in.Sent.Body).Operation.Local
 	switch p.o.output {
 	case "json":
+		body := in.Body
+		if body == nil {
+			body = []byte{} // in JSON a string as well
+		}
 		return writeJSON(
 			p.env.Out,
 			exchangeReport{
@@ -124,7 +133,7 @@ func (p *printer) incoming(in *sender.Incoming) error {
 				len(in.Body),
 				millis(in.Took),
 				in.Head,
-				in.Body,
+				body,
 			},
 		)
 	case "xml":
@@ -232,7 +241,7 @@ func (p *printer) end() error {
 		s.Unknown = []int{}
 	}
 	if p.o.output == "json" {
-		if err := writeJSON(p.env.Out, map[string]*summary{"summary": s}); err != nil {
+		if err := writeJSON(p.env.Out, streamEnd{s}); err != nil {
 			return err
 		}
 	} else {

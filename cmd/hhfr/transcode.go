@@ -128,10 +128,16 @@ const (
 	figuresLine = "%9d %8d %8d %8d %8d %8d %7d µs %7d µs  %s\n"
 )
 
+// transcodeTotal is the last line of `hhfr transcode --stats -o json`.
+type transcodeTotal struct {
+	Version int               `json:"version"` // 1
+	Total   transcode.Figures `json:"total"`   // of all messages
+}
+
 func printFigures(w io.Writer, format string, f transcode.Figures) error {
 	if format == "json" {
 		if f.Name == "total" {
-			return writeJSON(w, map[string]any{"version": 1, "total": f})
+			return writeJSON(w, transcodeTotal{1, f})
 		}
 		return writeJSON(w, f)
 	}

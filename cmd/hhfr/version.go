@@ -24,8 +24,13 @@ type versionInfo struct {
 }
 
 func readVersion(system resolve.System) versionInfo {
+	info, _ := debug.ReadBuildInfo() // nil: the program has none
+	return versionOf(info, system)
+}
+
+func versionOf(info *debug.BuildInfo, system resolve.System) versionInfo {
 	v := versionInfo{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Scheme: 1}
-	if info, ok := debug.ReadBuildInfo(); ok {
+	if info != nil {
 		if m := info.Main.Version; m != "" && m != "(devel)" {
 			v.Version = m
 		}

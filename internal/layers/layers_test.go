@@ -179,6 +179,7 @@ var plan = map[string]row{
 var forTests = []string{
 	"github.com/russellhaering/goxmldsig",
 	"github.com/beevik/etree",
+	"github.com/santhosh-tekuri/jsonschema/v6",
 	"github.com/stretchr/testify",
 	"github.com/rogpeppe/go-internal",
 	"go.uber.org/goleak",

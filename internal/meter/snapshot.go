@@ -9,66 +9,66 @@ import (
 
 // Snapshot is what a meter has counted at one time. It is also the JSON of a status.
 type Snapshot struct {
-	Version    int                `json:"version"` // 1
-	Began      time.Time          `json:"began"`
-	Now        time.Time          `json:"now"`
-	Upstreams  []*UpstreamCounts  `json:"upstreams"`
+	Version    int                `json:"version"`    // 1
+	Began      time.Time          `json:"began"`      // when the process began to count
+	Now        time.Time          `json:"now"`        // when this was counted
+	Upstreams  []*UpstreamCounts  `json:"upstreams"`  // in the order of their names
 	Operations []*OperationCounts `json:"operations"` // the busiest first; those of none and all others last
 }
 
 // CallCounts are those of calls over streams. Bytes are those of HTTP at this end (requests and
 // replies), and those of frames on the link (sent and received).
 type CallCounts struct {
-	Role          string  `json:"role"`   // near, far or serve
-	Calls         int64   `json:"calls"`  // that have ended
-	Failed        int64   `json:"failed"` // of them, without a whole reply
-	Faults        int64   `json:"faults"` // of them, with a SOAP fault for a reply
-	RequestBytes  int64   `json:"request_bytes"`
-	ReplyBytes    int64   `json:"reply_bytes"`
-	SentBytes     int64   `json:"sent_bytes"`
-	ReceivedBytes int64   `json:"received_bytes"`
-	Seconds       float64 `json:"seconds"`       // sum over the calls, from the request to the end of the reply
-	AddedSeconds  float64 `json:"added_seconds"` // of them, those spent in this process
-	Ratio         float64 `json:"ratio"`         // bytes on the link by bytes of HTTP; 0: nothing was carried
+	Role          string  `json:"role"`           // near, far or serve
+	Calls         int64   `json:"calls"`          // that have ended
+	Failed        int64   `json:"failed"`         // of them, without a whole reply
+	Faults        int64   `json:"faults"`         // of them, with a SOAP fault for a reply
+	RequestBytes  int64   `json:"request_bytes"`  // as HTTP has them at this end
+	ReplyBytes    int64   `json:"reply_bytes"`    // likewise
+	SentBytes     int64   `json:"sent_bytes"`     // of frames on the link
+	ReceivedBytes int64   `json:"received_bytes"` // likewise
+	Seconds       float64 `json:"seconds"`        // sum over the calls, from the request to the end of the reply
+	AddedSeconds  float64 `json:"added_seconds"`  // of them, those spent in this process
+	Ratio         float64 `json:"ratio"`          // bytes on the link by bytes of HTTP; 0: nothing was carried
 }
 
 // UpstreamCounts are those of an upstream.
 type UpstreamCounts struct {
-	Upstream string `json:"upstream"`
+	Upstream string `json:"upstream"` // URL of the upstream; path of a service of serve
 	CallCounts
-	InProgress     int64            `json:"in_progress"` // over streams or not
-	Plain          []PlainCounts    `json:"plain,omitempty"`
-	Streams        int              `json:"streams"` // open now
-	Opened         int64            `json:"streams_opened"`
+	InProgress     int64            `json:"in_progress"`               // over streams or not
+	Plain          []PlainCounts    `json:"plain,omitempty"`           // what went without a stream, by reason
+	Streams        int              `json:"streams"`                   // open now
+	Opened         int64            `json:"streams_opened"`            // since the process began to count
 	Failures       map[string]int64 `json:"stream_failures,omitempty"` // attempts to open one, by reason
 	Reason         string           `json:"reason,omitempty"`          // why the last attempt failed
 	Why            string           `json:"why,omitempty"`             // more about it, for people
-	Changed        time.Time        `json:"changed,omitzero"`          // when Reason did
+	Changed        time.Time        `json:"changed,omitzero"`          // when that was
 	Gone           bool             `json:"gone,omitempty"`            // nothing leads to it any more
-	ShapesSent     int64            `json:"shapes_sent"`
-	ShapesReceived int64            `json:"shapes_received"`
-	CreditWaits    int64            `json:"credit_waits"`
-	Resent         int64            `json:"resent_packets"`
-	RoundTrip      float64          `json:"round_trip_seconds"` // the longest of its streams; 0: not known
+	ShapesSent     int64            `json:"shapes_sent"`               // on streams
+	ShapesReceived int64            `json:"shapes_received"`           // likewise
+	CreditWaits    int64            `json:"credit_waits"`              // of messages, for credit of the peer
+	Resent         int64            `json:"resent_packets"`            // packets of streams that were sent again
+	RoundTrip      float64          `json:"round_trip_seconds"`        // the longest of its streams; 0: not known
 }
 
 // PlainCounts are those of what went without a stream, for one reason. Calls are those that could
 // be told apart in its connections.
 type PlainCounts struct {
-	Reason       string  `json:"reason"`
-	FallBack     bool    `json:"fall_back"` // a stream was wanted
-	Connections  int64   `json:"connections"`
-	Calls        int64   `json:"calls"`
-	Failed       int64   `json:"failed"`
-	Faults       int64   `json:"faults"`
-	Seconds      float64 `json:"seconds"`
-	RequestBytes int64   `json:"request_bytes"`
-	ReplyBytes   int64   `json:"reply_bytes"`
+	Reason       string  `json:"reason"`        // one of docs/metrics.md
+	FallBack     bool    `json:"fall_back"`     // a stream was wanted
+	Connections  int64   `json:"connections"`   // that were forwarded
+	Calls        int64   `json:"calls"`         // that have ended
+	Failed       int64   `json:"failed"`        // of them, without a whole reply
+	Faults       int64   `json:"faults"`        // of them, with a SOAP fault for a reply
+	Seconds      float64 `json:"seconds"`       // sum over the calls, from the request to the end of the reply
+	RequestBytes int64   `json:"request_bytes"` // without a stream
+	ReplyBytes   int64   `json:"reply_bytes"`   // likewise
 }
 
 // OperationCounts are those of an operation.
 type OperationCounts struct {
-	Operation string `json:"operation"`
+	Operation string `json:"operation"` // local name of the first element in the Body
 	CallCounts
 	Buckets []Bucket   `json:"buckets"` // of the time of calls
 	Plain   PlainTimes `json:"plain"`   // its calls without a stream
@@ -76,11 +76,11 @@ type OperationCounts struct {
 
 // PlainTimes are the calls of an operation without a stream.
 type PlainTimes struct {
-	Calls   int64    `json:"calls"`
-	Failed  int64    `json:"failed"`
-	Faults  int64    `json:"faults"`
-	Seconds float64  `json:"seconds"`
-	Buckets []Bucket `json:"buckets"`
+	Calls   int64    `json:"calls"`   // that have ended
+	Failed  int64    `json:"failed"`  // of them, without a whole reply
+	Faults  int64    `json:"faults"`  // of them, with a SOAP fault for a reply
+	Seconds float64  `json:"seconds"` // sum over the calls, from the request to the end of the reply
+	Buckets []Bucket `json:"buckets"` // of the time of calls
 }
 
 // noFallBack are the reasons for which something goes without a stream because somebody wants it

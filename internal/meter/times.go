@@ -26,8 +26,8 @@ func (t *times) add(d time.Duration) {
 
 // Bucket is how many calls took no longer than a time, which may be endless.
 type Bucket struct {
-	Seconds float64 `json:"le"` // 0: any time
-	Calls   int64   `json:"calls"`
+	Seconds float64 `json:"le"`    // the time in seconds; 0: any time
+	Calls   int64   `json:"calls"` // that took no longer
 }
 
 // buckets are cumulative.

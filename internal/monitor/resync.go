@@ -15,6 +15,12 @@ import (
 // resyncInterval is the least time between two resyncs that are asked for over HTTP.
 const resyncInterval = 10 * time.Second
 
+// Resynced is the answer to a POST of /status.
+type Resynced struct {
+	Version int `json:"version"` // 1
+	Streams int `json:"streams"` // on which a sync is sent
+}
+
 // resync has a sync sent on every stream. It costs bytes on thin links: so requests come from this
 // machine, name it by an address or name of its own, and are none of a page.
 func (m *Monitor) resync(w http.ResponseWriter, r *http.Request) {
@@ -33,10 +39,7 @@ func (m *Monitor) resync(w http.ResponseWriter, r *http.Request) {
 	m.resynced = now
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(w).Encode(struct { // a client that went away
-		Version int `json:"version"` // 1
-		Streams int `json:"streams"` // on which a sync is sent
-	}{1, m.sync()})
+	_ = json.NewEncoder(w).Encode(Resynced{1, m.sync()}) // a client that went away
 }
 
 // isLocal reports whether a request comes from this machine, and names it by an address or name of

@@ -2,12 +2,14 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -63,7 +65,17 @@ func reasonOf(err error) string {
 
 // meterName is the name of an upstream for counters: its URL without what may be secret.
 func meterName(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	c := Canonical(u)
+	return (&url.URL{Scheme: c.Scheme, Host: c.Host, Path: c.Path}).String()
+}
+
+// Canonical returns an http or https URL as all have it that lead to the same place: the host in
+// lower case, without the usual port, and with a path (RFC 9110, section 4.2.3).
+func Canonical(u *url.URL) *url.URL {
+	c := *u
+	c.Host = strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
+	c.Path = cmp.Or(u.Path, "/")
+	return &c
 }
 
 // told notes the result of an attempt to open a stream.
