@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
@@ -152,7 +153,7 @@ func (p *player) throughTunnel(conns []*recordedConn, w estimate.Way) (octets, p
 		}
 	})
 	p.run(conns, entry.Addr().String(), nil)
-	octets, packets = l.total()
+	octets, packets = l.total(200 * time.Millisecond)
 	for _, c := range []io.Closer{entry, there, out, in} {
 		_ = c.Close()
 	}

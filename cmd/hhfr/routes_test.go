@@ -173,6 +173,14 @@ func TestOneUpstreamWrittenTwice(t *testing.T) {
 	assert.EqualValues(t, 1, status.Upstreams[0]["streams_opened"])
 	assert.EqualValues(t, 4, status.Upstreams[0]["calls"])
 	assert.NotContains(t, status.Upstreams[0], "gone")
+	require.NoError(t, os.WriteFile(config, []byte("[proxy]\n[proxy route all]\nupstream = "+origin.URL+"\n"), 0o600))
+	require.NoError(t, near.cmd.Process.Signal(syscall.SIGHUP))
+	near.told("hhfr: reloaded " + config + ": 1 route")
+	require.Eventually(t, func() bool {
+		text := askMonitor(t, near.addresses["metrics"], "/status?format=json")
+		keepText(t, text, "status")
+		return strings.Contains(string(text), `"gone":true`)
+	}, time.Minute, 10*time.Millisecond)
 	near.end()
 	far.end()
 }
