@@ -303,9 +303,9 @@ func estimated(t *testing.T, octets []byte, args ...string) (r estimate.Report) 
 }
 
 // agrees plays a recording as it is, up to so many calls of connections, and so many of them,
-// estimates what of that was captured, and plays it through pairs and tunnels that are there, all at
-// once. So many packets may be more or less, whatever their number: what goes at one moment is in
-// one packet or in two, as it happens.
+// estimates what of that was captured, and plays it through pairs and tunnels that are there, all
+// at once. So many packets may be more or less, whatever their number: what goes at one moment is
+// in one packet or in two, as it happens.
 func agrees(t *testing.T, recording []byte, most int, slack int64) {
 	conns := recordedConns(t, recording, most)
 	var captured bytes.Buffer
