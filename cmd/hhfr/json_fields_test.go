@@ -108,13 +108,13 @@ func commentOf(field *ast.Field) string {
 
 // elementOf returns the type that a field's type is made of, and how its fields are reached.
 func elementOf(typ reflect.Type) (element reflect.Type, many string) {
-	switch typ.Kind() {
-	case reflect.Pointer:
+	switch kind := typ.Kind(); {
+	case kind == reflect.Pointer:
 		return elementOf(typ.Elem())
-	case reflect.Slice, reflect.Array:
+	case kind == reflect.Slice, kind == reflect.Array:
 		element, many = elementOf(typ.Elem())
 		return element, "[]" + many
-	case reflect.Map:
+	case kind == reflect.Map:
 		element, many = elementOf(typ.Elem())
 		return element, "{}" + many
 	}
