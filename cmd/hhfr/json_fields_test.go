@@ -108,17 +108,14 @@ func commentOf(field *ast.Field) string {
 
 // elementOf returns the type that a field's type is made of, and how its fields are reached.
 func elementOf(typ reflect.Type) (element reflect.Type, many string) {
-	switch kind := typ.Kind(); {
-	case kind == reflect.Pointer:
-		return elementOf(typ.Elem())
-	case kind == reflect.Slice, kind == reflect.Array:
-		element, many = elementOf(typ.Elem())
-		return element, "[]" + many
-	case kind == reflect.Map:
-		element, many = elementOf(typ.Elem())
-		return element, "{}" + many
+	before, known := map[reflect.Kind]string{
+		reflect.Pointer: "", reflect.Slice: "[]", reflect.Array: "[]", reflect.Map: "{}",
+	}[typ.Kind()]
+	if !known {
+		return typ, ""
 	}
-	return typ, ""
+	element, many = elementOf(typ.Elem())
+	return element, before + many
 }
 
 // isText reports whether a type is a string in JSON that says itself which.

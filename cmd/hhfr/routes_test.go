@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -143,7 +144,10 @@ func TestReloadWithoutRoutes(t *testing.T) {
 // TestOneUpstreamWrittenTwice: routes to one upstream share its stream and its counters, however
 // its URL is written, and over reloads.
 func TestOneUpstreamWrittenTwice(t *testing.T) {
-	origin := httptest.NewServer(faulty)
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/xml")
+		_, _ = io.Copy(w, r.Body)
+	}))
 	defer origin.Close()
 	far := startProxyProcess(t, "localhost:0", origin.URL, "--no-offer")
 	_, port, err := net.SplitHostPort(far.addresses["http"])
