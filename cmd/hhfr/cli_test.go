@@ -176,6 +176,9 @@ func TestWrapped(t *testing.T) {
 			"a line that goes on.\nanother one:\n\n  entry   of a list"},
 		{word + " é " + word, word + " é\n" + word},
 		{"  name  " + word + " " + word, "  name  " + word + "\n        " + word},
+		{"  a name  " + word + "\n          " + word, "  a name  " + word + "\n          " + word},
+		{"  a name  goes\n          on\n  and  another", "  a name  goes on\n  and  another"},
+		{"  no name\n    below", "  no name\n    below"},
 		{word + word, word + word},
 		{"", ""},
 	} {

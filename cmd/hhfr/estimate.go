@@ -39,8 +39,9 @@ Calls without SOAP are left out.
   plain                as captured
   plain, kept          the same with one connection for each client, which stays open
   gzip bodies          as captured, each body compressed with gzip
-  dcz replies          as captured, each reply compressed with zstd and the one before it from the
-                       same URL as its dictionary (RFC 9842); SOAP servers that do so are not known
+  dcz replies          as captured, each reply compressed by zstd with the reply before it from the
+                       same URL as its dictionary (RFC 9842); that is made for what caches keep, and
+                       no SOAP server is known that does so
   tunnel, zlib         one connection for all traffic of the link, such as ssh -C or a VPN: what came
                        goes at once, with four bytes that say for which connection it is, and each
                        direction is compressed as one stream, with zlib (level 6)

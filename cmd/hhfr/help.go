@@ -102,25 +102,36 @@ func printUsage(w io.Writer, c *cobra.Command) error {
 }
 
 // entry matches the start of a list line: its name, and the column where its text is continued.
-var entry = regexp.MustCompile(`^ +(\S+ {2,})?`)
+var entry = regexp.MustCompile(`^ +(\S+(?: \S+)*? {2,})?`)
+
+// textColumn is where the text of a list line begins.
+func textColumn(line string) int { return utf8.RuneCountInString(entry.FindString(line)) }
 
 // wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence
-// continues in the next one.
+// continues in the next one, the text of a list line in one that begins below it.
 func wrapped(text string) string {
 	var out []string
 	open := false // the line before continues
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		if open && line != "" && line[0] != ' ' {
-			line = out[len(out)-1] + " " + line
-			out = out[:len(out)-1]
+		last := len(out) - 1
+		if open && line != "" && line[0] != ' ' || last >= 0 && continues(out[last], line) {
+			line = out[last] + " " + strings.TrimLeft(line, " ")
+			out = out[:last]
 		}
 		open = line != "" && line[0] != ' ' && !strings.HasSuffix(line, ".") && !strings.HasSuffix(line, ":")
 		out = append(out, line)
 	}
 	for i, line := range out {
-		out[i] = folded(line, strings.Repeat(" ", utf8.RuneCountInString(entry.FindString(line))))
+		out[i] = folded(line, strings.Repeat(" ", textColumn(line)))
 	}
 	return strings.Join(out, "\n")
+}
+
+// continues reports whether a line has more of the text of the list line before it: it begins where
+// that does.
+func continues(list, line string) bool {
+	named := entry.FindStringSubmatch(list)
+	return named != nil && named[1] != "" && textColumn(list) == len(line)-len(strings.TrimLeft(line, " "))
 }
 
 // folded breaks a line between words if it is too long, and indents the rest.

@@ -58,6 +58,20 @@ func watched(master *os.File) (screen *said, read chan struct{}) {
 	return screen, read
 }
 
+// leads starts the program whose terminal it is; shows waits until that has a text.
+func leads(t *testing.T, program *exec.Cmd, master, slave *os.File) (screen *said, read chan struct{},
+	shows func(text string)) {
+	t.Helper()
+	require.NoError(t, program.Start())
+	require.NoError(t, slave.Close())
+	screen, read = watched(master)
+	return screen, read, func(text string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, time.Minute,
+			10*time.Millisecond, "%q in %s", text, screen)
+	}
+}
+
 // TestSessionAt80Columns: a row says whose session its message is of on every terminal.
 func TestSessionAt80Columns(t *testing.T) {
 	for columns, titles := range map[uint16]string{
@@ -143,14 +157,7 @@ func TestLiveLine(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "hhfr", "proxy", "--listen", listen, "--upstream", far.url("/service"))
 	cmd.Stderr = slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
-	require.NoError(t, cmd.Start())
-	require.NoError(t, slave.Close())
-	screen, read := watched(master)
-	shows := func(text string) {
-		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, time.Minute,
-			10*time.Millisecond, "%q in %s", text, screen)
-	}
+	screen, read, shows := leads(t, cmd, master, slave)
 	shows("\r\x1b[K0 calls, 1 stream")
 	c := &callers{t: t, to: "http://" + listen + "/service", answers: map[string]bool{}}
 	client := &http.Client{Transport: &http.Transport{}}
@@ -192,14 +199,7 @@ echo told
 fg >/dev/null`, listen, origin.URL, metrics)
 	shell.Stdin, shell.Stdout, shell.Stderr = slave, slave, slave
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	require.NoError(t, shell.Start())
-	require.NoError(t, slave.Close())
-	screen, read := watched(master)
-	shows := func(text string) {
-		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, time.Minute,
-			10*time.Millisecond, "%q in %s", text, screen)
-	}
+	screen, read, shows := leads(t, shell, master, slave)
 	shows("began")
 	c := &callers{t: t, to: "http://" + listen + "/service", answers: map[string]bool{}}
 	client := &http.Client{Transport: &http.Transport{}}

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -192,8 +194,18 @@ func TestServeCounts(t *testing.T) {
 		assert.Positive(t, metricOf(t, metrics, "hhfr_operation_link_bytes_total", `operation="Inform"`, direction))
 	}
 	assert.Less(t, metricOf(t, metrics, "hhfr_operation_ratio", `operation="Inform"`), 1.0)
+	ledger := strings.Replace(url, "/echo", "/ledger", 1)
+	add := filepath.Join(t.TempDir(), "add.xml")
+	require.NoError(t, os.WriteFile(add, []byte(addMessage("first")), 0o600))
+	code, _, stderr = do(t, "stream", ledger, add, "--repeat", "3", "--ordered") // in a sequence
+	require.Zero(t, code, stderr)
+	require.Eventually(t, func() bool {
+		return metricOf(t, metrics, "hhfr_calls_total", `role="serve",upstream="/ledger",way="stream"`) == 3
+	}, time.Minute, 10*time.Millisecond)
+	assert.Zero(t, metricOf(t, metrics, "hhfr_plain_calls_total", `upstream="/ledger"`))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait(), &errs)
+	assert.Regexp(t, `hhfr: serve /ledger: 3 calls, 0 faults, 0 failed; 3 over streams: `, &errs)
 	assert.Regexp(t,
 		`hhfr: serve /echo: 11 calls, 0 faults, 0 failed; 10 over streams: .*, ratio \d+\.\d %; 1 stream opened; `+
 			`1 plain: .* \(client 1\)`, &errs)

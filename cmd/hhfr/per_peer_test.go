@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -60,6 +61,34 @@ func (c *connFrom) call(path string) *http.Response {
 	return reply
 }
 
+// listening starts a command that says where it listens, and returns its URL.
+func listening(t *testing.T, args ...string) *url.URL {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "hhfr", append(args, "-q", "-o", "json")...)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	require.NoError(t, err)
+	var said struct {
+		URL       string
+		Addresses map[string]string
+	}
+	require.NoError(t, json.Unmarshal(line, &said), "%s", line)
+	scheme := "http"
+	if slices.Contains(args, "--cert") {
+		scheme = "https"
+	}
+	u, err := url.Parse(cmp.Or(said.URL, scheme+"://"+said.Addresses["http"]))
+	require.NoError(t, err)
+	return u
+}
+
 // TestOneAddressHasItsShare: of all servers, in TLS or not, an address that has its share of
 // connections gets status 503 for others, and no EOF; other addresses are served. A proxy that is
 // not told a share has one all the same: half of its connections.
@@ -71,33 +100,7 @@ func TestOneAddressHasItsShare(t *testing.T) {
 		if !slices.Contains(args, "--max-conns") {
 			args = append(args, "--max-per-peer", "3")
 		}
-		c := exec.CommandContext(t.Context(), "hhfr", append(args, "-q", "-o", "json")...)
-		c.Stderr = os.Stderr
-		out, err := c.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, c.Start())
-		t.Cleanup(func() {
-			_ = c.Process.Kill()
-			_ = c.Wait()
-		})
-		line, err := bufio.NewReader(out).ReadBytes('\n')
-		require.NoError(t, err)
-		var said struct {
-			URL       string
-			Addresses map[string]string
-		}
-		require.NoError(t, json.Unmarshal(line, &said))
-		u := &url.URL{Scheme: "http", Host: said.Addresses["http"]}
-		if said.URL != "" {
-			u, err = url.Parse(said.URL)
-			require.NoError(t, err)
-		}
-		for _, arg := range args {
-			if arg == "--cert" {
-				u.Scheme = "https"
-			}
-		}
-		return u
+		return listening(t, args...)
 	}
 	const any = "127.0.0.1:0"
 	inTLS := []string{"--cert", cert, "--key", key}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -84,31 +82,6 @@ func (p *requestTap) Write(b []byte) (int, error) {
 	return p.sent.Write(b)
 }
 
-// listening starts a command that says where it listens, and returns the address.
-func listening(t *testing.T, args ...string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), "hhfr", append(args, "-q", "-o", "json")...)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.Start())
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err)
-	var said struct {
-		URL       string
-		Addresses map[string]string
-	}
-	require.NoError(t, json.Unmarshal(line, &said), "%s", line)
-	if said.URL != "" {
-		return strings.Trim(strings.TrimPrefix(said.URL, "http://"), "/")
-	}
-	return said.Addresses["http"]
-}
-
 var inPlaceOfBlocks = regexp.MustCompile(`<r xmlns="hhfr:ref"[^>]*>[^<]*</r>`)
 
 // Of 100 requests in plain SOAP, 32 at a time, with four blocks of 312 bytes that do not change, at
@@ -119,10 +92,10 @@ func TestReferencesByTheCommand(t *testing.T) {
 	t.Parallel()
 	const messages = 100
 	dir := t.TempDir()
-	store := tapped(t, listening(t, "context", "serve", "--listen", "127.0.0.1:0", "--store", "mem:"))
+	store := tapped(t, listening(t, "context", "serve", "--listen", "127.0.0.1:0", "--store", "mem:").Host)
 	common := "http://" + store.Addr().String() + "/"
 	server := tapped(t, listening(t, "serve", "--listen", "127.0.0.1:0", "--udp", "none", "--store", "mem:",
-		"--common-store", common))
+		"--common-store", common).Host)
 	headers := ""
 	for i := range 4 {
 		block := fmt.Sprintf(`<f:Part%d xmlns:f="urn:example:fleet">`, i)

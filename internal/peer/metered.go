@@ -8,6 +8,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -28,7 +29,7 @@ func (s *Services) name(path string) string {
 func metered(role *meter.Role, services *Services, c clock.Clock, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		up := role.Upstream(services.name(r.URL.Path))
-		to, overStream := w.(interface{ Count(to *streamer.WireBytes) })
+		overStream := responder.FactsOf(r.Context()) != nil
 		var call meter.Call
 		ok, request, reply := false, call.Request, call.Reply
 		if overStream {
@@ -44,7 +45,7 @@ func metered(role *meter.Role, services *Services, c clock.Clock, next http.Hand
 		}
 		request(headSize(r))
 		defer func() {
-			if overStream {
+			if to, ok := w.(interface{ Count(to *streamer.WireBytes) }); ok { // not of a message in a sequence
 				to.Count(call.Wire())
 			}
 			call.Done(c.Now(), ok)
