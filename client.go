@@ -116,7 +116,7 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 		return nil, err
 	}
 	c.tally.begin()
-	reply, err := c.call(ctx, m)
+	reply, err := c.call(ctx, &m)
 	if err != nil {
 		c.tally.end()
 		return nil, err
@@ -166,12 +166,13 @@ func (c *Client) Send(ctx context.Context, req *Request) error {
 	}
 	c.tally.begin()
 	defer c.tally.end()
-	return fault(c.session.Send(ctx, m))
+	return fault(c.session.Send(ctx, &m))
 }
 
 // SendAll sends messages as [Client.Send] does, in their order; on a stream they go in as few
-// packets as they fit. It returns how many were accepted, all of them if the error is nil.
-// Otherwise the next one failed with that error, and those behind it were not sent.
+// packets as they fit, where a loop of Send lets the first go while the next are encoded. It
+// returns how many were accepted, all of them if the error is nil. Otherwise the next one failed
+// with that error, and those behind it were not sent.
 func (c *Client) SendAll(ctx context.Context, reqs ...*Request) (accepted int, err error) {
 	send := func() {
 		for accepted < len(reqs) && err == nil {
@@ -192,19 +193,19 @@ func (c *Client) SendAll(ctx context.Context, reqs ...*Request) (accepted int, e
 }
 
 // message converts a request, unless ctx has ended.
-func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, error) {
+func (c *Client) message(ctx context.Context, req *Request) (m streamer.Message, _ error) {
 	switch {
 	case req == nil:
-		return nil, invalid(errors.New("no request"))
+		return m, invalid(errors.New("no request"))
 	case !c.isDialed():
 		req.drop()
-		return nil, invalid(errors.New("a Client that was not dialed"))
+		return m, invalid(errors.New("a Client that was not dialed"))
 	case ctx == nil:
 		req.drop()
-		return nil, errNoContext
+		return m, errNoContext
 	case ctx.Err() != nil:
 		_ = closeBody(req.Body)
-		return nil, &Error{Code: Unsent, Err: context.Cause(ctx)}
+		return m, &Error{Code: Unsent, Err: context.Cause(ctx)}
 	}
 	return req.message(ctx, c.life, c.url, &c.cfg, &c.made)
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -57,7 +56,7 @@ func (r *Request) drop() {
 // client bound what has to be read for that.
 func (r *Request) message(
 	ctx, life context.Context, u *url.URL, cfg *Config, made *atomic.Pointer[madeHead],
-) (*streamer.Message, error) {
+) (m streamer.Message, _ error) {
 	body, version := r.Body, soap.V11
 	if memory, ok := body.(memory); ok {
 		body = memory.Reader
@@ -65,7 +64,7 @@ func (r *Request) message(
 	if r.Header.Get("Content-Type") == "" && cfg.Header.Get("Content-Type") == "" {
 		var err error
 		if body, version, err = recognized(ctx, life, body); err != nil {
-			return nil, &Error{Code: Unsent, Err: err}
+			return m, &Error{Code: Unsent, Err: err}
 		}
 	}
 	last := made.Load()
@@ -73,49 +72,25 @@ func (r *Request) message(
 		head, err := r.head(u, cfg, version)
 		if err != nil {
 			r.drop()
-			return nil, err
+			return m, err
 		}
-		last = &madeHead{version, r.Action, listed(r.Header), listed(cfg.Header), head}
+		last = &madeHead{version, r.Action, httpmsg.List(r.Header), httpmsg.List(cfg.Header), head}
 		made.Store(last)
 	}
-	return &streamer.Message{Head: last.head, Body: body}, nil
+	m.Head, m.Body = last.head, body
+	return m, nil
 }
 
 // madeHead is the head that was made last, and of what: the next request mostly has the same.
 type madeHead struct {
 	version     soap.Version
 	action      string
-	own, common []listedField
+	own, common httpmsg.Listed
 	head        []byte
 }
 
-// listedField is a field with its values: a list of them is compared faster than another map.
-type listedField struct {
-	name   string
-	values []string
-}
-
-func listed(header http.Header) (list []listedField) {
-	for name, values := range header {
-		list = append(list, listedField{name, slices.Clone(values)})
-	}
-	return list
-}
-
-func isListed(list []listedField, header http.Header) bool {
-	if len(list) != len(header) {
-		return false
-	}
-	for i := range list {
-		if values, has := header[list[i].name]; !has || !slices.Equal(values, list[i].values) {
-			return false
-		}
-	}
-	return true
-}
-
 func (h *madeHead) isOf(r *Request, version soap.Version, cfg *Config) bool {
-	return h.version == version && h.action == r.Action && isListed(h.own, r.Header) && isListed(h.common, cfg.Header)
+	return h.version == version && h.action == r.Action && h.own.Is(r.Header) && h.common.Is(cfg.Header)
 }
 
 // head is the HTTP head of a request; nil if no head says the same.

@@ -74,8 +74,8 @@ func (b *RequestBody) Read(p []byte) (int, error) {
 
 // serveExchange serves an exchange of a stream as a request.
 func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *streamer.Exchange) {
-	served := new(servedRequest)
-	req, err := s.requests().RequestIn(ctx, x.Lane(), x.Message(), &served.in)
+	served, use := new(servedRequest), s.use()
+	req, err := use.requests.RequestIn(ctx, x.Lane(), x.Message(), &served.in)
 	if err != nil {
 		h.cfg.Log.Info("message without a request head", "err", err)
 		return // the stream tells the peer that the exchange failed
@@ -93,7 +93,7 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 		req.Body = &served.body
 	}
 	w := &served.writer
-	w.ctx, w.x = ctx, x
+	w.ctx, w.x, w.known, w.lane = ctx, x, &use.replies, x.Lane()
 	path, ended := req.URL.Path, false
 	defer func() { h.endReply(w, path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)
@@ -120,15 +120,10 @@ type exchangeWriter struct {
 	replyHead
 	ctx   context.Context
 	x     *streamer.Exchange
-	kept  *reuse.Buffer // of start; nil: nothing was written
-	start []byte        // before the reply is begun
+	kept  *reuse.Buffer // the beginning of the body, before the reply is begun; nil: nothing was written
 	begun bool
 	reply *streamer.Writer
 	err   error
-
-	// The reply that is sent as a whole.
-	whole streamer.Message
-	body  bytes.Reader
 }
 
 // WriteHeader sets the status, once; informational ones are sent at once.
@@ -138,7 +133,7 @@ func (w *exchangeWriter) WriteHeader(status int) {
 	case w.status != 0 || w.x.OneWay():
 	case isInterim(status):
 		// the reply itself will fail as well
-		_ = w.x.Interim(w.ctx, &streamer.Message{Head: encodeHead(status, w.header)})
+		_ = w.x.Interim(w.ctx, &streamer.Message{Head: w.encode(status, w.header)})
 	default:
 		w.fix(status, false)
 	}
@@ -156,13 +151,14 @@ func (w *exchangeWriter) Write(p []byte) (int, error) {
 	if err := w.take(len(p)); err != nil {
 		return 0, err
 	}
-	if !w.begun && len(w.start)+len(p) <= wholeReply {
+	start := w.start()
+	if !w.begun && len(start)+len(p) <= wholeReply {
 		w.keep(p)
 		return len(p), nil
 	}
 	looked := 0
-	if !w.begun && w.fixed != nil && len(w.start) < sniffed { // the type is found by the beginning
-		looked = min(len(p), sniffed-len(w.start))
+	if !w.begun && w.fixed != nil && len(start) < sniffed { // the type is found by the beginning
+		looked = min(len(p), sniffed-len(start))
 		w.keep(p[:looked])
 	}
 	if err := w.begin(); err != nil {
@@ -179,10 +175,20 @@ var starts = reuse.Buffers{Most: wholeReply}
 func (w *exchangeWriter) keep(p []byte) {
 	if w.kept == nil {
 		w.kept = starts.Get(len(p))
-		w.start = w.kept.Octets
 	}
-	w.start = append(w.start, p...)
+	w.kept.Octets = append(w.kept.Octets, p...)
 }
+
+// start is what was kept.
+func (w *exchangeWriter) start() []byte {
+	if w.kept == nil {
+		return nil
+	}
+	return w.kept.Octets
+}
+
+// wholes are for replies that are sent as a whole.
+var wholes = sync.Pool{New: func() any { return streamer.NewMessage(nil, nil) }}
 
 // sniffed is how much of a body counts for [http.DetectContentType], in bytes.
 const sniffed = 512
@@ -238,8 +244,9 @@ func (w *exchangeWriter) begin() error {
 		return w.err
 	}
 	w.begun = true
-	if w.reply, w.err = w.x.Respond(w.ctx, w.final(w.start), w.announced); w.err == nil && len(w.start) > 0 {
-		_, w.err = w.reply.Write(w.start)
+	start := w.start()
+	if w.reply, w.err = w.x.Respond(w.ctx, w.final(start), w.announced); w.err == nil && len(start) > 0 {
+		_, w.err = w.reply.Write(start)
 	}
 	return w.err
 }
@@ -261,13 +268,15 @@ func (w *exchangeWriter) finish(ended bool) error {
 	case !ended || w.isShort():
 		return nil // the stream tells the peer that the exchange failed
 	}
-	w.body.Reset(w.start)
-	w.whole = streamer.Message{Head: w.final(w.start), Body: &w.body}
-	err := w.x.Reply(w.ctx, &w.whole)
-	if w.kept != nil {
-		w.kept.Octets = w.start
-		starts.Put(w.kept)
-		w.kept, w.start = nil, nil
-	}
+	m := wholes.Get().(*streamer.Message)
+	body := m.Body.(*bytes.Reader)
+	body.Reset(w.start())
+	m.Head = w.final(w.start())
+	err := w.x.Reply(w.ctx, m)
+	body.Reset(nil)
+	m.Head = nil
+	wholes.Put(m)
+	starts.Put(w.kept)
+	w.kept = nil
 	return err
 }

@@ -11,8 +11,10 @@ import (
 // replyHead is the head of a service's reply, and what it says of the body, as net/http has it:
 // changes of the fields count until the status is set.
 type replyHead struct {
-	header http.Header // of the service; nil: it did not ask for it
-	status int         // 0: not set
+	header http.Header         // of the service; nil: it did not ask for it
+	status int                 // 0: not set
+	known  *httpmsg.ReplyHeads // of the session; nil: none are
+	lane   uint64
 	// fixed are the fields as they were then, where one may still be added; nil: the head is ready.
 	fixed http.Header
 	head  []byte // nil: the default one
@@ -45,8 +47,8 @@ func (h *replyHead) Header() http.Header {
 // fix sets the status, once. ended: the service has returned, so that it changes nothing any more.
 func (h *replyHead) fix(status int, ended bool) {
 	h.status, h.announced = status, -1
-	if length := h.header.Get("Content-Length"); length != "" {
-		if n, err := strconv.ParseInt(length, 10, 64); err == nil && n >= 0 {
+	if length := h.header["Content-Length"]; len(length) > 0 {
+		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil && n >= 0 {
 			h.announced = n
 		}
 	}
@@ -54,7 +56,7 @@ func (h *replyHead) fix(status int, ended bool) {
 	_, trailers := h.header["Trailer"]
 	switch {
 	case !trailers && (typed || !h.hasBody()):
-		h.head = encodeHead(status, h.header)
+		h.head = h.encode(status, h.header)
 		return
 	case ended:
 		h.fixed = h.Header()
@@ -97,11 +99,11 @@ func (h *replyHead) final(start []byte) []byte {
 	if !typed && h.hasBody() && h.fixed.Get("Content-Encoding") == "" && len(start) > 0 {
 		h.fixed.Set("Content-Type", http.DetectContentType(start))
 	}
-	return encodeHead(h.status, h.fixed)
+	return h.encode(h.status, h.fixed)
 }
 
-// encodeHead writes a head as net/http has it.
-func encodeHead(status int, header http.Header) []byte {
-	header.Del("Date")
-	return httpmsg.ReplyHead(status, header)
+// encode writes a head as net/http has it.
+func (h *replyHead) encode(status int, header http.Header) []byte {
+	delete(header, "Date")
+	return h.known.Head(h.lane, status, header)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -30,8 +30,7 @@ type servedSession struct {
 	// opener is what to apply to requests; nil: nothing. It is set before the first of them.
 	opener *upgradedRequest
 
-	mu   sync.Mutex
-	made weak.Pointer[sessionInUse]
+	made atomic.Pointer[weak.Pointer[sessionInUse]] // nil: it was not used yet
 }
 
 // sessionInUse is what is needed of a session while it is in use. It is soon made anew: the next
@@ -40,6 +39,7 @@ type sessionInUse struct {
 	facts    negotiate.Facts
 	path     string // that was negotiated
 	requests *httpmsg.Requests
+	replies  httpmsg.ReplyHeads
 }
 
 func newServed(facts *negotiate.Facts) *servedSession { return &servedSession{agreed: keep(facts)} }
@@ -49,14 +49,15 @@ func (s *servedSession) isOnePath() bool { return s != nil && s.opener != nil &&
 
 // use returns what is needed of the session.
 func (s *servedSession) use() *sessionInUse {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	made := s.made.Value()
-	if made == nil {
-		made = &sessionInUse{facts: s.agreed.facts()}
-		made.path, made.requests = unescaped(made.facts.Path), httpmsg.NewRequests(&made.facts)
-		s.made = weak.Make(made)
+	if last := s.made.Load(); last != nil {
+		if made := last.Value(); made != nil {
+			return made
+		}
 	}
+	made := &sessionInUse{facts: s.agreed.facts()}
+	made.path, made.requests = unescaped(made.facts.Path), httpmsg.NewRequests(&made.facts)
+	kept := weak.Make(made)
+	s.made.Store(&kept)
 	return made
 }
 

@@ -21,6 +21,9 @@ type Coder interface {
 	Compression() *Compression
 	// Split begins to cut a message of a lane into segments of at most most bytes each.
 	Split(lane uint64, most int, emit Emit) SplitStep
+	// Restart gives a lane to another client: nothing that was cut for the one before decides how
+	// what begins from now on is cut, or how long that takes.
+	Restart(lane uint64)
 }
 
 // OwnShapes are [Shapes] that know the own shapes of descriptions (section 4.1).

@@ -204,7 +204,7 @@ func (d *Decoder) part(
 			return buf, &Error{Code: Lacking, At: m.At, Err: at.entry}
 		}
 	}
-	out, err := d.content(buf, at, lane, s)
+	out, err := d.content(buf, p, at, lane, s)
 	if err != nil {
 		lane.lose()
 		return buf, fault(BadContent, m.At, err)
@@ -214,7 +214,9 @@ func (d *Decoder) part(
 }
 
 // content undoes what the stages made of a segment.
-func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.RawPart) (out []byte, err error) {
+func (d *Decoder) content(
+	buf []byte, p *Part, at *partIn, lane *receivedLane, s *frame.RawPart,
+) (out []byte, err error) {
 	packed := at.entry != nil && !s.Text && d.origin.Stages&Columns != 0
 	undo := func(segment []byte) error {
 		if !packed {
@@ -228,7 +230,8 @@ func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.R
 		if lane == nil || d.origin.Stages&Memory == 0 {
 			memory = at.own()
 		} else {
-			if lane.lost = lane.lost && !columns.Resets(segment); lane.lost && columns.Packed(segment) {
+			p.Reset = columns.Resets(segment)
+			if lane.lost = lane.lost && !p.Reset; lane.lost && columns.Packed(segment) {
 				return &Error{Code: Forgotten, At: d.at}
 			}
 			memory = lane.memory.use()

@@ -112,6 +112,10 @@ type Part struct {
 	There bool
 	// First and Last segment of the part; Text: it goes on as text (section 10.6).
 	First, Last, Text bool
+	// Lasting: Content stays as it is. That of any other part is good until its [Emit] returns.
+	Lasting bool
+	// Reset: it came, and ends what its lane remembered.
+	Reset bool
 	// Program is what the part is joined by; nil: by nothing, the content is the text.
 	Program *program.Program
 	Content []byte

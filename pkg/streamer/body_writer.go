@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
-	"github.com/hhfr/hhfr/internal/reuse"
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
@@ -31,6 +30,8 @@ type Writer struct {
 	pause    time.Duration  // that of package wire
 	held     outboundPiece  // a segment of the head, which may go with the first of the body
 	holds    bool
+	quick    bool  // a message that is one piece may be encoded here
+	direct   bool  // see outbound
 	begun    bool  // a piece was queued
 	told     int64 // what the receiver was told is settled, since the last piece
 	dirty    time.Time
@@ -85,26 +86,30 @@ func (w splitting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// emit queues the segments of the message. It copies them.
+// emit queues the segments of the message, or has them encoded at once.
 func (w *Writer) emit(head bool, p wire.Part) error {
-	kept := wire.Keep(p.Content)
-	p.Content = kept.Octets
 	most := int(w.s.peer.Load().Limits.MaxFragment) - wire.SegmentRoom
-	switch {
-	case head:
+	if head || !w.holds || len(w.held.head.Content)+len(p.Content) > most {
 		if err := w.release(); err != nil {
 			return err
 		}
-		w.held, w.holds = outboundPiece{head: p, kept: [2]*reuse.Buffer{kept}}, true
+		w.held = outboundPiece{}
+	}
+	if head {
+		w.held.head, w.holds = p, true
+		w.held.keep(0, &w.held.head)
 		return nil
-	case w.holds && len(w.held.head.Content)+len(p.Content) <= most:
-		w.held.body, w.held.last, w.held.kept[1] = p, p.Last, kept
-		return w.release()
 	}
-	if err := w.release(); err != nil {
-		return err
+	w.held.body, w.held.last, w.holds = p, p.Last, false
+	if w.held.first = !w.begun; w.quick && w.held.first && p.Last && w.s.queue.take(w.out, &w.held) {
+		w.out = nil // the writer's, who may be done with it
+		if w.begun = true; !w.direct {
+			w.s.queue.wakeForData()
+		}
+		return nil
 	}
-	return w.queue(outboundPiece{body: p, last: p.Last, kept: [2]*reuse.Buffer{kept}})
+	w.held.keep(1, &w.held.body)
+	return w.queue(w.held)
 }
 
 // release queues the piece that is held.
@@ -351,22 +356,21 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message, direct 
 	return w.readFromLocked(m.Body)
 }
 
-// mayWriteNow reports whether a message goes as well in the goroutine of its sender as in the
-// writer's: nobody else is at work whose messages might go with it, and nobody is told of frames
-// who may be waiting for that sender.
-func (s *Stream) mayWriteNow() bool {
-	return s.cfg.Events == nil && !s.queue.gathers() && !s.exchanges.crowded()
-}
+// mayEncodeHere reports whether senders may encode what they send, and write it: unless all waits
+// for FlushDelay, or somebody is told of frames who may be waiting for a sender.
+func (s *Stream) mayEncodeHere() bool { return s.cfg.Events == nil && !s.queue.delays }
 
-// sendWholeLocked sends a body in memory; direct: it also writes it, if that is as good here as
-// elsewhere.
+// sendWholeLocked sends a body in memory. direct: the sender writes it as well, if nobody else is at
+// work whose messages might go with it.
 func (w *Writer) sendWholeLocked(body []byte, direct bool) error {
-	direct = direct && w.s.mayWriteNow()
-	w.out.direct = direct
+	w.quick = w.s.mayEncodeHere()
+	w.direct = direct && w.quick && !w.s.queue.gathers() && !w.s.exchanges.crowded()
+	w.out.direct = w.direct
 	err := w.wholeLocked(body)
-	if direct {
+	if w.direct {
 		w.s.queue.now()
 	}
+	w.quick, w.direct = false, false
 	return err
 }
 

@@ -135,6 +135,8 @@ func (c *rawCoder) Keep(s *shape.Shape) *program.Program {
 	return p
 }
 
+func (c *rawCoder) Restart(uint64) {}
+
 func (c *rawCoder) Split(_ uint64, most int, emit wire.Emit) wire.SplitStep {
 	return &rawSplit{c: c, most: most, emit: emit}
 }

@@ -13,18 +13,18 @@ type Exchange struct {
 	message  Message
 	context  handlerContext
 	wire     wireCount
-	detached atomic.Int32 // how many hold it beside the handler; below 0: it has ended
 	oneway   bool
-	bound    bool // it wants its handler
-	opened   bool // the head of the message was read
+	bound    bool         // it wants its handler
+	opened   bool         // the head of the message was read
+	detached atomic.Int32 // how many hold it beside the handler; below 0: it has ended
 
 	// Below: under exchanges.mu.
-	ended   bool      // the handler returned
-	replied bool      // the reply is whole
-	counted bool      // it is one of exchanges.flight
 	out     *outbound // the reply, once it was begun
 	interim *outbound // the last reply before it
 	gone    *Error    // nobody waits for a reply
+	ended   bool      // the handler returned
+	replied bool      // the reply is whole
+	counted bool      // it is one of exchanges.flight
 }
 
 // servedExchange is what an exchange needs, in one piece of memory.

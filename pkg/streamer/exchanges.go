@@ -91,7 +91,7 @@ func (e *exchanges) rest() {
 	e.waiting.rest()
 	e.waits = nil
 	for i := range e.s.heads {
-		e.s.heads[i].Store(nil)
+		e.s.heads[i].last.Store(nil)
 	}
 	e.unparkLocked(false)
 	e.unpark = nil

@@ -13,7 +13,8 @@ import (
 )
 
 // A head that came before on its lane is joined no more: messages share it. It is another one on
-// another lane, and after another head; one that is too long is not kept.
+// another lane, after another head, and when the lane is another client's; one that is too long is
+// not kept.
 func TestHeadsThatRepeatAreShared(t *testing.T) {
 	heads := make(chan []byte, 1)
 	p := connect(t, pairing{handlerb: func(ctx context.Context, x *streamer.Exchange) {
@@ -48,4 +49,32 @@ func TestHeadsThatRepeatAreShared(t *testing.T) {
 	assert.NotSame(t, &first[0], &send(0, one)[0], "another head came between")
 	kept := send(0, long)
 	assert.NotSame(t, &kept[0], &send(0, long)[0])
+	before := send(0, one)
+	p.b.Lane(0).Restart()
+	after := send(0, one)
+	assert.NotSame(t, &before[0], &after[0], "the lane is another client's")
+	assert.Same(t, &after[0], &send(0, one)[0])
+}
+
+// The client before on a lane is forgotten with the first bytes of the next one, whose sender says
+// that it builds on nothing: this end may hear of the next one later.
+func TestHeadsOfTheClientBeforeAreNotShared(t *testing.T) {
+	const head, envelope = "POST /service HTTP/1.1\r\nX-Name: one\r\n\r\n", "<a><b>one</b><b>two</b></a>"
+	heads := make(chan []byte, 1)
+	p := connect(t, pairing{codera: learning(t, []byte(envelope)), coderb: learning(t),
+		handlerb: func(_ context.Context, x *streamer.Exchange) { heads <- x.Message().Head }})
+	send := func() []byte {
+		t.Helper()
+		require.NoError(t, p.a.Lane(3).Send(t.Context(), streamer.NewMessage([]byte(head), []byte(envelope))))
+		got := <-heads
+		require.Equal(t, head, string(got))
+		return got
+	}
+	send()
+	before := send()
+	assert.Same(t, &before[0], &send()[0])
+	p.a.Lane(3).Restart()
+	after := send()
+	assert.NotSame(t, &before[0], &after[0])
+	assert.Same(t, &after[0], &send()[0])
 }

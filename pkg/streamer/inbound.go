@@ -16,10 +16,10 @@ import (
 type inboundSegment struct {
 	head, last bool
 	text       bool
+	cost       int32 // of a segment of 4 MiB at most
 	program    *program.Program
 	content    []byte
 	buffer     *reuse.Buffer // of the content, if nothing behind the segment is in it; nil: another's
-	cost       int64
 	settled    int64
 }
 
@@ -39,6 +39,7 @@ type inbound struct {
 	hasHead bool
 	over    atomic.Bool // err is set
 	whole   atomic.Bool // nothing more comes
+	clients uint32      // laneHeads.clients when it began
 	x       *Exchange   // of a request
 	call    *call       // of a reply
 	reply   *receivedReply
@@ -64,7 +65,7 @@ type inbound struct {
 func newInbound(in *inbound, s *Stream, m *wire.IncomingMessage) {
 	in.s, in.key, in.interim, in.hasHead = s, m.Key, m.Interim, m.HasHead
 	in.segs.items = in.space[:0]
-	in.credit = s.cfg.Limits.Window
+	in.credit, in.clients = s.cfg.Limits.Window, s.heads[m.Lane%lastHeads].clients.Load()
 	m.User = in
 }
 
@@ -128,7 +129,7 @@ func (in *inbound) deliverLocked(ev *wire.Event) (beyond bool) {
 			continue
 		}
 		g := inboundSegment{head: i == 0, last: p.Last, text: p.Text, program: p.Program,
-			content: p.Content, cost: cost}
+			content: p.Content, cost: int32(cost)}
 		if i == 1 || !ev.Body.There {
 			g.buffer = ev.Buffer
 		}
@@ -181,8 +182,8 @@ func (in *inbound) take() (inboundSegment, error) {
 		return inboundSegment{}, in.err
 	}
 	g := in.segs.pop()
-	in.queued(-g.cost)
-	in.grantLocked(g.cost)
+	in.queued(-int64(g.cost))
+	in.grantLocked(int64(g.cost))
 	return g, nil
 }
 
@@ -212,7 +213,7 @@ func (in *inbound) drop() {
 	}
 	in.dropped = true
 	for i := range in.segs.items[in.segs.head:] {
-		in.grantLocked(in.segs.items[in.segs.head+i].cost)
+		in.grantLocked(int64(in.segs.items[in.segs.head+i].cost))
 	}
 	in.failLocked(errBodyClosed)
 }
@@ -231,7 +232,7 @@ func (in *inbound) failLocked(e *Error) {
 	in.err = e
 	in.over.Store(true)
 	for in.segs.len() > 0 {
-		in.queued(-in.segs.pop().cost)
+		in.queued(-int64(in.segs.pop().cost))
 	}
 	in.wakeLocked()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/reuse"
@@ -125,13 +126,13 @@ func (in *inbound) readHead() ([]byte, error) {
 	whole := g.last && !g.text && len(g.content) <= maxLastHead
 	var next *joinedHead
 	if whole {
-		if last := known.Load(); last != nil && last.isOf(in.key.Lane, &g) {
+		if last := known.last.Load(); last != nil && last.isOf(in, &g) {
 			wire.Release(g.buffer)
 			in.total, in.headDone = in.total+int64(len(last.head)), true
 			in.count(len(last.head), false)
 			return last.head, nil
 		}
-		next = &joinedHead{lane: in.key.Lane, program: g.program, content: string(g.content)}
+		next = &joinedHead{lane: in.key.Lane, clients: in.clients, program: g.program, content: string(g.content)}
 	}
 	own := joined.Get(0)
 	defer joined.Put(own)
@@ -144,22 +145,30 @@ func (in *inbound) readHead() ([]byte, error) {
 	head := slices.Clip(bytes.Clone(own.Octets))
 	if next != nil && len(head) <= maxLastHead {
 		next.head = head
-		known.Store(next)
+		known.last.Store(next)
 	}
 	return head, nil
 }
 
-// joinedHead is a head that was joined, and of what: the next one on its lane is mostly the same.
-// It is known on its lane alone: how long a message takes must not tell one client of another.
+// laneHeads is the head that came last on some lanes.
+type laneHeads struct {
+	clients atomic.Uint32 // that the lanes had before, as this end knows
+	last    atomic.Pointer[joinedHead]
+}
+
+// joinedHead is a head that was joined, and of what: the next one of its client on its lane is
+// mostly the same. It is known to that client alone: how long a message takes must not tell one of
+// another.
 type joinedHead struct {
 	lane    uint64
+	clients uint32
 	program *program.Program
 	content string
 	head    []byte
 }
 
-func (h *joinedHead) isOf(lane uint64, g *inboundSegment) bool {
-	return h.lane == lane && h.program == g.program && h.content == string(g.content)
+func (h *joinedHead) isOf(in *inbound, g *inboundSegment) bool {
+	return h.lane == in.key.Lane && h.clients == in.clients && h.program == g.program && h.content == string(g.content)
 }
 
 const (

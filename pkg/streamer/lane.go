@@ -23,5 +23,7 @@ func (l *Lane) has(exchange uint64) bool {
 // builds on what was sent before, so that lengths tell the one nothing of the other. Each end
 // restarts what it sends itself.
 func (l *Lane) Restart() {
+	l.s.heads[l.out.number%lastHeads].clients.Add(1)
+	l.s.coder.Restart(l.out.number)
 	push(l.s.queue, &l.s.queue.ring, turn{restart: &l.out})
 }

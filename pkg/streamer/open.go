@@ -38,7 +38,7 @@ func (h *handshake) start(ctx context.Context, ready func()) *Stream {
 	s.queue = newQueue(&h.cfg, limits)
 	s.exchanges.init(s, limits)
 	r, w := newReader(s, h.in), newWriter(h, limits)
-	s.queue.wake, s.queue.now = w.wake, w.writeNow
+	s.queue.wake, s.queue.now, s.queue.take = w.wake, w.writeNow, w.take
 	if !s.met.given.Load() {
 		within := h.cfg.HelloTimeout
 		s.awaited = time.AfterFunc(within, func() { s.unmet(within) })

@@ -121,6 +121,14 @@ type outboundPiece struct {
 	outside     bool // it takes no room at the gate any more
 }
 
+// keep has the content of a part stay as it is.
+func (p *outboundPiece) keep(i int, part *wire.Part) {
+	if !part.Lasting {
+		p.kept[i] = wire.Keep(part.Content)
+		part.Content = p.kept[i].Octets
+	}
+}
+
 // pieceCost is what a fragment costs of its message's credit beside its content
 // (docs/wire-format.md, section 5.3).
 const pieceCost = 64

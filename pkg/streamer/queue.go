@@ -18,11 +18,12 @@ type queue struct {
 	gate       semaphore // bytes of content between senders and writer
 	window     int64
 	maxControl int
-	wake       func(hurry bool) // the writer
-	now        func()           // the writer, in the goroutine of the caller
-	delays     bool             // Config.FlushDelay is set
-	starved    atomic.Int64     // how often a message waited for credit
-	together   atomic.Int32     // who collects what is to go together
+	wake       func(hurry bool)                     // the writer
+	now        func()                               // the writer, in the goroutine of the caller
+	take       func(*outbound, *outboundPiece) bool // streamWriter.take
+	delays     bool                                 // Config.FlushDelay is set
+	starved    atomic.Int64                         // how often a message waited for credit
+	together   atomic.Int32                         // who collects what is to go together
 
 	mu      sync.Mutex
 	control lazyFifo[priorityItem]
@@ -88,12 +89,15 @@ func (q *queue) wakeForData() {
 func (q *queue) gathers() bool { return q.delays || q.together.Load() > 0 }
 
 // collect has data wait for more until release is called, until it fills a batch, or until somebody
-// waits for anything that may depend on its being written.
-func (q *queue) collect() (release func()) {
+// waits for anything that may depend on its being written. here: who releases it writes it.
+func (q *queue) collect(here bool) (release func()) {
 	q.together.Add(1)
 	return func() {
-		q.together.Add(-1)
-		q.wakeForData()
+		if q.together.Add(-1); here {
+			q.now()
+		} else {
+			q.wakeForData()
+		}
 	}
 }
 

@@ -108,6 +108,19 @@ func (q *queue) commit(t turn, p *outboundPiece) bool {
 	return true
 }
 
+// pass has a message that is one piece go by the queue, if nothing is in that and it can be written
+// as it is: see [queue.commitLocked].
+func (q *queue) pass(out *outbound, p *outboundPiece, asItIs func(*outbound, *outboundPiece) bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out.credit <= 0 || q.lost(out) != nil || q.resync != 0 || !asItIs(out, p) ||
+		q.control.len()+q.acks.len()+q.grants.len()+q.asked.len()+q.ring.len() > 0 {
+		return false
+	}
+	q.beginLocked(out, true)
+	return true
+}
+
 // commitLocked takes a piece out: from here on it is written, and with its last one the message is
 // whole. A request gets its exchange with its first one.
 func (q *queue) commitLocked(t turn, p *outboundPiece) {
@@ -115,22 +128,27 @@ func (q *queue) commitLocked(t turn, p *outboundPiece) {
 	*p = out.pieces.pop()
 	out.waiting -= p.cost()
 	q.leaveGate(p)
+	q.beginLocked(out, p.last)
+	if out.inRing = out.pieces.len() > 0; out.inRing {
+		q.ring.push(t)
+	}
+}
+
+// beginLocked notes that a piece of a message is about to be written; last: its last one.
+func (q *queue) beginLocked(out *outbound, last bool) {
 	if !out.begun {
 		out.begun = true
 		if out.lane != nil {
 			out.lane.last++
 			out.message.Exchange = out.lane.last
 		}
-		if !p.last {
+		if !last {
 			q.begun.Put(out.message.Key, out)
 		}
 	}
-	if p.last {
+	if last {
 		out.whole = true
 		q.endLocked(out)
-	}
-	if out.inRing = out.pieces.len() > 0; out.inRing {
-		q.ring.push(t)
 	}
 }
 

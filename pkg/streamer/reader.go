@@ -312,6 +312,9 @@ func (r *streamReader) inbound(m *wire.IncomingMessage) (in *inbound, err error)
 // fragment passes content on to its message.
 func (r *streamReader) fragment(ev *wire.Event, octets int) error {
 	e := &r.s.exchanges
+	if ev.Head.Reset || ev.Body.Reset { // maybe since the lane is another client's
+		r.s.heads[ev.Message.Lane%lastHeads].clients.Add(1)
+	}
 	if ev.First && ev.Last && ev.Err == nil && ev.Message.User == nil {
 		return e.arrive(ev, octets, len(r.input.ahead()) == octets)
 	}

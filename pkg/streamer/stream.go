@@ -32,11 +32,11 @@ type Stream struct {
 	awaited *time.Timer               // ends a stream whose peer's does not come; nil: it has
 	coder   Coder
 	handler ExchangeHandler
-	refused atomic.Bool                           // the peer does not take the session
-	running atomic.Int32                          // directions that have not ended
-	quick   QuickHandler                          // nil: none
-	heads   [lastHeads]atomic.Pointer[joinedHead] // that came last, by lane
-	inForm  bool                                  // bodies travel in the form that Config.Outgoing gives them
+	refused atomic.Bool          // the peer does not take the session
+	running atomic.Int32         // directions that have not ended
+	quick   QuickHandler         // nil: none
+	heads   [lastHeads]laneHeads // by lane
+	inForm  bool                 // bodies travel in the form that Config.Outgoing gives them
 
 	ctx   handlerContext // what those of the handlers end with
 	tasks sync.WaitGroup // handlers, and goroutines of Call
@@ -75,7 +75,7 @@ func (s *Stream) OnEnd(f func()) {
 // fills a batch of 16 KiB does not wait for the end of send; neither does anything once somebody
 // waits for a reply, for more of a body, or for room. send must not take long.
 func (s *Stream) Together(send func()) {
-	defer s.queue.collect()()
+	defer s.queue.collect(s.mayEncodeHere())()
 	send()
 }
 

@@ -50,18 +50,11 @@ func (w *streamWriter) run() {
 	for {
 		w.state.Store(writerRuns)
 		w.gather()
-		w.enc.Wake()
-		ended := w.write()
-		w.enc.Sleep()
-		if ended {
-			if w.idle != nil {
-				w.idle.Stop()
-			}
+		if w.writeAll() {
 			w.s.mute.give()
 			w.s.directionEnded()
 			return
 		}
-		w.watch()
 		if w.state.CompareAndSwap(writerRuns, writerSleeps) {
 			return
 		}
@@ -85,11 +78,25 @@ func (w *streamWriter) gather() {
 	}
 }
 
+// writeAll writes what there is, and reports whether the direction has ended.
+func (w *streamWriter) writeAll() (ended bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.enc.Wake()
+	ended = w.write()
+	w.enc.Sleep()
+	if !ended {
+		w.watch()
+	} else if w.idle != nil {
+		w.idle.Stop()
+	}
+	return ended
+}
+
 // write writes batches until nothing more is ready, or the direction has ended.
 func (w *streamWriter) write() (ended bool) {
 	s := w.s
-	w.late = true
-	w.look()
+	w.lookAnew()
 	for {
 		batch := w.batch()
 		if len(batch) > 0 {
@@ -140,7 +147,7 @@ func (w *streamWriter) left() {
 	clear(w.ended)
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 	w.enc.Reset()
-	w.sent, w.content, w.noted, w.told, w.late = 0, 0, 0, 0, true
+	w.sent, w.stuck, w.content, w.noted, w.told, w.late = 0, false, 0, 0, 0, true
 }
 
 // endDirection ends our direction of the connection of a stream that failed, which is closed soon:
@@ -151,6 +158,12 @@ func (w *streamWriter) endDirection() {
 	if w.s.ending.hasFailed() {
 		_ = w.s.conn.CloseWrite()
 	}
+}
+
+// lookAnew is look for who comes to write, unless it was looked when what waits was encoded.
+func (w *streamWriter) lookAnew() {
+	w.late = w.late || len(w.enc.Bytes()) == 0
+	w.look()
 }
 
 // look looks what time it is, unless nothing was written since it did, and has what is idle rest.

@@ -1,6 +1,7 @@
 package streamer
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -8,15 +9,17 @@ import (
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
-// streamWriter is what the goroutine that writes alone knows, but for the first fields.
+// streamWriter is what those know who write, one at a time.
 type streamWriter struct {
 	s     *Stream
 	start func() // run, without an allocation for each
 	state atomic.Int32
 	hurry chan struct{} // with Config.FlushDelay
 
+	mu      sync.Mutex // of who encodes, and of the fields below
 	enc     *wire.Encoder
 	sent    int   // how much of what was encoded the connection has taken
+	stuck   bool  // it takes no more without waiting
 	content int64 // what the messages in the batch cost
 	last    bool  // the direction ends with what was encoded
 	noted   int32 // how many of the frames that were encoded are noted

@@ -29,7 +29,7 @@ type Coder struct {
 	// under mu.
 	last [2]atomic.Pointer[program.Program]
 
-	heads [lastHeads]atomic.Pointer[headCut] // by lane
+	heads [lastHeads]laneHeads // by lane
 }
 
 // Coder makes the codec of a new stream.

@@ -68,6 +68,7 @@ func newEnd(opt binary.Options) *end {
 // encoder with a decoder behind it, between two coders. They agree on the stages that both
 // coders do.
 type direction struct {
+	repeated  int // heads that were not cut
 	from, to  *end
 	enc       *wire.Encoder
 	dec       *wire.Decoder
@@ -145,6 +146,9 @@ func (m *passing) emit(head bool, p wire.Part) error {
 	m.begun[part] = true
 	if p.Text || p.Program == nil {
 		m.d.texts++
+	}
+	if p.Lasting {
+		m.d.repeated++
 	}
 	var none wire.Part
 	switch {

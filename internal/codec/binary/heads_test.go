@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // A head that repeats is cut once, and arrives as it is: among others, and when segments are to be
-// shorter than it was cut into.
+// shorter than it was cut into. It is cut again when its lane is another client's, and on another
+// lane.
 func TestHeadsThatRepeat(t *testing.T) {
 	d := newDirection(t, binary.Options{})
 	head := func(name string) []byte {
@@ -27,4 +30,26 @@ func TestHeadsThatRepeat(t *testing.T) {
 			assert.Equal(t, string(body), string(gotBody))
 		}
 	}
+	assert.Equal(t, 9, d.repeated, "the second of the same, in long segments, once its shape was made")
+	cut := func(lane uint64, name string) (repeats bool) {
+		s := d.from.coder.Split(lane, 4096, func(head bool, p wire.Part) error {
+			repeats = repeats || head && p.Lasting
+			return nil
+		})
+		defer s.Free()
+		require.NoError(t, s.Head(head(name)))
+		return repeats
+	}
+	assert.False(t, cut(0, "one"))
+	assert.True(t, cut(0, "one"))
+	d.from.coder.Restart(0)
+	assert.False(t, cut(0, "one"))
+	assert.True(t, cut(0, "one"))
+	assert.False(t, cut(4, "one"), "where the head of lane 0 is kept, too")
+	assert.False(t, cut(0, "one"))
+	before := d.from.coder.Split(0, 4096, func(bool, wire.Part) error { return nil })
+	d.from.coder.Restart(0)
+	require.NoError(t, before.Head(head("two"))) // a late message of the client before
+	before.Free()
+	assert.False(t, cut(0, "two"))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/wire"
@@ -22,6 +23,8 @@ type Split struct {
 	program  *program.Program // the body is cut by; nil: none is chosen, or it travels as text
 	window   []byte           // of the body: what waits for a shape to be chosen, or as text for a segment to be full
 	upTo     int              // how much waits for a shape at most
+	heads    *laneHeads       // of the lane
+	clients  uint32           // that those had before
 	begun    bool             // the first segment of the body was handed out
 	escaped  bool             // the body goes on as text
 	cut      []byte           // of a body that travels as text since an early flush: for learning, when it is whole
@@ -59,6 +62,8 @@ var splits = sync.Pool{New: func() any {
 func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.SplitStep {
 	s := splits.Get().(*Split)
 	s.c, s.lane, s.learning, s.most, s.emit = c, lane, c.learning.of(lane), most, emit
+	s.heads = &c.heads[lane%lastHeads]
+	s.clients = s.heads.clients.Load()
 	s.does, s.program, s.window, s.upTo = gathering, nil, s.window[:0], window
 	s.begun, s.escaped, s.learns, s.holding, s.slot = false, false, false, false, false
 	return s
@@ -67,7 +72,7 @@ func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.SplitStep {
 // Free gives the buffers back; nothing of the split is used after it.
 func (s *Split) Free() {
 	s.leaveLearners()
-	s.c, s.learning, s.emit, s.program, s.cut = nil, nil, nil, nil, nil
+	s.c, s.learning, s.heads, s.emit, s.program, s.cut = nil, nil, nil, nil, nil, nil
 	clear(s.candidates)
 	clear(s.fresh)
 	if cap(s.window) <= window && cap(s.content) <= 4*window {
@@ -75,9 +80,20 @@ func (s *Split) Free() {
 	}
 }
 
-// headCut is a head that was cut, and into what: the next one on its lane is mostly the same.
+// Restart gives a lane to another client: see [wire.Coder].
+func (c *Coder) Restart(lane uint64) { c.heads[lane%lastHeads].clients.Add(1) }
+
+// laneHeads is the head that was cut last of some lanes.
+type laneHeads struct {
+	clients atomic.Uint32 // that the lanes had before
+	last    atomic.Pointer[headCut]
+}
+
+// headCut is a head that was cut, and into what: the next one of its client on its lane is mostly
+// the same.
 type headCut struct {
 	lane    uint64
+	clients uint32
 	head    string
 	program *program.Program
 	content []byte
@@ -92,16 +108,15 @@ const (
 
 // Head cuts the head, before the body.
 func (s *Split) Head(head []byte) error {
-	at := &s.c.heads[s.lane%lastHeads]
-	last := at.Load()
-	if last != nil && last.lane == s.lane && last.head == string(head) && len(last.content) <= s.most &&
-		s.c.has(s.fitted(last.program, true), true) {
-		return s.emit(true, wire.Part{There: true, First: true, Last: true, Program: last.program,
+	last := s.heads.last.Load()
+	if last != nil && last.lane == s.lane && last.clients == s.clients && last.head == string(head) &&
+		len(last.content) <= s.most && s.c.has(s.fitted(last.program, true), true) {
+		return s.emit(true, wire.Part{There: true, First: true, Last: true, Lasting: true, Program: last.program,
 			Content: last.content})
 	}
 	p := s.find(head, true, true)
 	if p != nil && len(s.ends) == 1 && len(head) <= maxLastHead {
-		at.Store(&headCut{s.lane, string(head), p, bytes.Clone(s.content)})
+		s.heads.last.Store(&headCut{s.lane, s.clients, string(head), p, bytes.Clone(s.content)})
 	}
 	if p == nil && !s.c.opt.Text {
 		p = s.learnHead(head)

@@ -14,6 +14,7 @@ import (
 // for concurrent use.
 type Memory struct {
 	latest *recall
+	before *recall                       // the one that was the latest before; nil: none, as with shapes
 	shapes map[shape.Fingerprint]*recall // nil if latest is the only one
 	alike  map[uint32]*recall            // the latest of those whose first place has a sign; nil as shapes
 	weight int                           // of shapes and places
@@ -76,7 +77,10 @@ func (m *Memory) size() int { return m.weight + m.words.weight() + m.texts.weigh
 // Knows reports whether anything is remembered of the shape of a program.
 func (m *Memory) Knows(p *program.Program) bool {
 	c := (*code.Code)(p)
-	return m.latest != nil && m.latest.program == c || m.shapes[c.Shape().Fingerprint()] != nil
+	if m.latest != nil && m.latest.program == c || m.before != nil && m.before.program == c {
+		return true
+	}
+	return m.shapes[c.Shape().Fingerprint()] != nil
 }
 
 // Shapes is the number of shapes of which anything is remembered.
@@ -91,6 +95,13 @@ func (m *Memory) Shapes() int {
 func (m *Memory) of(p *code.Code) *recall {
 	if m.latest != nil && m.latest.program == p {
 		return m.latest
+	}
+	if r := m.before; r != nil && r.program == p { // heads and bodies take turns
+		m.before, m.latest = m.latest, r
+		if sign := beginning(p); sign == beginning(m.before.program) {
+			m.alike[sign] = r
+		}
+		return r
 	}
 	fp := p.Shape().Fingerprint()
 	r := m.shapes[fp]
@@ -112,7 +123,10 @@ func (m *Memory) of(p *code.Code) *recall {
 			m.inherit(r, p)
 		}
 	}
-	if r.program, m.latest = p, r; m.alike != nil {
+	if m.latest != r {
+		m.before, m.latest = m.latest, r
+	}
+	if r.program = p; m.alike != nil {
 		m.alike[beginning(p)] = r
 	}
 	return r

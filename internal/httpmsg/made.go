@@ -1,0 +1,66 @@
+package httpmsg
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+)
+
+// Listed are the fields of a header, to be compared with others: a list of them is compared faster
+// than another map.
+type Listed []listedField
+
+type listedField struct {
+	name   string
+	values []string
+}
+
+// List lists the fields of a header.
+func List(header http.Header) (list Listed) {
+	for name, values := range header {
+		list = append(list, listedField{name, slices.Clone(values)})
+	}
+	return list
+}
+
+// Is reports whether a header has these fields, and no others.
+func (l Listed) Is(header http.Header) bool {
+	if len(l) != len(header) {
+		return false
+	}
+	for i := range l {
+		if values, has := header[l[i].name]; !has || !slices.Equal(values, l[i].values) {
+			return false
+		}
+	}
+	return true
+}
+
+// ReplyHeads makes heads of replies, and remembers the last one: the next one on its lane is mostly
+// the same. It is known on its lane alone: how long it takes must not tell one client of another.
+// nil remembers none. It is safe for concurrent use.
+type ReplyHeads struct{ last atomic.Pointer[madeReply] }
+
+type madeReply struct {
+	lane   uint64
+	status int
+	fields Listed
+	head   []byte
+}
+
+// Head is [ReplyHead] for a reply on a lane. The head is shared, and must not be changed.
+func (r *ReplyHeads) Head(lane uint64, status int, header http.Header) []byte {
+	if r == nil {
+		return ReplyHead(status, header)
+	}
+	last := r.last.Load()
+	if last == nil || last.lane != lane || last.status != status || !last.fields.Is(header) {
+		head := ReplyHead(status, header)
+		if len(head) > maxRecent {
+			return head
+		}
+		last = &madeReply{lane, status, List(header), head}
+		r.last.Store(last)
+	}
+	return last.head
+}
