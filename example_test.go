@@ -37,6 +37,15 @@ func listening(server *hhfr.Server) (url string, stop func()) {
 	return "http://" + l.Addr().String(), func() { fmt.Println(server.Close(), <-served) }
 }
 
+func printReply(reply *hhfr.Reply, err error) {
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := reply.ReadAll()
+	fmt.Println(string(body), err)
+}
+
 func Example() {
 	url, stop := listening(&hhfr.Server{Handler: shout})
 	defer stop()
@@ -104,13 +113,7 @@ func ExampleCommonContexts() {
 func ExampleCall() {
 	url, stop := listening(&hhfr.Server{Handler: shout})
 	defer stop()
-	reply, err := hhfr.Call(context.Background(), url, "<get/>")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	body, err := reply.ReadAll()
-	fmt.Println(string(body), err)
+	printReply(hhfr.Call(context.Background(), url, "<get/>"))
 	// Output:
 	// <GET/> <nil>
 	// <nil> <nil>
@@ -165,13 +168,7 @@ func ExampleServer_Shutdown() {
 		defer cancel()
 		_ = server.Shutdown(ctx)
 	}()
-	reply, err := hhfr.Call(context.Background(), url, "<get/>")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	body, err := reply.ReadAll()
-	fmt.Println(string(body), err)
+	printReply(hhfr.Call(context.Background(), url, "<get/>"))
 	// Output:
 	// <GET/> <nil>
 	// <nil> <nil>

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -45,6 +46,24 @@ type memory struct{ *bytes.Reader }
 // Close implements [io.Closer].
 func (memory) Close() error { return nil }
 
+// maxCopied is the longest body in a string that is copied, in bytes.
+const maxCopied = 64 << 10
+
+// inMemory returns a body as streams know it to be in memory, if it is.
+func inMemory(body io.Reader) io.Reader {
+	switch b := body.(type) {
+	case memory:
+		return b.Reader
+	case *strings.Reader:
+		if b.Len() <= maxCopied {
+			content := make([]byte, b.Len())
+			_, _ = io.ReadFull(b, content)
+			return bytes.NewReader(content)
+		}
+	}
+	return body
+}
+
 // drop closes the body of a request that is not sent.
 func (r *Request) drop() {
 	if r != nil {
@@ -57,10 +76,7 @@ func (r *Request) drop() {
 func (r *Request) message(
 	ctx, life context.Context, u *url.URL, cfg *Config, made *atomic.Pointer[madeHead],
 ) (m streamer.Message, _ error) {
-	body, version := r.Body, soap.V11
-	if memory, ok := body.(memory); ok {
-		body = memory.Reader
-	}
+	body, version := inMemory(r.Body), soap.V11
 	if r.Header.Get("Content-Type") == "" && cfg.Header.Get("Content-Type") == "" {
 		var err error
 		if body, version, err = recognized(ctx, life, body); err != nil {
@@ -123,11 +139,9 @@ func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, e
 // whole body. The error is that of ctx, or [net.ErrClosed] at the end of life, if that comes before
 // as much is there; then the body is closed.
 func recognized(ctx, life context.Context, body io.Reader) (io.Reader, soap.Version, error) {
-	switch b := body.(type) {
+	switch b := inMemory(body).(type) {
 	case nil:
 		return nil, soap.V11, nil
-	case memory:
-		return b.Reader, versionOf(b.Reader), nil
 	case *bytes.Reader:
 		return b, versionOf(b), nil
 	case io.ReadSeeker:

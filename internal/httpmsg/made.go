@@ -2,6 +2,7 @@ package httpmsg
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"sync/atomic"
 )
@@ -63,4 +64,29 @@ func (r *ReplyHeads) Head(lane uint64, status int, header http.Header) []byte {
 		r.last.Store(last)
 	}
 	return last.head
+}
+
+// RequestHeads makes heads of requests, and remembers the last one: the next request of a program is
+// mostly for the same, with the same fields. It is safe for concurrent use.
+type RequestHeads struct{ last atomic.Pointer[madeRequest] }
+
+type madeRequest struct {
+	method string
+	url    url.URL
+	fields Listed
+	head   []byte
+}
+
+// Head is [RequestHead]. The head is shared, and must not be changed.
+func (r *RequestHeads) Head(req *http.Request) ([]byte, error) {
+	last := r.last.Load()
+	if last == nil || last.method != req.Method || last.url != *req.URL || !last.fields.Is(req.Header) {
+		head, err := RequestHead(req)
+		if err != nil || len(head) > maxRecent {
+			return head, err
+		}
+		last = &madeRequest{req.Method, *req.URL, List(req.Header), head}
+		r.last.Store(last)
+	}
+	return last.head, nil
 }

@@ -2,9 +2,11 @@ package httpmsg_test
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
 )
@@ -43,4 +45,44 @@ func TestReplyHeads(t *testing.T) {
 	kept["X-Many"][0] = "other" // who made it may change it
 	assert.NotEqual(t, string(before), string(heads.Head(3, 200, kept)))
 	assert.Equal(t, "HTTP/1.1 200 OK\r\n\r\n", string((*httpmsg.ReplyHeads)(nil).Head(0, 200, nil)))
+}
+
+// TestRequestHeads: the head of the request before is given again, and no other: not for another
+// method, URL or field, nor where it cannot be written.
+func TestRequestHeads(t *testing.T) {
+	request := func() *http.Request {
+		req, err := http.NewRequest(http.MethodPost, "http://name:word@here/service?a=1", nil)
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "text/xml")
+		return req
+	}
+	var heads httpmsg.RequestHeads
+	same := request()
+	first, err := heads.Head(same)
+	require.NoError(t, err)
+	again, err := heads.Head(same)
+	require.NoError(t, err)
+	assert.Same(t, &first[0], &again[0])
+	for name, change := range map[string]func(*http.Request){
+		"another method": func(r *http.Request) { r.Method = http.MethodPut },
+		"another path":   func(r *http.Request) { r.URL.Path = "/other" },
+		"another query":  func(r *http.Request) { r.URL.RawQuery = "a=2" },
+		"another user":   func(r *http.Request) { r.URL.User = url.User("other") },
+		"another field":  func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
+	} {
+		_, err := heads.Head(same)
+		require.NoError(t, err)
+		req := request()
+		req.URL.User = same.URL.User // as one parsed once
+		change(req)
+		want, err := httpmsg.RequestHead(req)
+		require.NoError(t, err)
+		got, err := heads.Head(req)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), name)
+	}
+	bad := request()
+	bad.Header.Set("X-Lines", "one\r\ntwo")
+	_, err = heads.Head(bad)
+	require.Error(t, err)
 }

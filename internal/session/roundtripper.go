@@ -152,7 +152,7 @@ func (t *RoundTripper) OverStream(req *http.Request) (resp *http.Response, sent 
 
 // RoundTrip sends a request by [Session.Call].
 func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
-	head, err := httpmsg.RequestHead(req)
+	head, err := s.heads.Head(req)
 	if err != nil {
 		_ = httpmsg.CloseReader(req.Body)
 		return nil, err

@@ -31,6 +31,7 @@ type Session struct {
 	url      *url.URL   // as dialed: the sequence and what is remembered belong to it
 	nodes    []*url.URL // url, and those of further nodes
 	implicit *httpmsg.DefaultHead
+	heads    httpmsg.RequestHeads // of requests of net/http
 	replies  httpmsg.Replies
 	handler  atomic.Pointer[streamer.ExchangeHandler]
 	outbox   *outbox // nil: no sequence
