@@ -66,8 +66,8 @@ func (r *ReplyHeads) Head(lane uint64, status int, header http.Header) []byte {
 	return last.head
 }
 
-// RequestHeads makes heads of requests, and remembers the last one: the next request of a program is
-// mostly for the same, with the same fields. It is safe for concurrent use.
+// RequestHeads makes heads of requests, and remembers the last one: the next request of a program
+// is mostly for the same, with the same fields. It is safe for concurrent use.
 type RequestHeads struct{ last atomic.Pointer[madeRequest] }
 
 type madeRequest struct {

@@ -52,7 +52,7 @@ var inside = map[string][]room{
 var apart = []room{
 	{name: "pkg/streamer", up: 9, files: `
 		aliases errors limits transport traffic wire_bytes carried fifo semaphore signal handler_context peer_hello
-		config message outbound ending sequence_note queue queue_credit queue_take stream acknowledge
+		config message heads outbound ending sequence_note queue queue_credit queue_take stream acknowledge
 		lane inbound call exchange exchanges close
 		inbound_read stack serve arrivals
 		body_writer reply calls oneway

@@ -201,7 +201,9 @@ func (v *servedStream) admit(
 		r.cfg.OnSession(*facts, conn)
 	}
 	opened := open(*facts)
-	v.served = opened.served
+	if v.served = opened.served; v.served != nil {
+		v.served.client = &v.client
+	}
 	handler, quick := opened.Handler, opened.Quick
 	if facts.Common != nil {
 		handler, quick = r.takingFragments(facts, v.headers, handler), nil
@@ -349,9 +351,6 @@ func clientOf(req *http.Request) remoteClient {
 	return remoteClient{req.RemoteAddr, req.Context().Value(http.LocalAddrContextKey), req.TLS}
 }
 
-// clientKey is the key of the client in the context of a handler.
-type clientKey struct{}
-
 // streamContext is a stream as the context whose values those of its handlers have.
 type streamContext servedStream
 
@@ -369,8 +368,6 @@ func (c *streamContext) Value(key any) any {
 	switch key {
 	case http.LocalAddrContextKey:
 		return c.client.local
-	case clientKey{}:
-		return &c.client
 	case servedKey{}:
 		return c.served
 	}

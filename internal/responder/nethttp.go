@@ -80,10 +80,7 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 		h.cfg.Log.Info("message without a request head", "err", err)
 		return // the stream tells the peer that the exchange failed
 	}
-	from, _ := ctx.Value(clientKey{}).(*remoteClient)
-	if from != nil {
-		req.RemoteAddr, req.TLS = from.remote, from.tls
-	}
+	req.RemoteAddr, req.TLS = s.client.remote, s.client.tls
 	if s.opener != nil && !s.opener.apply(req) {
 		x.Refuse("another path than that of the stream")
 		return

@@ -29,6 +29,7 @@ type servedSession struct {
 	agreed keptFacts
 	// opener is what to apply to requests; nil: nothing. It is set before the first of them.
 	opener *upgradedRequest
+	client *remoteClient // of its stream
 
 	made atomic.Pointer[weak.Pointer[sessionInUse]] // nil: it was not used yet
 }

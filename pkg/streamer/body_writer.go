@@ -356,12 +356,8 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message, direct 
 	return w.readFromLocked(m.Body)
 }
 
-// mayEncodeHere reports whether senders may encode what they send, and write it: unless all waits
-// for FlushDelay, or somebody is told of frames who may be waiting for a sender.
-func (s *Stream) mayEncodeHere() bool { return s.cfg.Events == nil && !s.queue.delays }
-
-// sendWholeLocked sends a body in memory. direct: the sender writes it as well, if nobody else is at
-// work whose messages might go with it.
+// sendWholeLocked sends a body in memory. direct: the sender writes it as well, if nobody else is
+// at work whose messages might go with it.
 func (w *Writer) sendWholeLocked(body []byte, direct bool) error {
 	w.quick = w.s.mayEncodeHere()
 	w.direct = direct && w.quick && !w.s.queue.gathers() && !w.s.exchanges.crowded()

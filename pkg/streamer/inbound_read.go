@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/reuse"
@@ -126,7 +125,7 @@ func (in *inbound) readHead() ([]byte, error) {
 	whole := g.last && !g.text && len(g.content) <= maxLastHead
 	var next *joinedHead
 	if whole {
-		if last := known.last.Load(); last != nil && last.isOf(in, &g) {
+		if last := known.last.Load(); last != nil && last.isOf(in.key.Lane, in.clients, g.program, g.content) {
 			wire.Release(g.buffer)
 			in.total, in.headDone = in.total+int64(len(last.head)), true
 			in.count(len(last.head), false)
@@ -149,34 +148,6 @@ func (in *inbound) readHead() ([]byte, error) {
 	}
 	return head, nil
 }
-
-// laneHeads is the head that came last on some lanes.
-type laneHeads struct {
-	clients atomic.Uint32 // that the lanes had before, as this end knows
-	last    atomic.Pointer[joinedHead]
-}
-
-// joinedHead is a head that was joined, and of what: the next one of its client on its lane is
-// mostly the same. It is known to that client alone: how long a message takes must not tell one of
-// another.
-type joinedHead struct {
-	lane    uint64
-	clients uint32
-	program *program.Program
-	content string
-	head    []byte
-}
-
-func (h *joinedHead) isOf(in *inbound, g *inboundSegment) bool {
-	return h.lane == in.key.Lane && h.clients == in.clients && h.program == g.program && h.content == string(g.content)
-}
-
-const (
-	// lastHeads is of how many lanes the last head is kept.
-	lastHeads = 4
-	// maxLastHead is the longest head that is kept, in bytes.
-	maxLastHead = 2 << 10
-)
 
 func (in *inbound) refuse(code frame.CancelCode, e *Error) error {
 	in.s.exchanges.refuse(in, code, e)

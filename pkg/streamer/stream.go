@@ -79,6 +79,10 @@ func (s *Stream) Together(send func()) {
 	send()
 }
 
+// mayEncodeHere reports whether senders may encode what they send, and write it: unless all waits
+// for FlushDelay, or somebody is told of frames who may be waiting for a sender.
+func (s *Stream) mayEncodeHere() bool { return s.cfg.Events == nil && !s.queue.delays }
+
 // Resync sends a sync frame, and asks the peer for one, so that whoever begins to record the stream
 // now can decode all that begins behind these frames, in both directions, without a store: shapes
 // are announced in full again before they are used (docs/wire-format.md, section 6). It does not

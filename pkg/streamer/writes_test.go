@@ -3,6 +3,7 @@ package streamer_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -364,4 +365,57 @@ func TestTogether(t *testing.T) {
 	for range 57 {
 		<-came
 	}
+}
+
+// sparing is a connection that takes little without waiting.
+type sparing struct {
+	net.Conn
+	tried atomic.Int64
+}
+
+func (c *sparing) TryWrite(b []byte) int {
+	c.tried.Add(1)
+	n, _ := c.Conn.Write(b[:min(len(b), 1000)])
+	return n
+}
+
+// TestSendersFillTheConnection: who sends messages writes each batch that is full, and whatever the
+// connection takes of it, every message arrives once and in its order: behind a batch that is
+// stuck, and behind a message that takes more than one frame.
+func TestSendersFillTheConnection(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody else writes while somebody sends
+	here, there := inproc.Pipe(0)
+	conn := &sparing{Conn: here}
+	came := make(chan struct{}, 10_000)
+	p := connectOver(t, pairing{handlerb: func(_ context.Context, x *streamer.Exchange) {
+		all, err := x.Message().ReadAll(1 << 20)
+		assert.NoError(t, err)
+		assert.Equal(t, x.Number(), uint64(binary.BigEndian.Uint32(all)))
+		came <- struct{}{}
+	}}, conn, there)
+	sent, got := uint32(0), uint32(0) // of the lane's exchanges
+	send := func(messages, length int) {
+		for range messages {
+			sent++
+			body := append(binary.BigEndian.AppendUint32(nil, sent), make([]byte, length)...)
+			require.NoError(t, p.a.Lane(0).Send(t.Context(), streamer.NewMessage(nil, body)))
+		}
+	}
+	for name, some := range map[string]func(){
+		"one after the other": func() { send(2000, 100) },
+		"together":            func() { p.a.Together(func() { send(200, 100) }) },
+		"behind a long one":   func() { send(1, 40_000); send(10, 100) },
+	} {
+		for range 3 {
+			some()
+		}
+		for ; got < sent; got++ {
+			select {
+			case <-came:
+			case <-p.b.Done():
+				require.NoError(t, p.b.Err(), name)
+			}
+		}
+	}
+	assert.Positive(t, conn.tried.Load())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
-// TestMemoryOfShapesByTurns: in whatever order shapes come, what is remembered of each is found, and
-// which of those alike came last, as where each is looked for in the table of all.
+// TestMemoryOfShapesByTurns: in whatever order shapes come, what is remembered of each is found,
+// and which of those alike came last, as where each is looked for in the table of all.
 func TestMemoryOfShapesByTurns(t *testing.T) {
 	var kinds []*code.Code
 	for _, message := range []string{"<a><b>1</b><c>2</c></a>", "<a><b>1</b><d>2</d></a>", "<a><b>1</b><e>2</e></a>",
