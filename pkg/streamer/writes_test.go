@@ -375,7 +375,7 @@ type sparing struct {
 
 func (c *sparing) TryWrite(b []byte) int {
 	c.tried.Add(1)
-	n, _ := c.Conn.Write(b[:min(len(b), 1000)])
+	n, _ := c.Write(b[:min(len(b), 1000)])
 	return n
 }
 
@@ -418,4 +418,36 @@ func TestSendersFillTheConnection(t *testing.T) {
 		}
 	}
 	assert.Positive(t, conn.tried.Load())
+}
+
+// TestSendersAreHeldUp: who sends more than the connection takes waits, with a batch and QueueBytes
+// in memory, until the stream ends.
+func TestSendersAreHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const queue, batch, length = 64 << 10, 16 << 10, 1000
+		here, there := inproc.Pipe(0)
+		conn := &stuck{Conn: here, closed: make(chan struct{})}
+		p := connectOver(t, pairing{a: streamer.Config{QueueBytes: queue},
+			handlerb: func(context.Context, *streamer.Exchange) {}}, conn, there)
+		synctest.Wait() // the stream is open, and what opened it is written
+		conn.now.Store(true)
+		var sent atomic.Int64
+		failed := make(chan error)
+		go func() {
+			for {
+				err := p.a.Lane(0).Send(t.Context(), streamer.NewMessage(nil, make([]byte, length)))
+				if err != nil {
+					failed <- err
+					return
+				}
+				sent.Add(1)
+			}
+		}()
+		synctest.Wait()
+		assert.Greater(t, sent.Load(), int64(queue/2/length))
+		assert.LessOrEqual(t, sent.Load(), int64((queue+2*batch)/length))
+		p.a.Abort(streamer.CloseGoingAway, "")
+		require.ErrorIs(t, <-failed, &streamer.Error{Code: streamer.Unsent})
+		p.b.Abort(streamer.CloseGoingAway, "")
+	})
 }
