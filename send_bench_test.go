@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/workload"
 )
 
 // The benchmarks below are of a client and a server of this package, over TCP on loopback, with

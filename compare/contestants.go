@@ -2,30 +2,29 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
 
 	"github.com/beevik/etree"
 	"github.com/tdewolff/parse/v2"
 	tdewolff "github.com/tdewolff/parse/v2/xml"
 
-	"github.com/hhfr/hhfr/internal/shape/learn"
-	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr"
 )
 
 // The names of contestants, as in the report.
 const (
-	bareSplit   = "bare"
-	bareJoin    = "bare join"
-	split       = "split"
-	join        = "join"
-	learning    = "learn"
+	sending     = "hhfr, sent and received"
 	etreeParse  = "etree"
 	encodingXML = "encoding/xml"
 	tokenizer   = "tdewolff" // the fastest Go tokenizer we could measure
+	goBase64    = "base64, both ways"
 )
 
 const blobName = "w4-base64"
@@ -38,7 +37,7 @@ type contest struct {
 	// them there
 	batch       int
 	contestants []contender
-	room        room
+	closers
 }
 
 // contender does one kind of work on message i.
@@ -46,23 +45,21 @@ type contender struct {
 	name    string
 	garbage bool
 	run     func(i int) error
-	times   []float64 // nanoseconds per message, one per round
+	settle  func() error // waits until the work is done; nil: it is
+	times   []float64    // nanoseconds per message, one per round
 }
 
-func newContest(name string, messages [][]byte) (*contest, error) {
+func newContest(ctx context.Context, name string, messages [][]byte) (*contest, error) {
 	c := &contest{name: name, messages: messages}
 	const cache = 256 << 10
 	for n := 0; c.batch < len(messages) && n < cache; c.batch++ {
 		n += len(messages[c.batch])
 	}
-	if err := c.addOurs(); err != nil {
-		return nil, err
+	if err := c.addSending(ctx); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	if name == blobName {
 		c.addBase64()
-	} else {
-		b := newBare(messages[0])
-		c.add(bareSplit, false, func(i int) error { return b.run(messages[i]) })
 	}
 	c.addParsers()
 	return c, nil
@@ -72,111 +69,70 @@ func (c *contest) add(name string, garbage bool, run func(i int) error) {
 	c.contestants = append(c.contestants, contender{name: name, garbage: garbage, run: run})
 }
 
-const segmentOctets = 16 << 10
-
-// addOurs adds split and join by a shape that fits all messages, the additional work of stages, and
-// learn.
-func (c *contest) addOurs() error {
-	p, err := programOf(c.messages)
+// addSending adds a client that sends messages one way to a service that reads them, with both ends
+// in this process.
+func (c *contest) addSending(ctx context.Context) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	var s program.Splitter
-	var j program.Joiner
-	var out []byte
-	contents := make([]segments, len(c.messages))
-	joinAt := func(i int) (err error) {
-		j.Reset(p)
-		out = out[:0]
-		for k, seg := range contents[i] {
-			if out, err = j.Join(out, seg.octets, seg.text, k == len(contents[i])-1); err != nil {
-				return err
+	var sent, octets int64
+	var received atomic.Int64
+	arrived := make(chan struct{}, 1)
+	server := &hhfr.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body) // what is missing is never settled
+		received.Add(n)
+		select {
+		case arrived <- struct{}{}:
+		default:
+		}
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	c.closers.add(func() error { return errors.Join(server.Close(), <-served) })
+	client, err := hhfr.Dial(ctx, "http://"+l.Addr().String()+"/", nil)
+	if err != nil {
+		return err
+	}
+	c.closers.add(client.Close)
+	settle := func() error {
+		for received.Load() < octets {
+			select {
+			case <-arrived:
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
 		}
 		return nil
 	}
-	for i, m := range c.messages {
-		s.Reset(p, segmentOctets, true, func(text bool, octets []byte) error {
-			contents[i] = append(contents[i], segment{bytes.Clone(octets), text})
-			return nil
-		})
-		if err := errors.Join(s.Split(m), joinAt(i)); err != nil {
+	send := func(i int) error {
+		m := c.messages[i]
+		octets += int64(len(m))
+		sent++
+		return client.Send(ctx, &hhfr.Request{Body: bytes.NewReader(m)})
+	}
+	for i := range c.messages { // until the stream is there and knows the kind
+		if err := errors.Join(send(i), settle()); err != nil {
 			return err
 		}
-		if !bytes.Equal(out, m) {
-			return fmt.Errorf("message %d is not joined to what it was", i+1)
-		}
 	}
-	drop := func(bool, []byte) error { return nil }
-	c.add(split, false, func(i int) error {
-		s.Reset(p, segmentOctets, true, drop)
-		return s.Split(c.messages[i])
-	})
-	c.add(join, false, joinAt)
-	if err := c.addPacking(p, contents); err != nil {
-		return err
+	if n := client.Counters().Sent.Messages; n < sent-1 {
+		return errors.New("messages went without a stream")
 	}
-	c.add(learning, true, func(i int) error {
-		learned, err := learn.FromMessage(c.messages[i])
-		if err != nil {
-			return err
-		}
-		s.Reset(program.Compile(learned), segmentOctets, true, drop)
-		return s.Split(c.messages[i])
-	})
+	c.contestants = append(c.contestants, contender{name: sending, garbage: true, run: send, settle: settle})
 	return nil
 }
 
-// programOf learns from message after message until one shape fits them all, as a stream would.
-func programOf(messages [][]byte) (*program.Program, error) {
-	family, err := learn.NewFamily(messages[0], true)
-	if err != nil {
-		return nil, err
-	}
-	var p *program.Program
-	for _, m := range messages {
-		var s program.Splitter
-		for widened := false; ; widened = true {
-			if p == nil {
-				learned, err := family.Shape()
-				if err != nil {
-					return nil, err
-				}
-				p = program.Compile(learned)
-			}
-			s.Reset(p, segmentOctets, true, func(bool, []byte) error { return nil })
-			err := s.Split(m)
-			if err == nil {
-				break
-			}
-			another, learnErr := learn.NewFamily(m, true)
-			if widened || learnErr != nil {
-				return nil, errors.Join(err, learnErr)
-			}
-			if family = family.Widen(another); family == nil {
-				return nil, errors.New("messages of more than one kind")
-			}
-			p = nil
-		}
-	}
-	return p, nil
-}
-
-// addBase64 adds Go's base64 alone in place of the bare loop.
+// addBase64 adds Go's base64 alone, decoding and encoding.
 func (c *contest) addBase64() {
 	m := c.messages[0]
 	end := bytes.LastIndexByte(m[:bytes.LastIndex(m, []byte("="))+1], '>') + 1
 	text := m[end : end+bytes.IndexByte(m[end:], '<')]
-	octets := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, _ := base64.StdEncoding.Decode(octets, text) // a message created here
-	raw, back := bytes.Clone(octets[:n]), make([]byte, len(text))
-	c.add(bareSplit, false, func(int) error {
-		_, err := base64.StdEncoding.Decode(octets, text)
+	octets, back := make([]byte, base64.StdEncoding.DecodedLen(len(text))), make([]byte, len(text))
+	c.add(goBase64, false, func(int) error {
+		n, err := base64.StdEncoding.Decode(octets, text)
+		base64.StdEncoding.Encode(back, octets[:n])
 		return err
-	})
-	c.add(bareJoin, false, func(int) error {
-		base64.StdEncoding.Encode(back, raw)
-		return nil
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -13,14 +12,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/hhfr/hhfr/internal/estimate"
-	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/pcapng"
-	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/compare/internal/pcap"
+	"github.com/hhfr/hhfr/compare/internal/program"
+	"github.com/hhfr/hhfr/workload"
 )
-
-// packetHeader is what a packet takes beside its content, in bytes.
-const packetHeader = 40
 
 // conversationCalls is how long a conversation is.
 const conversationCalls = 100
@@ -79,31 +74,17 @@ func measureConversation(ctx context.Context, c carriedConversation) (row conver
 	if err != nil {
 		return row, err
 	}
-	profile, err := link.ParseProfile("gprs")
+	e, err := program.Estimate(ctx, captured, "gprs", c.perAddress)
 	if err != nil {
 		return row, err
 	}
-	r, _, err := estimate.Run(ctx, estimate.Config{Links: []link.Profile{profile}, PerAddress: c.perAddress},
-		estimate.Capture{Name: c.Name, Octets: bytes.NewReader(captured)})
-	if err != nil {
-		return row, err
-	}
-	row = conversationRow{Name: c.Name, Calls: r.Calls}
-	for _, w := range r.Total {
-		wire, payload := float64(w.Bytes), float64(w.Bytes-packetHeader*w.Packets)
-		switch w.Way {
-		case estimate.Plain:
-			row.Plain, row.PlainPayload = wire, payload
-		case estimate.Zstd:
-			row.Tunnel = wire
-		case estimate.FirstContact:
-			row.Pair, row.PairPayload = wire, payload
-		}
-	}
-	for _, w := range r.Steady {
-		if w.Way == estimate.FirstContact {
-			row.SteadyPair = float64(w.Bytes)
-		}
+	plain, pair := program.Of(e.Total, program.Plain), program.Of(e.Total, program.FirstContact)
+	row = conversationRow{
+		Name: c.Name, Calls: e.Calls,
+		Plain: float64(plain.Bytes), PlainPayload: float64(plain.Payload()),
+		Pair: float64(pair.Bytes), PairPayload: float64(pair.Payload()),
+		SteadyPair: float64(program.Of(e.Steady, program.FirstContact).Bytes),
+		Tunnel:     float64(program.Of(e.Total, program.Zstd).Bytes),
 	}
 	tunnels := []func([][]byte) (int, error){
 		zstdStream(zstdC(3)), zstdStream(zstdC(19)), zstdStream(zstdGoDefault), zstdStream(zstdGoBest),
@@ -135,60 +116,29 @@ func zstdGoDefault(w io.Writer) (flusher, error) { return zstdGo(w, zstd.SpeedDe
 func recordConversation(c workload.Conversation, calls int) (said [2][][]byte, captured []byte, err error) {
 	now := time.Date(2026, 3, 14, 9, 27, 0, 0, time.UTC)
 	var b bytes.Buffer
-	rec := pcapng.NewRecorder(&b, func() time.Time { return now })
-	var conn net.Conn
-	var there *service
+	captures := pcap.New(&b)
+	server := netip.MustParseAddrPort("192.0.2.1:80")
+	var conn *pcap.Conn
 	port := uint16(20_000)
 	for request, reply := range c.Calls(seed) {
 		if conn == nil || c.Closed {
 			port++
-			there = &service{local: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.10"), port)}
-			conn = rec.Conn(there)
+			conn = captures.Open(now, netip.AddrPortFrom(netip.MustParseAddr("192.0.2.10"), port), server)
 		}
 		next := now.Add(c.Every)
-		if _, err := conn.Write(request); err != nil {
-			return said, nil, err
-		}
+		conn.Said(now, 0, request)
 		now = now.Add(c.Took)
-		there.reply = reply
-		if _, err := io.ReadFull(conn, make([]byte, len(reply))); err != nil {
-			return said, nil, err
-		}
+		conn.Said(now, 1, reply)
 		if said[0], said[1] = append(said[0], request), append(said[1], reply); c.Closed {
-			if err := conn.Close(); err != nil {
-				return said, nil, err
-			}
+			conn.End(now, 0)
+			conn.End(now, 1)
 		}
 		if now = next; len(said[0]) == calls {
 			break
 		}
 	}
-	err = rec.Close()
-	return said, b.Bytes(), err
+	return said, b.Bytes(), captures.Err()
 }
-
-// service is a connection with a service that has its next reply ready.
-type service struct {
-	net.Conn
-	local netip.AddrPort
-	reply []byte
-}
-
-func (s *service) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(s.local) }
-
-func (s *service) RemoteAddr() net.Addr {
-	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:80"))
-}
-
-func (s *service) Write(p []byte) (int, error) { return len(p), nil }
-
-func (s *service) Read(p []byte) (n int, err error) {
-	n = copy(p, s.reply)
-	s.reply = s.reply[n:]
-	return n, nil
-}
-
-func (s *service) Close() error { return nil }
 
 func (r *results) writeConversations(p *tablePrinter) {
 	if len(r.Conversations) == 0 {

@@ -3,72 +3,54 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/beevik/etree"
 
-	"github.com/hhfr/hhfr/internal/shape"
-	"github.com/hhfr/hhfr/internal/typed"
-	"github.com/hhfr/hhfr/internal/wsdl"
+	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
-// describeArg, with a file behind it, makes this program read that description and say what memory
-// it took.
-const describeArg = "describe"
-
-// describedRow is the largest WSDL of the corpus, read by both. Times are processor times, the
-// least of some rounds, in nanoseconds.
+// describedRow is the largest WSDL of the corpus, read by etree and by `hhfr schema compile`. Times
+// are processor times, the least of some rounds, in nanoseconds.
 type describedRow struct {
 	File       string `json:"file"`
 	Octets     int    `json:"octets"`
 	Operations int    `json:"operations"`
-	// Etree is to parse it; Compile to compile it; Named also to make all own shapes and the
-	// fingerprint, as a command does that is given it.
+	// Etree is to parse it; Compile the whole process that compiles it and prints the names of all
+	// messages.
 	Etree   float64 `json:"etree_ns"`
 	Compile float64 `json:"compile_ns"`
-	Named   float64 `json:"named_ns"`
-	// Resident is the most memory that a process has which reads it, in bytes.
+	// Resident is the most memory that this process had, in bytes.
 	Resident float64 `json:"resident_octets"`
 	// Alone is how many operations were compiled without the others, and Changed how many of their
-	// own shapes were others then.
+	// messages had another fingerprint then.
 	Alone   int `json:"alone"`
 	Changed int `json:"changed"`
 }
 
-// readDescription compiles a WSDL, and names its messages.
-func readDescription(ctx context.Context, file string) (*typed.Contract, error) {
-	d, err := wsdl.Load(ctx, file, wsdl.SourceOptions{})
-	if err != nil {
-		return nil, err
-	}
-	c := typed.New(d)
-	_ = c.URI()
-	return c, nil
+// operation is one of a description, and the fingerprints of its messages.
+type operation struct {
+	Name     string            `json:"name"`
+	Messages map[string]string `json:"messages"`
 }
 
-func runDescribe(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
-	if len(args) != 1 {
-		return errors.New(describeArg + " FILE")
-	}
-	c, err := readDescription(ctx, args[0])
+// compileDescription has `hhfr schema compile` read a WSDL.
+func compileDescription(ctx context.Context, file string) ([]operation, program.Used, error) {
+	out, used, err := program.Run(ctx, nil, "schema", "compile", "-q", "-o", "json", file)
 	if err != nil {
-		return err
+		return nil, used, err
 	}
-	_, err = fmt.Fprintln(out, residentPeak())
-	runtime.KeepAlive(c)
-	return err
+	var said struct{ Compiled []operation }
+	return said.Compiled, used, json.Unmarshal(out, &said)
 }
 
 const describeRounds = 5
@@ -82,26 +64,13 @@ func measureDescribed(ctx context.Context, corpus string) (*describedRow, error)
 	if err != nil {
 		return nil, err
 	}
-	d, err := wsdl.Load(ctx, file, wsdl.SourceOptions{})
+	row := &describedRow{File: filepath.Base(file), Octets: len(text)}
+	all, err := row.time(ctx, file, text)
 	if err != nil {
 		return nil, err
 	}
-	row := &describedRow{File: filepath.Base(file), Octets: len(text), Operations: len(d.Operations)}
-	if err := row.time(ctx, file, text); err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	said, err := exec.CommandContext(ctx, self, describeArg, file).Output()
-	if err != nil {
-		return nil, err
-	}
-	if row.Resident, err = strconv.ParseFloat(strings.TrimSpace(string(said)), 64); err != nil {
-		return nil, err
-	}
-	return row, row.compareAlone(ctx, file, text, d)
+	row.Operations = len(all)
+	return row, row.compareAlone(ctx, file, text, all)
 }
 
 func largestWSDL(corpus string) (largest string, err error) {
@@ -122,44 +91,36 @@ func largestWSDL(corpus string) (largest string, err error) {
 	return largest, err
 }
 
-// time measures on one core, so that the share of the garbage collector is in it.
-func (r *describedRow) time(ctx context.Context, file string, text []byte) error {
+// time takes turns, etree on one core, so that the share of the garbage collector is in it.
+func (r *describedRow) time(ctx context.Context, file string, text []byte) (all []operation, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	works := []struct {
-		least *float64
-		do    func() error
-	}{
-		{&r.Etree, func() error { return etree.NewDocument().ReadFromBytes(text) }},
-		{&r.Compile, func() error { _, err := wsdl.Load(ctx, file, wsdl.SourceOptions{}); return err }},
-		{&r.Named, func() error { _, err := readDescription(ctx, file); return err }},
-	}
-	for i := range works {
-		*works[i].least = math.Inf(1)
-	}
+	r.Etree, r.Compile = math.Inf(1), math.Inf(1)
 	for range describeRounds {
-		for i := range works {
-			runtime.GC()
-			began := cpuTime()
-			if err := works[i].do(); err != nil {
-				return err
-			}
-			*works[i].least = min(*works[i].least, float64(cpuTime()-began)/float64(time.Nanosecond))
+		runtime.GC()
+		began := cpuTime()
+		if err := etree.NewDocument().ReadFromBytes(text); err != nil {
+			return nil, err
 		}
+		r.Etree = min(r.Etree, float64(cpuTime()-began)/float64(time.Nanosecond))
+		var used program.Used
+		if all, used, err = compileDescription(ctx, file); err != nil {
+			return nil, err
+		}
+		r.Compile = min(r.Compile, float64(used.Processor)/float64(time.Nanosecond))
+		r.Resident = max(r.Resident, float64(used.Resident))
 	}
-	return ctx.Err()
+	return all, ctx.Err()
 }
 
 // aloneOperations is how many are compiled alone.
 const aloneOperations = 8
 
-// compareAlone compiles some operations without all others, and compares their own shapes.
-func (r *describedRow) compareAlone(
-	ctx context.Context, file string, text []byte, d *wsdl.ServiceDescription,
-) error {
-	all := map[shape.Fingerprint]bool{}
-	for s := range typed.New(d).OwnShapes() {
-		if s != nil {
-			all[s.Fingerprint()] = true
+// compareAlone compiles some operations without all others, and compares their messages.
+func (r *describedRow) compareAlone(ctx context.Context, file string, text []byte, all []operation) error {
+	known := map[string]bool{}
+	for _, o := range all {
+		for _, fingerprint := range o.Messages {
+			known[fingerprint] = true
 		}
 	}
 	dir, err := os.MkdirTemp("", "compare-describe-")
@@ -168,7 +129,7 @@ func (r *describedRow) compareAlone(
 	}
 	defer os.RemoveAll(dir)
 	for i := range aloneOperations {
-		name := d.Operations[i*len(d.Operations)/aloneOperations].Name
+		name := all[i*len(all)/aloneOperations].Name
 		one, err := onlyOperation(text, name)
 		if err != nil {
 			return err
@@ -177,18 +138,19 @@ func (r *describedRow) compareAlone(
 		if err := os.WriteFile(at, one, 0o600); err != nil {
 			return err
 		}
-		alone, err := readDescription(ctx, at)
+		alone, _, err := compileDescription(ctx, at)
 		if err != nil {
 			return err
 		}
 		r.Alone++
-		shapes := slices.Collect(alone.OwnShapes())
-		if len(shapes) == 0 {
+		if len(alone) == 0 {
 			return fmt.Errorf("%s alone has no messages", name)
 		}
-		for _, s := range shapes {
-			if s == nil || !all[s.Fingerprint()] {
-				r.Changed++
+		for _, o := range alone {
+			for _, fingerprint := range o.Messages {
+				if !known[fingerprint] {
+					r.Changed++
+				}
 			}
 		}
 	}
@@ -218,16 +180,14 @@ func (r *results) writeDescribed(p *tablePrinter) {
 	if d == nil {
 		return
 	}
-	p.printf("\nThe largest WSDL of the corpus: processor time in ms, the least of %d rounds, and memory in MB. "+
-		"named: compiled, with the fingerprint and all own shapes. Operations compiled alone, and own shapes that "+
-		"differ then.\n\n", describeRounds)
+	p.printf("\nThe largest WSDL of the corpus: processor time in ms, the least of %d rounds, and memory in MB, of "+
+		"etree and of the process `hhfr schema compile`. Operations compiled alone, and messages with another "+
+		"fingerprint then.\n\n", describeRounds)
 	ms := func(nanos float64) string { return number(nanos / 1e6) }
 	p.table(cells{
-		{"WSDL", "bytes", "operations", "etree", "compiled", "named", "compiled / etree", "named / etree", "resident",
-			"alone", "changed"},
-		{d.File, number(float64(d.Octets)), strconv.Itoa(d.Operations), ms(d.Etree), ms(d.Compile), ms(d.Named),
-			ratio(d.Compile / d.Etree), ratio(d.Named / d.Etree), number(d.Resident / 1e6), strconv.Itoa(d.Alone),
-			strconv.Itoa(d.Changed)},
+		{"WSDL", "bytes", "operations", "etree", "compile", "compile / etree", "resident", "alone", "changed"},
+		{d.File, number(float64(d.Octets)), strconv.Itoa(d.Operations), ms(d.Etree), ms(d.Compile),
+			ratio(d.Compile / d.Etree), number(d.Resident / 1e6), strconv.Itoa(d.Alone), strconv.Itoa(d.Changed)},
 	})
 }
 
@@ -243,12 +203,12 @@ func describedGoals() []goal {
 	}
 	return []goal{
 		{17, "the largest WSDL, compiled and named, to etree", 4, false, of(func(d *describedRow) float64 {
-			return d.Named / d.Etree
+			return d.Compile / d.Etree
 		})},
 		{17, "the largest WSDL, MB of a process that reads it", 200, false, of(func(d *describedRow) float64 {
 			return d.Resident / 1e6
 		})},
-		{17, "the largest WSDL, own shapes that change with its rest", 0, false, of(func(d *describedRow) float64 {
+		{17, "the largest WSDL, messages whose name changes with its rest", 0, false, of(func(d *describedRow) float64 {
 			return float64(d.Changed)
 		})},
 	}

@@ -6,17 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/codec/binary"
-	"github.com/hhfr/hhfr/internal/coders"
-	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/compare/internal/ends"
 )
 
 // echo is a long text that a server returns while it reads, through one proxy and through a pair;
@@ -30,8 +24,6 @@ type echo struct {
 
 // measureEcho echoes in turns.
 func measureEcho(ctx context.Context, octets, turns int) (e *echo, err error) {
-	var ends closers
-	defer func() { err = errors.Join(err, ends.close()) }()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 			return
@@ -39,22 +31,12 @@ func measureEcho(ctx context.Context, octets, turns int) (e *echo, err error) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.Copy(w, r.Body) // the client detects it
 	}))
-	ends.add(func() error { server.Close(); return nil })
-	upstream, err := url.Parse(server.URL)
+	defer server.Close()
+	urls, stop, err := ends.Pair(ctx, server.URL)
 	if err != nil {
 		return nil, err
 	}
-	far, err := startProxy(ctx, &ends, upstream)
-	if err != nil {
-		return nil, err
-	}
-	near, err := startProxy(ctx, &ends, addressOf(far))
-	if err != nil {
-		return nil, err
-	}
-	if err := near.Linked(ctx); err != nil {
-		return nil, err
-	}
+	defer func() { err = errors.Join(err, stop()) }()
 	var text bytes.Buffer
 	for n := 0; text.Len() < octets; n++ {
 		fmt.Fprintf(&text, "line %d says that all is well, and that %x is a number\n", n, n*n*7919)
@@ -63,9 +45,9 @@ func measureEcho(ctx context.Context, octets, turns int) (e *echo, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var times [2][]float64
 	for range turns {
-		for i, through := range []*proxy.Proxy{far, near} {
+		for i, through := range urls {
 			began := time.Now()
-			if err := echoOnce(ctx, client, addressOf(through), text.Bytes()); err != nil {
+			if err := echoOnce(ctx, client, through+"/", text.Bytes()); err != nil {
 				return nil, err
 			}
 			times[i] = append(times[i], float64(time.Since(began)))
@@ -76,32 +58,8 @@ func measureEcho(ctx context.Context, octets, turns int) (e *echo, err error) {
 	return e, nil
 }
 
-func startProxy(ctx context.Context, ends *closers, upstream *url.URL) (*proxy.Proxy, error) {
-	var listeners [2]net.Listener
-	for i := range listeners {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		listeners[i] = l
-	}
-	store := memory.New(memory.Config{})
-	p, err := proxy.Start(proxy.Config{Listen: listeners[0], Streams: listeners[1], Store: store,
-		Routes: proxy.To(&proxy.Upstream{URL: upstream}),
-		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))})
-	if err != nil {
-		return nil, err
-	}
-	ends.add(func() error { return errors.Join(p.Close(), store.Close()) })
-	return p, nil
-}
-
-func addressOf(p *proxy.Proxy) *url.URL {
-	return &url.URL{Scheme: "http", Host: p.Addrs()["http"].String(), Path: "/"}
-}
-
-func echoOnce(ctx context.Context, client *http.Client, to *url.URL, text []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(text))
+func echoOnce(ctx context.Context, client *http.Client, to string, text []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}

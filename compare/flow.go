@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,8 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/responder"
-	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr"
 )
 
 // flowRow is a reply that a service writes in three parts, each flushed, by an unchanged client and
@@ -88,14 +88,14 @@ func measureFlow(ctx context.Context) (f *flowRow, err error) {
 	if err != nil {
 		return nil, err
 	}
-	hhfr, err := startFlow(ctx, &ends, true)
+	over, err := startFlow(ctx, &ends, true)
 	if err != nil {
 		return nil, err
 	}
 	f = &flowRow{Calls: (turns - 1) * each}
 	var times [2][]float64
 	for turn := range turns {
-		for i, w := range []*flowing{hhfr, plain} {
+		for i, w := range []*flowing{over, plain} {
 			before := w.octets.Load()
 			for range each {
 				began := time.Now()
@@ -111,50 +111,35 @@ func measureFlow(ctx context.Context) (f *flowRow, err error) {
 			}
 		}
 	}
+	if c := over.streams.Counters(); c.Sent.Messages < int64(f.Calls) {
+		return nil, fmt.Errorf("%d of %d calls went over a stream", c.Sent.Messages, f.Calls)
+	}
 	f.HHFR, f.Plain = median(times[0]), median(times[1])
-	f.HHFROctets, f.PlainOctets = float64(hhfr.total)/float64(f.Calls), float64(plain.total)/float64(f.Calls)
+	f.HHFROctets, f.PlainOctets = float64(over.total)/float64(f.Calls), float64(plain.total)/float64(f.Calls)
 	f.Ratio = f.HHFR / f.Plain
 	return f, nil
 }
 
 // flowing is a client of a service.
 type flowing struct {
-	client *http.Client
-	url    string
-	octets *atomic.Int64
-	total  int64
+	client  *http.Client
+	streams *hhfr.Transport // nil: none
+	url     string
+	octets  *atomic.Int64
+	total   int64
 }
 
 func startFlow(ctx context.Context, ends *closers, overStream bool) (*flowing, error) {
 	w := &flowing{client: &http.Client{Transport: &http.Transport{}}, octets: new(atomic.Int64)}
 	var handler http.Handler = http.HandlerFunc(writeThree)
 	if overStream {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		h, err := responder.NewHandler(handler, responder.Config{Addresses: map[string]string{"tcp": ":" + port}})
-		if err != nil {
-			return nil, err
-		}
-		served := make(chan error, 1)
-		go func() { served <- h.ServeStreams(ctx, octetListener{l, w.octets}) }()
-		ends.add(func() error { return errors.Join(h.Close(), <-served) })
-		rt, err := session.NewRoundTripper(w.client.Transport, session.Config{RequireHHFR: true})
-		if err != nil {
-			return nil, err
-		}
+		h, rt := &hhfr.Handler{Handler: handler}, &hhfr.Transport{}
+		ends.add(h.Close)
 		ends.add(rt.Close)
-		handler, w.client = h, &http.Client{Transport: rt}
+		handler, w.client, w.streams = h, &http.Client{Transport: rt}, rt
 	}
 	server := httptest.NewUnstartedServer(handler)
-	if !overStream {
-		server.Listener = octetListener{server.Listener, w.octets}
-	}
+	server.Listener = octetListener{server.Listener, w.octets}
 	server.Start()
 	ends.add(func() error { server.Close(); return nil })
 	w.url = server.URL
@@ -184,7 +169,7 @@ func (r *results) writeFlow(p *tablePrinter) {
 	if f == nil {
 		return
 	}
-	p.printf("\nCalls whose replies come in three flushed writes, by net/http with RoundTripper and Handler, and " +
+	p.printf("\nCalls whose replies come in three flushed writes, by net/http with hhfr.Transport and hhfr.Handler, and " +
 		"without; µs are medians, bytes both ways.\n\n")
 	p.table(cells{{"calls", "µs", "plain µs", "bytes", "plain bytes"},
 		{strconv.Itoa(f.Calls), micros(f.HHFR), micros(f.Plain), number(f.HHFROctets), number(f.PlainOctets)}})

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"slices"
-
-	"github.com/hhfr/hhfr/internal/bench"
-)
+import "slices"
 
 // open is an issue that is not done. Its goals are reported as open, and missing them is no
 // failure.
@@ -14,11 +10,6 @@ const open = 16
 // are reported, and missing them is no failure.
 var beyondReach = func() map[string]string {
 	why := map[string]string{}
-	for _, folder := range []string{"w1-4strings", "w1-8strings"} {
-		for _, what := range []string{packWhat, unpackWhat} {
-			why[folder+what] = "docs/benchmarks.md, What the stages cost"
-		}
-	}
 	why[leastWhat], why[leastTLSWhat] = "docs/benchmarks.md, Sessions from their first connection on",
 		"docs/benchmarks.md, Sessions from their first connection on"
 	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
@@ -27,8 +18,6 @@ var beyondReach = func() map[string]string {
 }()
 
 const (
-	packWhat     = ", split and pack to split alone"
-	unpackWhat   = ", unpack and join to join alone"
 	leastWhat    = "100 calls in flight of peers that met, to bytes and least round trips"
 	leastTLSWhat = "100 calls in flight of peers that met, in TLS, to bytes and least round trips"
 
@@ -49,22 +38,8 @@ type goal struct {
 	figure  func(r *results) (value float64, measured bool)
 }
 
-var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), packingGoals(), describedGoals(),
+var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), describedGoals(),
 	conversationGoals(), realGoals())
-
-// packingGoals limit what stages add to split and join to half, on every workload.
-func packingGoals() (list []goal) {
-	for _, f := range folders {
-		list = append(list,
-			goal{6, f.name + packWhat, 1.5, false, speedOf(f.name, func(s *speedRow) float64 {
-				return s.PackedToSplit
-			})},
-			goal{6, f.name + unpackWhat, 1.5, false, speedOf(f.name, func(s *speedRow) float64 {
-				return s.UnpackedToJoin
-			})})
-	}
-	return list
-}
 
 // apart are the goals that name their workload.
 var apart = []goal{
@@ -92,31 +67,13 @@ var apart = []goal{
 	})},
 	{6, "any message with its shape to plain SOAP, largest", 1.0, false, overPlain},
 
-	{2, "w2-10floats, allocations of split and join", 0, false, speedOf("w2-10floats", allocations)},
-	{5, "w2-1000floats, allocations of split and join", 0, false, speedOf("w2-1000floats", allocations)},
-	{5, "w3-500records, allocations of split and join", 0, false, speedOf("w3-500records", allocations)},
-	{5, "w5-headers, allocations of split and join", 0, false, speedOf("w5-headers", allocations)},
-	{5, "w4-base64, allocations of split and join", 0, false, speedOf(blobName, allocations)},
-	{5, "w5-headers, split to bare loop", 2.5, false, speedOf("w5-headers", toBare)},
-	{5, "w3-500records, split to bare loop", 2.5, false, speedOf("w3-500records", toBare)},
-	{5, "w2-1000floats, split to bare loop", 1.6, false, speedOf("w2-1000floats", toBare)},
-	{5, "w2-10floats, join to split", 1, false, speedOf("w2-10floats", joinToSplit)},
-	{5, "w2-1000floats, join to split", 1, false, speedOf("w2-1000floats", joinToSplit)},
-	{5, "w3-500records, join to split", 1, false, speedOf("w3-500records", joinToSplit)},
-	{5, "w5-headers, join to split", 1, false, speedOf("w5-headers", joinToSplit)},
-	{5, "w2-10floats, split, times as fast as etree", 20, true, speedOf("w2-10floats", overEtree)},
-	{5, "w2-1000floats, split, times as fast as etree", 20, true, speedOf("w2-1000floats", overEtree)},
-	{5, "w3-500records, split, times as fast as etree", 20, true, speedOf("w3-500records", overEtree)},
-	{5, "w5-headers, split, times as fast as etree", 20, true, speedOf("w5-headers", overEtree)},
-	{5, "w4-base64, split to Go's base64", 2, false, speedOf(blobName, toBare)},
-	{5, "w4-base64, join to Go's base64", 2, false, speedOf(blobName, func(s *speedRow) float64 {
-		return s.JoinToBare
-	})},
-	{5, "w2-10floats, unknown kind to etree", 1, false, speedOf("w2-10floats", learnToEtree)},
-	{5, "w2-1000floats, unknown kind to etree", 1, false, speedOf("w2-1000floats", learnToEtree)},
-	{5, "w3-500records, unknown kind to etree", 1, false, speedOf("w3-500records", learnToEtree)},
-	{5, "w5-headers, unknown kind to etree", 1, false, speedOf("w5-headers", learnToEtree)},
-	{5, "never-repeating kinds, processor time to plain forwarding", 1.3, false,
+	{5, "w2-10floats, a message from end to end to etree's parse", 0.5, false, speedOf("w2-10floats", toEtree)},
+	{5, "w2-1000floats, a message from end to end to etree's parse", 0.5, false, speedOf("w2-1000floats", toEtree)},
+	{5, "w3-500records, a message from end to end to etree's parse", 0.5, false, speedOf("w3-500records", toEtree)},
+	{5, "w5-headers, a message from end to end to etree's parse", 0.5, false, speedOf("w5-headers", toEtree)},
+	{5, "w4-base64, a message from end to end to Go's base64, both ways", 3, false,
+		speedOf(blobName, func(s *speedRow) float64 { return s.ToBase64 })},
+	{5, "never-repeating kinds, processor time to text", 1.3, false,
 		strangersOf(func(s *strangers) float64 {
 			return s.Ratio
 		})},
@@ -125,23 +82,6 @@ var apart = []goal{
 	})},
 
 	{13, "messages unlike each other, bytes to a zstd stream of level 19, any order", 0.95, false, worstUnlike},
-
-	{7, "engine of sequences, messages a second and core", 1e6, true, engineOf((*engineRow).perSecond)},
-	{
-		7,
-		"engine of sequences, allocations a message",
-		0,
-		false,
-		engineOf(func(e *engineRow) float64 { return e.Allocs }),
-	},
-	{7, "100 messages over UDP on 14k4 with 5 % loss, median to bytes and round trips", 1.3, false,
-		burstOf(func(b *burstRow) float64 {
-			return b.Median
-		})},
-	{7, "100 messages over UDP on 14k4 with 5 % loss, 95th percentile to the same", 2.5, false,
-		burstOf(func(b *burstRow) float64 {
-			return b.Tail
-		})},
 
 	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flowRow) float64 {
 		return f.Ratio
@@ -152,23 +92,23 @@ var apart = []goal{
 	{12, echoWhat, 2, false, echoOf(func(e *echo) float64 { return e.Ratio })},
 
 	{13, "first call of peers that did not meet, to plain SOAP", 1.05, false,
-		worstOf(toOther(bench.FirstCall, bench.SOAPKept, 1))},
+		worstOf(toOther(firstCall, soapKept, 1))},
 	{13, "first call of peers that did not meet, in TLS, to plain SOAP", 1.05, false,
-		worstOf(toOther(bench.FirstCallTLS, bench.HTTPSKept, 1))},
-	{13, "break-even of peers that did not meet, messages", 2, false, worstOf(breakEven(bench.FirstCall))},
-	{13, "break-even of peers that did not meet, in TLS, messages", 2, false, worstOf(breakEven(bench.FirstCallTLS))},
-	{13, "break-even of peers that met, messages", 1, false, worstOf(breakEven(bench.Met))},
-	{13, "break-even of peers that met, in TLS, messages", 1, false, worstOf(breakEven(bench.MetTLS))},
+		worstOf(toOther(firstCallTLS, httpsKept, 1))},
+	{13, "break-even of peers that did not meet, messages", 2, false, worstOf(breaksEven(firstCall))},
+	{13, "break-even of peers that did not meet, in TLS, messages", 2, false, worstOf(breaksEven(firstCallTLS))},
+	{13, "break-even of peers that met, messages", 1, false, worstOf(breaksEven(met))},
+	{13, "break-even of peers that met, in TLS, messages", 1, false, worstOf(breaksEven(metTLS))},
 	{13, "100 calls in flight of peers that met, to HTTP/2, thin links", 0.5, false,
-		worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), thin...)},
+		worstOf(toOther(metQueued, h2cQueued, inFlight), thin...)},
 	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, thin links", 0.5, false,
-		worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), thin...)},
+		worstOf(toOther(metTLSQueued, h2ResumedQueued, inFlight), thin...)},
 	{13, "100 calls in flight of peers that met, to HTTP/2, other links", 0.9, false,
-		worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), fast...)},
+		worstOf(toOther(metQueued, h2cQueued, inFlight), fast...)},
 	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, other links", 0.9, false,
-		worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), fast...)},
-	{13, leastWhat, 1.15, false, worstOf(toLeast(bench.MetQueued))},
-	{13, leastTLSWhat, 1.15, false, worstOf(toLeast(bench.MetTLSQueued))},
+		worstOf(toOther(metTLSQueued, h2ResumedQueued, inFlight), fast...)},
+	{13, leastWhat, 1.15, false, worstOf(toLeast(metQueued))},
+	{13, leastTLSWhat, 1.15, false, worstOf(toLeast(metTLSQueued))},
 }
 
 // overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing
@@ -193,12 +133,8 @@ func strangersOf(of func(*strangers) float64) func(*results) (float64, bool) {
 	}
 }
 
-func toBest(o *octetsRow) float64      { return o.Ratio }
-func toBare(s *speedRow) float64       { return s.SplitToBare }
-func joinToSplit(s *speedRow) float64  { return s.JoinToSplit }
-func overEtree(s *speedRow) float64    { return s.EtreeToSplit }
-func learnToEtree(s *speedRow) float64 { return s.LearnToEtree }
-func allocations(s *speedRow) float64  { return s.SplitAllocs + s.JoinAllocs }
+func toBest(o *octetsRow) float64 { return o.Ratio }
+func toEtree(s *speedRow) float64 { return s.ToEtree }
 
 func octetsOf(workload string, of func(*octetsRow) float64) func(*results) (float64, bool) {
 	return func(r *results) (float64, bool) {

@@ -1,35 +1,55 @@
 package main
 
 import (
-	"go/parser"
-	"go/token"
-	"io/fs"
+	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
-// What carries messages in a measurement is what a module of somebody else has: the public packages
-// and commands.
-func TestEndsUseThePublicAPI(t *testing.T) {
-	files := 0
-	require.NoError(t, filepath.WalkDir("internal", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" {
-			return err
-		}
-		files++
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+// What is measured is what a module of somebody else has. Go lets compare import the internal
+// packages of hhfr, since the paths of both begin alike; a copy of it that has another path, and
+// names the checkout as somebody else would, must compile.
+func TestUsesWhatOthersHave(t *testing.T) {
+	const path, other = "github.com/hhfr/hhfr/compare", "example.org/compare"
+	checkout, err := program.Checkout()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(".")))
+	rename := func(file string) {
+		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, spec := range f.Imports {
-			name, err := strconv.Unquote(spec.Path.Value)
-			require.NoError(t, err)
-			assert.False(t, strings.HasPrefix(name, "github.com/hhfr/hhfr/internal/"), "%s imports %s", path, name)
+		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), path, other)), 0o600))
+	}
+	rename(filepath.Join(dir, "go.mod"))
+	for _, below := range []string{"*.go", "*/*.go", "*/*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(dir, below))
+		require.NoError(t, err)
+		for _, file := range files {
+			rename(file)
 		}
-		return nil
-	}))
-	assert.NotZero(t, files)
+	}
+	in := func(args ...string) []byte {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "go %s: %s", strings.Join(args, " "), out)
+		return out
+	}
+	var mod struct {
+		Replace []struct{ Old, New struct{ Path string } }
+	}
+	require.NoError(t, json.Unmarshal(in("mod", "edit", "-json"), &mod))
+	require.Len(t, mod.Replace, 1, "nothing but hhfr itself is replaced")
+	require.Equal(t, "github.com/hhfr/hhfr", mod.Replace[0].Old.Path)
+	in("mod", "edit", "-replace", "github.com/hhfr/hhfr="+checkout)
+	for _, tags := range []string{"", "interop,soak"} {
+		in("vet", "-tags", tags, "./...")
+	}
 }

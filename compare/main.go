@@ -1,7 +1,6 @@
-// Command compare compares hhfr with its alternatives, in one run on one machine: bytes per
-// message, shapes in transit, the speed of split and join, that of the engine of sequences,
-// messages over a link that loses, and sessions from their first connection on. `make compare` runs
-// it. Its exit code is 1 if a goal that held before is missed.
+// Command compare compares hhfr with its alternatives, in one run on one machine, by what others
+// have of it: the public packages and the command hhfr. `make compare` runs it. Its exit code is 1
+// if a goal that held before is missed.
 package main
 
 import (
@@ -43,7 +42,6 @@ var processes = map[string]sideProcess{
 	contestantArg: runContestant,
 	proxyArg:      runProxy,
 	idleArg:       runIdle,
-	describeArg:   runDescribe,
 
 	real.TunnelArg: real.RunTunnel,
 }

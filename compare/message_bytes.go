@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // octetsRow is one workload: bytes per message, means over all messages in order. Zero means not
@@ -55,18 +53,15 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 		}
 		for _, way := range []struct {
 			to      *float64
-			without uint64
-		}{{&row.HHFRPlain, wire.Columns | wire.Memory | wire.Zstd}, {&row.HHFRColumns, wire.Memory | wire.Zstd},
-			{&row.HHFR, 0}} {
-			if *way.to, row.HHFRShapes, err = overHHFR(ctx, messages, way.without); err != nil {
-				return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
+			without string
+		}{{&row.HHFRPlain, "columns,memory,zstd"}, {&row.HHFRColumns, "memory,zstd"}, {&row.HHFR, ""}} {
+			took, err := sendAll(ctx, messages, way.without)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.name, err)
 			}
+			*way.to, row.HHFRShapes = mean(took)
+			row.PlainMost = plainMost(messages, took)
 		}
-		took, err := sendAll(ctx, messages, 0)
-		if err != nil {
-			return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
-		}
-		row.PlainMost = plainMost(messages, took)
 		if row.ZstdC19 > 0 { // without it, the best of the others is not the best
 			row.Ratio = row.HHFR / row.bestZstd()
 		}
@@ -83,30 +78,13 @@ func (r *octetsRow) bestZstd() float64 {
 	return slices.Min(streams)
 }
 
-// overHHFR sends the messages over a stream of their own, without some stages.
-func overHHFR(ctx context.Context, messages [][]byte, without uint64) (mean float64, shapes int64, err error) {
-	took, err := sendAll(ctx, messages, without)
-	var octets int64
+// mean is what the messages of a stream take without their shapes, each in the mean, and what all
+// shapes take.
+func mean(took []sent) (frames float64, shapes int64) {
 	for _, s := range took {
-		octets, shapes = octets+s.data+s.sync, shapes+s.shape
+		frames, shapes = frames+float64(s.Frames), shapes+s.Shape
 	}
-	return float64(octets) / float64(len(messages)), shapes, err
-}
-
-// sendAll sends the messages over a stream of their own, and returns the size of each.
-func sendAll(ctx context.Context, messages [][]byte, without uint64) ([]sent, error) {
-	l, err := openLink(ctx, without)
-	if err != nil {
-		return nil, err
-	}
-	took := make([]sent, len(messages))
-	for i, m := range messages {
-		if took[i], err = l.send(ctx, m); err != nil {
-			_ = l.close() // it would return the same error
-			return nil, fmt.Errorf("message %d: %w", i+1, err)
-		}
-	}
-	return took, l.close()
+	return frames / float64(len(took)), shapes
 }
 
 func total(messages [][]byte) (n int) {

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
-
-	emulated "github.com/hhfr/hhfr/internal/link"
+	"slices"
 )
 
 // measurement is one of the measurements of a run.
@@ -40,15 +39,7 @@ var parts = []measurement{
 		return err
 	}},
 	{"strangers", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
-		r.Strangers, err = measureStrangers(ctx)
-		return err
-	}},
-	{"engine", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
-		r.Engine, err = measureEngine(ctx)
-		return err
-	}},
-	{"burst", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
-		r.Burst, err = measureBurst(ctx, 200)
+		r.Strangers, err = measureStrangers(ctx, 7, 10_000)
 		return err
 	}},
 	{"flow", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
@@ -60,7 +51,7 @@ var parts = []measurement{
 		return err
 	}},
 	{"entry", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
-		r.Entry, err = measureEntry(ctx, emulated.Names())
+		r.Entry, err = measureEntry(ctx, slices.Concat(thin, fast), entryCounts)
 		return err
 	}},
 	{"unlike", func(ctx context.Context, in *inputs, _ options, r *results) (err error) {

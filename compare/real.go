@@ -9,13 +9,13 @@ import (
 	"github.com/hhfr/hhfr/compare/internal/real"
 )
 
-// measureReal runs cells of the list. It needs the checkout, and is run in this module's folder.
+// measureReal runs cells of the list.
 func measureReal(ctx context.Context, o options) (*real.Report, error) {
 	cells, err := real.Cells(o.real)
 	if err != nil {
 		return nil, err
 	}
-	return real.Measure(ctx, "..", cells)
+	return real.Measure(ctx, cells)
 }
 
 func (r *results) writeReal(p *tablePrinter) {

@@ -28,10 +28,6 @@ type results struct {
 	Unlike []unlike `json:"unlike,omitempty"`
 	// Strangers are messages of kinds that never repeat.
 	Strangers *strangers `json:"strangers,omitempty"`
-	// Engine is that of reliable sequences, alone.
-	Engine *engineRow `json:"engine,omitempty"`
-	// Burst is a hundred messages over datagrams that get lost.
-	Burst *burstRow `json:"burst,omitempty"`
 	// Flow is a reply in three flushed writes.
 	Flow *flowRow `json:"flow,omitempty"`
 	// Echo is a long text through proxies.
@@ -92,8 +88,6 @@ func (r *results) write(w io.Writer, output string) error {
 	r.writeSpeed(p)
 	r.writeUnlike(p)
 	r.writeStrangers(p)
-	r.writeEngine(p)
-	r.writeBurst(p)
 	r.writeFlow(p)
 	r.writeEcho(p)
 	r.writeEntry(p)
@@ -110,7 +104,7 @@ func (r *results) writeBytes(p *tablePrinter) {
 	if len(r.Bytes) == 0 {
 		return
 	}
-	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: " +
+	p.printf("\nBytes per message, mean. Streams keep their window and are flushed after each message. hhfr: " +
 		"framing and sync in it, shapes apart (once per stream); also without stages, and with columns but " +
 		"no memory.\n\n")
 	t := cells{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best",
@@ -137,9 +131,9 @@ func (r *results) writeShapes(p *tablePrinter) {
 	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream; alone: each in a stream of "+
 		"its own.\n\n", s.Messages)
 	p.table(cells{
-		{"learned from", "as text", "shape bytes", "gzip bytes", "total", "median", "largest", "alone, largest",
+		{"learned from", "shape bytes", "gzip bytes", "total", "median", "largest", "alone, largest",
 			"with message / plain SOAP, largest", "alone, largest"},
-		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10),
+		{strconv.Itoa(s.Learned), strconv.FormatInt(s.ShapeTotal, 10),
 			strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.AloneMost),
 			ratio(s.PlainMost), ratio(s.AlonePlainMost)},
 	})
@@ -149,55 +143,19 @@ func (r *results) writeSpeed(p *tablePrinter) {
 	if len(r.Speed) == 0 {
 		return
 	}
-	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n",
-		blobName)
-	names := []string{bareSplit, split, bareJoin, join, learning, tokenizer, etreeParse, encodingXML}
-	t := cells{append(append([]string{"workload", "bytes"}, names...), "split MB/s", "join MB/s")}
+	p.printf("\nMicroseconds of processor time per message, one core, medians: a message sent one way by hhfr.Client to " +
+		"hhfr.Server, both ends and the system together, and parsers alone; ratios of the same rounds, medians; " +
+		"allocations of both ends.\n\n")
+	names := []string{sending, tokenizer, etreeParse, encodingXML, goBase64}
+	t := cells{append(append([]string{"workload", "bytes"}, names...), "hhfr MB/s", "hhfr / tdewolff", "hhfr / etree",
+		"hhfr / encoding/xml", "hhfr / base64", "allocations")}
 	for _, s := range r.Speed {
 		line := []string{s.Workload, strconv.FormatFloat(s.Octets, 'f', 0, 64)}
 		for _, name := range names {
 			line = append(line, micros(s.Nanos[name]))
 		}
-		t = append(t, append(line, number(1e3*s.Octets/s.Nanos[split]), number(1e3*s.Octets/s.Nanos[join])))
-	}
-	p.table(t)
-	p.printf("\nRatios of the same rounds, medians; allocations per message.\n\n")
-	t = cells{{"workload", "split / bare", "join / bare", "join / split", "etree / split", "encoding/xml / split",
-		"tdewolff / split", "learn / etree", "split allocs", "join allocs"}}
-	for _, s := range r.Speed {
-		t = append(t, []string{s.Workload, ratio(s.SplitToBare), ratio(s.JoinToBare), ratio(s.JoinToSplit),
-			ratio(s.EtreeToSplit), ratio(s.EncodingToSplit), ratio(s.TokenizerToSplit), ratio(s.LearnToEtree),
-			strconv.FormatFloat(s.SplitAllocs, 'g', 3, 64), strconv.FormatFloat(s.JoinAllocs, 'g', 3, 64)})
-	}
-	p.table(t)
-	r.writePacking(p)
-}
-
-func (r *results) writePacking(p *tablePrinter) {
-	p.printf("\nWhat stages add: nanoseconds of processor time per message, and in total to split or join alone. "+
-		"With the memory of a lane, which is emptied each %d KiB; columns alone: each message for itself.\n\n",
-		syncOctets>>10)
-	t := cells{{"workload", split, pack, "total", packColumns, join, unpack, "total", unpackColumns, "pack allocs",
-		"unpack allocs"}}
-	for _, s := range r.Speed {
-		line := []string{s.Workload}
-		for _, name := range []string{split, pack, "", packColumns, join, unpack, "", unpackColumns} {
-			line = append(line, strconv.FormatFloat(s.Nanos[name], 'f', 0, 64))
-		}
-		line[3], line[7] = ratio(s.PackedToSplit), ratio(s.UnpackedToJoin)
-		t = append(t, append(line, strconv.FormatFloat(s.PackAllocs, 'g', 3, 64),
-			strconv.FormatFloat(s.UnpackAllocs, 'g', 3, 64)))
-	}
-	p.table(t)
-	p.printf("\nBytes of memory. Columns: the packer, and the unpacker, of the side that writes or reads a frame " +
-		"now. Memory: that of a lane, in the direction it sends and in that it receives.\n\n")
-	t = cells{{"workload", "packer", "unpacker", "lane sends", "lane receives"}}
-	for _, s := range r.Speed {
-		line := []string{s.Workload}
-		for _, n := range []uint64{s.Room.Packer, s.Room.Unpacker, s.Room.Sends, s.Room.Receives} {
-			line = append(line, strconv.FormatUint(n, 10))
-		}
-		t = append(t, line)
+		t = append(t, append(line, number(1e3*s.Octets/s.Nanos[sending]), ratio(s.ToTokenizer), ratio(s.ToEtree),
+			ratio(s.ToEncoding), ratio(s.ToBase64), strconv.FormatFloat(s.Allocs, 'f', 1, 64)))
 	}
 	p.table(t)
 }

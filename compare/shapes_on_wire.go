@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -10,13 +9,11 @@ import (
 // transit is the size of learned shapes on the wire, over all messages of the corpus in one stream.
 // A message counts if a shape was learned from it, or widened by it. Ratios are shape frames to the
 // gzip size of that message. PlainMost is the largest ratio over all messages of the stream's bytes
-// for one message (shape and data frames and its share of the sync frames) to the message under a
-// small HTTP head. AloneMost and AlonePlainMost are the same if each message is the first of a
+// for one message (shape, data and sync frames) to the message under a small HTTP head. AloneMost and AlonePlainMost are the same if each message is the first of a
 // stream of its own, so that its shape has no base.
 type transit struct {
 	Messages   int     `json:"messages"`
 	Learned    int     `json:"learned_from"`
-	Texts      int64   `json:"as_text"`
 	ShapeTotal int64   `json:"shape_octets"`
 	GzipTotal  int64   `json:"gzip_octets"`
 	Total      float64 `json:"ratio_total"`
@@ -33,71 +30,47 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := openLink(ctx, 0)
+	took, err := sendAll(ctx, messages, "")
 	if err != nil {
 		return nil, err
 	}
 	t := &transit{Messages: len(messages)}
 	var ratios []float64
-	took := make([]sent, len(messages))
-	for i, m := range messages {
-		before := l.coder.Counts()
-		s, err := l.send(ctx, m)
-		if err != nil {
-			_ = l.close() // it would return the same error
-			return nil, fmt.Errorf("message %d: %w", i+1, err)
-		}
-		took[i] = s
-		after := l.coder.Counts()
-		t.Texts += after.Texts - before.Texts
-		if after.Learned == before.Learned && after.Widened == before.Widened {
+	for _, s := range took {
+		if s.Learned == 0 && s.Widened == 0 {
 			continue
 		}
-		gz, err := gzipAlone([][]byte{m})
-		if err != nil {
-			return nil, err
-		}
 		t.Learned++
-		t.ShapeTotal, t.GzipTotal = t.ShapeTotal+s.shape, t.GzipTotal+int64(gz)
-		ratios = append(ratios, float64(s.shape)/float64(gz))
+		t.ShapeTotal, t.GzipTotal = t.ShapeTotal+s.Shape, t.GzipTotal+s.Gzip
+		ratios = append(ratios, float64(s.Shape)/float64(s.Gzip))
 	}
 	if len(ratios) == 0 {
 		return nil, fmt.Errorf("no shape learned from %d messages", len(messages))
 	}
 	t.Total, t.Median, t.Most = float64(t.ShapeTotal)/float64(t.GzipTotal), median(ratios), slices.Max(ratios)
 	t.PlainMost = plainMost(messages, took)
-	return t, errors.Join(l.close(), t.measureAlone(ctx, messages))
+	return t, t.measureAlone(ctx, messages)
 }
 
 // measureAlone sends each message over a stream of its own.
 func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
 	for i := range messages {
 		m := messages[i : i+1]
-		gz, err := gzipAlone(m)
-		if err != nil {
-			return err
-		}
-		took, err := sendAll(ctx, m, 0)
+		took, err := sendAll(ctx, m, "")
 		if err != nil {
 			return fmt.Errorf("message %d alone: %w", i+1, err)
 		}
-		t.AloneMost, t.AlonePlainMost = max(t.AloneMost, float64(took[0].shape)/float64(gz)),
-			max(t.AlonePlainMost, plainMost(m, took))
+		t.AloneMost = max(t.AloneMost, float64(took[0].Shape)/float64(took[0].Gzip))
+		t.AlonePlainMost = max(t.AlonePlainMost, plainMost(m, took))
 	}
 	return nil
 }
 
 // plainMost is the largest ratio of the stream's bytes for one of the messages to that message
-// under a small HTTP head. A sync frame is shared by all that have bytes on the stream, by their
-// number.
+// under a small HTTP head.
 func plainMost(messages [][]byte, took []sent) (most float64) {
-	var own, syncs int64
-	for _, s := range took {
-		own, syncs = own+s.data+s.shape, syncs+s.sync
-	}
-	share := 1 + float64(syncs)/float64(own)
 	for i, m := range messages {
-		most = max(most, share*float64(took[i].data+took[i].shape)/float64(len(plainHead(len(m)))+len(m)))
+		most = max(most, float64(took[i].Frames+took[i].Shape)/float64(len(plainHead(len(m)))+len(m)))
 	}
 	return most
 }

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/workload"
 )
 
 // started is the begin of elapsed time.
@@ -18,31 +19,19 @@ const blobOctets = 1 << 20
 
 // speedRow is one workload: processor times per message, medians over all rounds, and ratios. Each
 // ratio is the median of the ratios of single rounds: noise of the machine hits the contestants of
-// a round alike.
+// a round alike. A message that is sent and received has both ends, and what the system does.
 type speedRow struct {
 	Workload string             `json:"workload"`
 	Octets   float64            `json:"octets"`
 	Nanos    map[string]float64 `json:"ns_per_message"`
-	// SplitToBare and the like are ratios of times: 2 is half the speed. For W4, bare is Go's
-	// base64: decoding for split, encoding for join.
-	SplitToBare float64 `json:"split_to_bare"`
-	JoinToBare  float64 `json:"join_to_bare,omitempty"`
-	JoinToSplit float64 `json:"join_to_split"`
-	// EtreeToSplit and the like are how many times faster split is.
-	EtreeToSplit     float64 `json:"etree_to_split"`
-	EncodingToSplit  float64 `json:"encoding_xml_to_split"`
-	TokenizerToSplit float64 `json:"tokenizer_to_split"`
-	// LearnToEtree is the cost of a message of an unknown kind: learn, compile, split.
-	LearnToEtree float64 `json:"learn_to_etree"`
-	SplitAllocs  float64 `json:"split_allocs"`
-	JoinAllocs   float64 `json:"join_allocs"`
-	// PackedToSplit compares split and pack with split alone, UnpackedToJoin unpack and join with
-	// join alone.
-	PackedToSplit  float64 `json:"split_and_pack_to_split"`
-	UnpackedToJoin float64 `json:"unpack_and_join_to_join"`
-	PackAllocs     float64 `json:"pack_allocs"`
-	UnpackAllocs   float64 `json:"unpack_allocs"`
-	Room           room    `json:"stages_octets"`
+	// ToEtree and the like are times of a message from end to end to those of others: 2 is half the
+	// speed.
+	ToEtree     float64 `json:"to_etree"`
+	ToEncoding  float64 `json:"to_encoding_xml"`
+	ToTokenizer float64 `json:"to_tokenizer"`
+	ToBase64    float64 `json:"to_base64,omitempty"` // of W4
+	// Allocs are those of both ends.
+	Allocs float64 `json:"allocs"`
 }
 
 func measureSpeed(ctx context.Context, in *inputs, rounds int, slice time.Duration) (rows []speedRow, err error) {
@@ -55,18 +44,29 @@ func measureSpeed(ctx context.Context, in *inputs, rounds int, slice time.Durati
 	}
 	for _, name := range append(names, blobName) {
 		messages := all[name]
-		c, err := newContest(name, messages)
+		row, err := compete(ctx, name, messages, rounds, slice)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		for round := range rounds {
-			if err := c.round(ctx, round, slice); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		rows = append(rows, c.row())
+		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+func compete(
+	ctx context.Context, name string, messages [][]byte, rounds int, slice time.Duration,
+) (row speedRow, err error) {
+	c, err := newContest(ctx, name, messages)
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for round := range rounds {
+		if err := c.round(ctx, round, slice); err != nil {
+			return row, err
+		}
+	}
+	return c.row(), nil
 }
 
 // round gives every contestant its turn, each on the same messages, in an order that changes from
@@ -107,6 +107,11 @@ func (c *contest) turn(p *contender, from int, slice time.Duration) (float64, er
 				return 0, err
 			}
 		}
+		if p.settle != nil {
+			if err := p.settle(); err != nil {
+				return 0, err
+			}
+		}
 		if took := cpuTime() - began; took >= slice {
 			return float64(took.Nanoseconds()) / float64(n*c.batch), nil
 		}
@@ -119,13 +124,9 @@ func (c *contest) row() speedRow {
 	for _, p := range c.contestants {
 		r.Nanos[p.name] = median(p.times)
 	}
-	r.SplitToBare, r.JoinToBare = c.ratio(split, bareSplit), c.ratio(join, bareJoin)
-	r.JoinToSplit, r.LearnToEtree = c.ratio(join, split), c.ratio(learning, etreeParse)
-	r.EtreeToSplit, r.EncodingToSplit, r.TokenizerToSplit = c.ratio(etreeParse, split), c.ratio(encodingXML, split),
-		c.ratio(tokenizer, split)
-	r.SplitAllocs, r.JoinAllocs = c.allocs(split), c.allocs(join)
-	r.PackedToSplit, r.UnpackedToJoin = 1+c.ratio(pack, split), 1+c.ratio(unpack, join)
-	r.PackAllocs, r.UnpackAllocs, r.Room = c.allocs(pack), c.allocs(unpack), c.room
+	r.ToEtree, r.ToEncoding = c.ratio(sending, etreeParse), c.ratio(sending, encodingXML)
+	r.ToTokenizer, r.ToBase64 = c.ratio(sending, tokenizer), c.ratio(sending, goBase64)
+	r.Allocs = c.allocs(sending)
 	return r
 }
 
@@ -158,6 +159,9 @@ func (c *contest) allocs(name string) float64 {
 	return testing.AllocsPerRun(3, func() {
 		for i := range c.messages {
 			_ = p.run(i) // it ran before without error
+		}
+		if p.settle != nil {
+			_ = p.settle()
 		}
 	}) / float64(len(c.messages))
 }

@@ -1,23 +1,21 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 
-	"github.com/hhfr/hhfr/internal/codec/binary"
-	"github.com/hhfr/hhfr/internal/wire"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
-// strangers is the cost of messages of never-repeating kinds: processor time per message, forwarded
-// as HTTP requests, as they are and split before.
+// strangers is the cost of messages of never-repeating kinds: processor time per message of an
+// `hhfr stream` that sends them, as text and in binary, without stages.
 type strangers struct {
 	Messages int     `json:"messages"`
 	Plain    float64 `json:"plain_us"`
@@ -32,108 +30,59 @@ func stranger(i int) []byte {
 		`</s:Body></s:Envelope>`, i, strings.Repeat("<line><a>1</a><b>two</b></line>", 20), i)
 }
 
-// measureStrangers forwards HTTP requests from one loopback connection to another, in turns of both
-// ways; medians are taken over them. The first turn, in which the learner still learns, is left
-// out.
-func measureStrangers(ctx context.Context) (*strangers, error) {
-	const turns, each = 21, 2000
-	in, from, err := loopback(ctx)
+// measureStrangers sends them in turns of both ways; medians are taken over them.
+func measureStrangers(ctx context.Context, turns, each int) (r *strangers, err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	to, out, err := loopback(ctx)
-	if err != nil {
-		return nil, err
+	server := &hhfr.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() { err = errors.Join(err, server.Close(), <-served) }()
+	var all bytes.Buffer
+	for i := range each {
+		all.Write(append(stranger(i), '\n'))
 	}
-	coder := binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{})
-	requests := make(chan [][]byte)
-	done := make(chan error, 2)
-	go func() {
-		var err error
-		for batch := range requests {
-			for _, m := range batch {
-				_, werr := in.Write(append([]byte(plainHead(len(m))), m...))
-				err = errors.Join(err, werr)
+	r = &strangers{Messages: turns * each}
+	var took [2][]float64
+	for range turns {
+		var octets [2]int64
+		for i, representation := range []string{"xml", "binary"} {
+			out, used, err := program.Run(ctx, bytes.NewReader(all.Bytes()), "stream", "http://"+l.Addr().String()+"/",
+				"-", "--one-way", "--require-hhfr", "--representation", representation,
+				"--without", "columns,memory,zstd", "-q", "-o", "json")
+			if err != nil {
+				return nil, err
 			}
+			if octets[i], err = streamed(out, each); err != nil {
+				return nil, err
+			}
+			took[i] = append(took[i], float64(used.Processor.Nanoseconds())/1e3/float64(each))
 		}
-		done <- errors.Join(err, in.Close())
-	}()
-	go func() {
-		_, err := io.Copy(io.Discard, out)
-		done <- errors.Join(err, out.Close())
-	}()
-	r := &strangers{}
-	plain := func(m []byte) error { _, err := to.Write(m); return err }
-	split := func(m []byte) error {
-		octets := 0
-		cut := coder.Split(0, 16000, func(_ bool, p wire.Part) error {
-			octets += len(p.Content)
-			return plain(p.Content)
-		})
-		err := cut.All(m)
-		cut.Free()
-		if r.Messages > 2*each {
-			r.Added = max(r.Added, float64(octets-len(m)))
-		}
-		return err
+		r.Added = max(r.Added, float64(octets[1]-octets[0])/float64(each))
 	}
-	messages := make([][]byte, each)
-	reader := bufio.NewReader(from)
-	var times [2][]float64
-	for turn := range turns {
-		for way, send := range []func([]byte) error{plain, split} {
-			for i := range messages {
-				r.Messages++
-				messages[i] = stranger(r.Messages)
-			}
-			began := cpuTime()
-			requests <- messages
-			for range messages {
-				if err := forward(reader, send); err != nil {
-					return nil, err
-				}
-			}
-			if took := cpuTime() - began; turn > 0 {
-				times[way] = append(times[way], float64(took.Nanoseconds())/1e3/each)
-			}
-		}
-	}
-	close(requests)
-	if err := errors.Join(<-done, to.Close(), <-done, from.Close()); err != nil {
-		return nil, err
-	}
-	r.Plain, r.HHFR = median(times[0]), median(times[1])
+	r.Plain, r.HHFR = median(took[0]), median(took[1])
 	r.Ratio = r.HHFR / r.Plain
 	return r, ctx.Err()
 }
 
-// forward reads a request and sends its body.
-func forward(from *bufio.Reader, send func([]byte) error) error {
-	request, err := http.ReadRequest(from)
-	if err != nil {
-		return err
+// streamed is what an `hhfr stream` that sent so many messages says that its stream took.
+func streamed(out []byte, messages int) (octets int64, err error) {
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	var said struct {
+		Summary struct {
+			Messages, Failed int
+			Stream           struct{ Sent int64 } `json:"stream_octets"`
+		}
 	}
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return err
+	if err := json.Unmarshal(lines[len(lines)-1], &said); err != nil {
+		return 0, fmt.Errorf("hhfr stream: %w", err)
 	}
-	return send(body)
-}
-
-// loopback opens a connection and returns both its ends.
-func loopback(ctx context.Context) (near, far net.Conn, err error) {
-	var listen net.ListenConfig
-	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
+	if s := said.Summary; s.Messages != messages || s.Failed > 0 {
+		return 0, fmt.Errorf("hhfr stream sent %d messages of %d, and %d failed", s.Messages, messages, s.Failed)
 	}
-	defer l.Close()
-	var dial net.Dialer
-	if near, err = dial.DialContext(ctx, "tcp", l.Addr().String()); err != nil {
-		return nil, nil, err
-	}
-	far, err = l.Accept()
-	return near, far, err
+	return said.Summary.Stream.Sent, nil
 }
 
 func (r *results) writeStrangers(p *tablePrinter) {
@@ -141,7 +90,7 @@ func (r *results) writeStrangers(p *tablePrinter) {
 	if s == nil {
 		return
 	}
-	p.printf("\n%d messages of never-repeating kinds forwarded over loopback: %.2f µs of processor time a message as "+
-		"they are, %.2f µs split, %.2f times as much; at most %.0f bytes added.\n",
+	p.printf("\n%d messages of never-repeating kinds sent by `hhfr stream`, without stages: %.2f µs of processor time a "+
+		"message as text, %.2f µs in binary, %.2f times as much; at most %.0f bytes added.\n",
 		s.Messages, s.Plain, s.HHFR, s.Ratio, s.Added)
 }

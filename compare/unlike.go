@@ -28,13 +28,13 @@ func measureUnlike(ctx context.Context, in *inputs) (rows []unlike, err error) {
 				messages[i], messages[k] = messages[k], messages[i]
 			})
 		}
-		took, err := sendAll(ctx, messages, 0)
+		took, err := sendAll(ctx, messages, "")
 		if err != nil {
 			return nil, err
 		}
 		var octets int64
 		for _, s := range took {
-			octets += s.data + s.sync + s.shape
+			octets += s.Frames + s.Shape
 		}
 		stream, err := zstdStream(zstdC(19))(messages)
 		if err != nil {
@@ -61,7 +61,7 @@ func (r *results) writeUnlike(p *tablePrinter) {
 	if len(r.Unlike) == 0 {
 		return
 	}
-	p.printf("\nXML messages of the corpus, once each on one lane: octets a message, all frames.\n\n")
+	p.printf("\nXML messages of the corpus, once each on one lane: bytes a message, all frames.\n\n")
 	t := cells{{"order", "hhfr", "zstd stream, level 19", "ratio"}}
 	for _, row := range r.Unlike {
 		t = append(t, []string{row.Order, number(row.HHFR), number(row.ZstdC19), fmt.Sprintf("%.3f", row.Ratio)})

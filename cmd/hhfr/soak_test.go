@@ -26,11 +26,11 @@ import (
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/workload"
 )
 
 var soakFor = flag.Duration("soak", 5*time.Minute, "how long random sessions go on")

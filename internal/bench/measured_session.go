@@ -11,10 +11,10 @@ import (
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/workload"
 )
 
 // Cell is one session. Times are those of the link, in milliseconds; bytes are those on the link,

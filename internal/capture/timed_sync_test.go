@@ -23,10 +23,10 @@ import (
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/workload"
 )
 
 // pair is a request with its reply.

@@ -16,12 +16,12 @@ import (
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/workload"
 )
 
 // commonStream are a service and an initiator with a stream and a common store.

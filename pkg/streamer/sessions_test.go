@@ -21,10 +21,10 @@ import (
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/wire"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/workload"
 )
 
 // TestRandomSessions is the short form of TestSoakSessions: seeds that never change.

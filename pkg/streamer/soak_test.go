@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/workload"
 )
 
 var (

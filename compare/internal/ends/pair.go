@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -126,8 +125,6 @@ type PairConfig struct {
 	Messages [][]byte
 	// Long are long bodies by name.
 	Long []Long
-
-	program string // hhfr
 }
 
 // Long is a long body.
@@ -138,14 +135,6 @@ type Long struct {
 
 // MeasurePair measures calls and long bodies through pairs of proxies.
 func MeasurePair(ctx context.Context, cfg PairConfig) (rows []PairRow, long []LongRow, err error) {
-	folder, err := os.MkdirTemp("", "compare-hhfr-")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if cfg.program, err = buildHHFR(ctx, folder); err != nil {
-		return nil, nil, err
-	}
 	addr, stop, err := serveHTTP(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/sink" {
 			sink(w, r)
@@ -192,7 +181,7 @@ func startPairs(ctx context.Context, cfg PairConfig, server string) (routes []ro
 			return routes, err
 		}
 		routes[0].url = a.Addr
-		h, err := startProxy(ctx, cfg.program, routes[1].url)
+		h, err := startProxy(ctx, routes[1].url)
 		if h != nil {
 			routes[1].proxies = append(routes[1].proxies, h)
 		}

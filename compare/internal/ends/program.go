@@ -4,25 +4,19 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-)
+	"time"
 
-// buildHHFR builds the command hhfr of this checkout in a folder; the working folder is that of
-// compare.
-func buildHHFR(ctx context.Context, folder string) (program string, err error) {
-	program = filepath.Join(folder, "hhfr")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/hhfr")
-	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("hhfr is built in the folder above compare, where this must be run: %w: %s", err, said)
-	}
-	return program, nil
-}
+	"github.com/hhfr/hhfr/compare/internal/program"
+)
 
 // proxyProgram is a running hhfr proxy.
 type proxyProgram struct {
@@ -30,9 +24,14 @@ type proxyProgram struct {
 	url string // where clients connect
 }
 
-func startProxy(ctx context.Context, program, upstream string) (*proxyProgram, error) {
-	cmd := exec.CommandContext(ctx, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", upstream,
-		"--store", "mem:", "-o", "json", "-q")
+// startProxy starts one with further flags.
+func startProxy(ctx context.Context, upstream string, flags ...string) (*proxyProgram, error) {
+	hhfr, err := program.Path()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, hhfr, append([]string{"proxy", "--listen", "127.0.0.1:0", "--upstream", upstream,
+		"--store", "mem:", "-o", "json", "-q"}, flags...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -80,4 +79,37 @@ func (p *proxyProgram) stop() error {
 		_ = p.cmd.Wait() // the signal
 	}
 	return err
+}
+
+// Pair starts two hhfr proxies in front of a server that echoes, and waits until the near one sends
+// everything over a stream: it refuses to do otherwise. urls are those of far and near.
+func Pair(ctx context.Context, server string) (urls [2]string, stop func() error, err error) {
+	var halves []*proxyProgram
+	stop = func() (err error) {
+		for _, h := range slices.Backward(halves) {
+			err = errors.Join(err, h.stop())
+		}
+		return err
+	}
+	for i, flags := range [][]string{nil, {"--require-hhfr"}} {
+		h, err := startProxy(ctx, server, flags...)
+		if h != nil {
+			halves = append(halves, h)
+		}
+		if err != nil {
+			return urls, nil, errors.Join(err, stop())
+		}
+		urls[i], server = h.url, h.url
+	}
+	const agreed = 10 * time.Second
+	message := []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`)
+	for began := time.Now(); ; time.Sleep(agreed / 1000) {
+		err := post(ctx, http.DefaultClient, urls[1]+"/", message)
+		if err == nil {
+			return urls, stop, nil
+		}
+		if time.Since(began) > agreed {
+			return urls, nil, errors.Join(err, stop())
+		}
+	}
 }

@@ -13,8 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/estimate"
-	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
 // Row is what a cell took on the link, from the first byte of each way on.
@@ -46,9 +45,9 @@ type Report struct {
 	Writings []Writing `json:"writings"`
 }
 
-// Measure runs the cells, and the ways to write, in a checkout of hhfr.
-func Measure(ctx context.Context, checkout string, cells []Cell) (r *Report, err error) {
-	s, err := openStacks(ctx, checkout)
+// Measure runs the cells, and the ways to write.
+func Measure(ctx context.Context, cells []Cell) (r *Report, err error) {
+	s, err := openStacks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,22 +129,7 @@ func median(took []time.Duration) time.Duration {
 
 // estimated is what an estimate says of pairs that meet for the first time.
 func estimated(ctx context.Context, captured []byte, perAddress bool) (t Traffic, err error) {
-	profile, err := link.ParseProfile("wifi,rtt=" + RoundTrip.String())
-	if err != nil {
-		return t, err
-	}
-	r, _, err := estimate.Run(ctx, estimate.Config{Links: []link.Profile{profile}, PerAddress: perAddress},
-		estimate.Capture{Name: "recording", Octets: bytes.NewReader(captured)})
-	if err != nil {
-		return t, err
-	}
-	for _, w := range r.Total {
-		if w.Way == estimate.FirstContact {
-			t = Traffic{Payload: int64(w.Bytes) - int64(packetHeader*w.Packets), Packets: int64(w.Packets)}
-		}
-	}
-	return t, nil
+	e, err := program.Estimate(ctx, captured, "wifi,rtt="+RoundTrip.String(), perAddress)
+	w := program.Of(e.Total, program.FirstContact)
+	return Traffic{Payload: int64(w.Payload()), Packets: int64(w.Packets)}, err
 }
-
-// packetHeader is what a packet takes beside its payload, as the estimate counts, in bytes.
-const packetHeader = 40

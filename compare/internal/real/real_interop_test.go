@@ -5,13 +5,13 @@ package real
 import (
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // TestInteropRealClients: of the cells that `compare -only real` has, four. All replies are right
@@ -20,7 +20,10 @@ import (
 func TestInteropRealClients(t *testing.T) {
 	for _, program := range []string{"java", "javac", "mvn", "npm", "node", "python3", "curl", "gcc", "soapcpp2",
 		"wsdl2h", "openssl"} {
-		shared.Program(t, program)
+		if _, err := exec.LookPath(program); err != nil {
+			require.Empty(t, os.Getenv("HHFR_CI"), "%s is not installed", program)
+			t.Skip(program, " is not installed")
+		}
 	}
 	cells, err := parseCells(`
 requests  http.server  kept    20  readings
@@ -28,7 +31,7 @@ requests  http.server  closed  20  readings
 node-soap gsoap        kept    20  readings
 gsoap     cxf          kept    20  readings`, false)
 	require.NoError(t, err)
-	s, err := openStacks(t.Context(), filepath.Join("..", "..", ".."))
+	s, err := openStacks(t.Context())
 	require.NoError(t, err)
 	defer s.close()
 	kept := map[string]Traffic{}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
 // stacks are the clients and servers of testdata/interop, built below bin of the checkout, where
@@ -33,18 +35,19 @@ type endpoint struct{ host, path string }
 // builds are what can be built at once.
 var builds = [][]string{{"java"}, {"python", "keys"}, {"node", "gsoap"}}
 
-// openStacks builds what is not built, in a checkout, and starts the servers.
-func openStacks(ctx context.Context, checkout string) (s *stacks, err error) {
-	if checkout, err = filepath.Abs(checkout); err != nil {
+// openStacks builds what is not built, in the checkout, and starts the servers.
+func openStacks(ctx context.Context) (s *stacks, err error) {
+	checkout, err := program.Checkout()
+	if err != nil {
 		return nil, err
 	}
 	s = &stacks{dir: filepath.Join(checkout, "bin", "stacks"), servers: map[string]endpoint{}}
 	s.sources = filepath.Join(checkout, "testdata", "interop", "stacks")
-	s.real, s.hhfr = filepath.Join(checkout, "testdata", "interop", "real"), filepath.Join(s.dir, "hhfr")
+	s.real = filepath.Join(checkout, "testdata", "interop", "real")
 	if err := s.build(ctx); err != nil {
 		return nil, err
 	}
-	if err := output(exec.CommandContext(ctx, "go", "build", "-C", checkout, "-o", s.hhfr, "./cmd/hhfr")); err != nil {
+	if s.hhfr, err = program.Path(); err != nil {
 		return nil, err
 	}
 	if err := s.serve(ctx); err != nil {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/compare/internal/pcap"
 )
 
 // RoundTrip is that of the link.
@@ -37,7 +38,7 @@ const opening = 2
 type tap struct {
 	listen net.Listener
 	to     string
-	record *pcapng.Recorder // of the end that connects; nil: none
+	record *pcap.Capture // of the end that connects; nil: none
 	wait   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -55,7 +56,7 @@ func openTap(ctx context.Context, to string, record io.Writer) (*tap, error) {
 	}
 	t := &tap{listen: l, to: to, last: time.Now()}
 	if record != nil {
-		t.record = pcapng.NewRecorder(record, time.Now)
+		t.record = pcap.New(record)
 	}
 	t.wait.Go(func() {
 		for {
@@ -85,13 +86,13 @@ func (t *tap) forward(ctx context.Context, in net.Conn) {
 	}
 	t.mu.Unlock()
 	ready := time.Now().Add(RoundTrip)
-	near := in
+	var seen *pcap.Conn
 	if t.record != nil {
-		near = t.record.Accepted(in)
+		seen = t.record.Open(time.Now(), endpointOf(in.RemoteAddr()), endpointOf(in.LocalAddr()))
 	}
 	var both sync.WaitGroup
-	both.Go(func() { t.copy(out, near, out, ready) })
-	both.Go(func() { t.copy(near, out, in, ready) })
+	both.Go(func() { t.copy(out, in, 0, seen, ready) })
+	both.Go(func() { t.copy(in, out, 1, seen, ready) })
 	both.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +100,7 @@ func (t *tap) forward(ctx context.Context, in net.Conn) {
 		t.before += dataSegments(c)
 	}
 	t.conns = without(t.conns, in, out)
-	near.Close()
+	in.Close()
 	out.Close()
 }
 
@@ -118,13 +119,25 @@ type chunk struct {
 	at     time.Time
 }
 
-// copy ends the direction of tcp, which is to without a recorder, when from has ended.
-func (t *tap) copy(to io.Writer, from io.Reader, tcp net.Conn, ready time.Time) {
+func endpointOf(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		at := tcp.AddrPort()
+		return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// copy ends the direction, which is that of end, when from has ended. seen, if it is not nil, has
+// what the end that connects sends and receives.
+func (t *tap) copy(to, from net.Conn, end int, seen *pcap.Conn, ready time.Time) {
 	way := make(chan chunk, 1<<12)
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for c := range way {
 			time.Sleep(time.Until(c.at))
+			if seen != nil && end == 1 {
+				seen.Said(time.Now(), end, c.octets)
+			}
 			_, _ = to.Write(c.octets) // a reader that is gone ends the other direction
 		}
 	})
@@ -140,6 +153,9 @@ func (t *tap) copy(to io.Writer, from io.Reader, tcp net.Conn, ready time.Time) 
 			t.payload += int64(n)
 			t.last = time.Now()
 			t.mu.Unlock()
+			if seen != nil && end == 0 {
+				seen.Said(time.Now(), end, b[:n])
+			}
 			way <- chunk{b[:n], at.Add(RoundTrip / 2)}
 		}
 		if err != nil {
@@ -148,7 +164,10 @@ func (t *tap) copy(to io.Writer, from io.Reader, tcp net.Conn, ready time.Time) 
 	}
 	close(way)
 	wait.Wait()
-	if c, ok := tcp.(*net.TCPConn); ok {
+	if seen != nil {
+		seen.End(time.Now(), end)
+	}
+	if c, ok := to.(*net.TCPConn); ok {
 		_ = c.CloseWrite() // or it is closed
 	}
 }
@@ -190,7 +209,7 @@ func (t *tap) close() error {
 	t.mu.Unlock()
 	t.wait.Wait()
 	if t.record != nil {
-		err = errors.Join(err, t.record.Close())
+		err = errors.Join(err, t.record.Err())
 	}
 	return err
 }

@@ -1,12 +1,13 @@
-package main
+package shape_test
 
 import (
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/workload"
+	work "github.com/hhfr/hhfr/workload"
 )
 
 func TestBareTakesTheValues(t *testing.T) {
@@ -45,17 +46,41 @@ func TestBareTakesTheValues(t *testing.T) {
 }
 
 func TestBareKnowsTheWorkloads(t *testing.T) {
-	for _, f := range folders {
-		messages := take(f.generate(), 5)
-		b := newBare(messages[0])
-		for i, m := range messages {
-			require.NoError(t, b.run(m), "%s %d", f.name, i+1)
+	for i, kind := range []iter.Seq[[]byte]{work.Strings(1, 4), work.Floats(1, 10), work.Records(1, 20),
+		work.Headers(1)} {
+		var b *bare
+		for m := range first(5, kind) {
+			if b == nil {
+				b = newBare(m)
+			}
+			require.NoError(t, b.run(m), i)
 		}
 	}
-	b := newBare(take(workload.Headers(seed), 1)[0])
-	kinds := map[valueKind]int{}
-	for _, p := range b.head {
-		kinds[p.value]++
+	for m := range first(1, work.Headers(1)) {
+		kinds := map[valueKind]int{}
+		for _, p := range newBare(m).head {
+			kinds[p.value]++
+		}
+		assert.Equal(t, map[valueKind]int{
+			noValue: 1, uuidValue: 3, timeValue: 3, numberValue: 3, textValue: 7,
+		}, kinds)
 	}
-	assert.Equal(t, map[valueKind]int{noValue: 1, uuidValue: 3, timeValue: 3, numberValue: 3, textValue: 7}, kinds)
+}
+
+// BenchmarkBare is what BenchmarkSplit is compared with.
+func BenchmarkBare(b *testing.B) {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records",
+		"w5-headers"} {
+		b.Run(name, func(b *testing.B) {
+			m := workload(b, name)
+			bare := newBare(m[0])
+			b.ReportAllocs()
+			b.SetBytes(int64(len(m[0])))
+			for i := 0; b.Loop(); i++ {
+				if err := bare.run(m[i%len(m)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/workload"
 )
 
 var kinds = []struct {

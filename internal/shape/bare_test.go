@@ -1,4 +1,4 @@
-package main
+package shape_test
 
 import (
 	"bytes"
