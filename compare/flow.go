@@ -169,8 +169,8 @@ func (r *results) writeFlow(p *tablePrinter) {
 	if f == nil {
 		return
 	}
-	p.printf("\nCalls whose replies come in three flushed writes, by net/http with hhfr.Transport and hhfr.Handler, and " +
-		"without; µs are medians, bytes both ways.\n\n")
+	p.printf("\nCalls whose replies come in three flushed writes, by net/http with hhfr.Transport and " +
+		"hhfr.Handler, and without; µs are medians, bytes both ways.\n\n")
 	p.table(cells{{"calls", "µs", "plain µs", "bytes", "plain bytes"},
 		{strconv.Itoa(f.Calls), micros(f.HHFR), micros(f.Plain), number(f.HHFROctets), number(f.PlainOctets)}})
 }

@@ -82,7 +82,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", 21, "rounds of speed; medians are taken over them")
 	flags.DurationVar(&o.slice, "slice", 5*time.Millisecond, "least time of one contestant in one round")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long processes are idle before their memory is read")
-	flags.IntVar(&o.sessions, "sessions", 9000, "how many sessions are idle at a server")
+	flags.IntVar(&o.sessions, "sessions", 1000, "how many sessions are idle at a server, which takes 1024")
 	flags.StringVar(&o.real, "real", "ci", "cells of real clients: ci, all, or those with this in their names, "+
 		"as in \"zeep to cxf\"")
 	if err := flags.Parse(args); err != nil {

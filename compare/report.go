@@ -143,11 +143,12 @@ func (r *results) writeSpeed(p *tablePrinter) {
 	if len(r.Speed) == 0 {
 		return
 	}
-	p.printf("\nMicroseconds of processor time per message, one core, medians: a message sent one way by hhfr.Client to " +
-		"hhfr.Server, both ends and the system together, and parsers alone; ratios of the same rounds, medians; " +
+	p.printf("\nMicroseconds of processor time per message, one core, medians: a message sent one way by " +
+		"hhfr.Client to hhfr.Server, both ends and the system together, and parsers alone; ratios of the same rounds, medians; " +
 		"allocations of both ends.\n\n")
 	names := []string{sending, tokenizer, etreeParse, encodingXML, goBase64}
-	t := cells{append(append([]string{"workload", "bytes"}, names...), "hhfr MB/s", "hhfr / tdewolff", "hhfr / etree",
+	t := cells{append(append([]string{"workload", "bytes"}, names...), "hhfr MB/s", "hhfr / tdewolff",
+		"hhfr / etree",
 		"hhfr / encoding/xml", "hhfr / base64", "allocations")}
 	for _, s := range r.Speed {
 		line := []string{s.Workload, strconv.FormatFloat(s.Octets, 'f', 0, 64)}

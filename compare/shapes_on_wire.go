@@ -9,8 +9,9 @@ import (
 // transit is the size of learned shapes on the wire, over all messages of the corpus in one stream.
 // A message counts if a shape was learned from it, or widened by it. Ratios are shape frames to the
 // gzip size of that message. PlainMost is the largest ratio over all messages of the stream's bytes
-// for one message (shape, data and sync frames) to the message under a small HTTP head. AloneMost and AlonePlainMost are the same if each message is the first of a
-// stream of its own, so that its shape has no base.
+// for one message (shape, data and sync frames) to the message under a small HTTP head. AloneMost
+// and AlonePlainMost are the same if each message is the first of a stream of its own, so that its
+// shape has no base.
 type transit struct {
 	Messages   int     `json:"messages"`
 	Learned    int     `json:"learned_from"`

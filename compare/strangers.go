@@ -90,7 +90,7 @@ func (r *results) writeStrangers(p *tablePrinter) {
 	if s == nil {
 		return
 	}
-	p.printf("\n%d messages of never-repeating kinds sent by `hhfr stream`, without stages: %.2f µs of processor time a "+
-		"message as text, %.2f µs in binary, %.2f times as much; at most %.0f bytes added.\n",
+	p.printf("\n%d messages of never-repeating kinds sent by `hhfr stream`, without stages: %.2f µs of processor "+
+		"time a message as text, %.2f µs in binary, %.2f times as much; at most %.0f bytes added.\n",
 		s.Messages, s.Plain, s.HHFR, s.Ratio, s.Added)
 }

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,8 +29,8 @@ import (
 type host struct {
 	name  string
 	serve func(context.Context, net.Listener) (end func() error, err error)
-	// dial opens one client, and uses it once.
-	dial func(ctx context.Context, addr string, message []byte) (idleClient, error)
+	// dial opens one client from an address of this machine, and uses it once.
+	dial func(ctx context.Context, from net.Addr, addr string, message []byte) (idleClient, error)
 }
 
 // idleClient is one client of a host.
@@ -58,18 +59,22 @@ var hosts = []host{
 	{IdleHHFRTLS, serveIdleHHFR(true), dialIdleHHFR("https://")},
 }
 
-// IdleRow is what idle sessions cost at the server: resident memory in bytes for each session.
+// IdleRow is what idle sessions cost at the server: resident memory in bytes for each session
+// beyond the first ones.
 type IdleRow struct {
 	Host     string `json:"host"`
 	Sessions int    `json:"sessions"`
-	// Opened: after the first message of each; Used: after many more; Idle: when then nothing has
-	// happened for Config.Idle.
+	// First is what the first sessions added all together.
+	First float64 `json:"first"`
+	// Opened: after the first message of each; Used: after many more, both when nothing has been
+	// said for a moment; Idle: when nothing has been for Config.Idle.
 	Opened float64 `json:"opened"`
 	Used   float64 `json:"used"`
 	Idle   float64 `json:"idle"`
 	// Goroutines of the server for each session, idle.
 	Goroutines float64 `json:"goroutines"`
-	// Open and Close are how long it took until all were open, and closed, in nanoseconds.
+	// Open and Close are how long it took until all but the first were open, and all closed, in
+	// nanoseconds.
 	Open  float64 `json:"open_ns"`
 	Close float64 `json:"close_ns"`
 }
@@ -92,6 +97,9 @@ func MeasureIdle(ctx context.Context, cfg IdleConfig) (rows []IdleRow, err error
 	return rows, nil
 }
 
+// firstSessions are those that come before memory is compared.
+const firstSessions = 100
+
 func measureHost(ctx context.Context, cfg IdleConfig, h host) (row IdleRow, err error) {
 	server, err := start(ctx, h.name, 0, append(slices.Clone(cfg.Args), h.name, "")...)
 	if err != nil {
@@ -109,14 +117,25 @@ func measureHost(ctx context.Context, cfg IdleConfig, h host) (row IdleRow, err 
 		return row, err
 	}
 	row = IdleRow{Host: h.name, Sessions: cfg.Sessions}
-	n := float64(cfg.Sessions)
+	first := min(firstSessions, cfg.Sessions/2)
+	// What lanes remember is folded when they have been silent.
+	rest := func() { time.Sleep(min(cfg.Idle, 2*time.Second)) }
 	settle := func() (float64, answer, error) {
+		rest()
 		a, err := server.ask(command{})
-		return (server.resident() - none) / n, a, err
+		return (server.resident() - none) / float64(cfg.Sessions-first), a, err
 	}
 	steps := func() error {
+		if _, err := clients.ask(command{Count: first}); err != nil {
+			return err
+		}
+		rest()
+		if _, err := server.ask(command{}); err != nil {
+			return err
+		}
+		row.First, none = server.resident()-none, server.resident()
 		began := time.Now()
-		if _, err := clients.ask(command{Count: cfg.Sessions}); err != nil {
+		if _, err := clients.ask(command{Count: cfg.Sessions - first}); err != nil {
 			return err
 		}
 		row.Open = float64(time.Since(began))
@@ -140,7 +159,7 @@ func measureHost(ctx context.Context, cfg IdleConfig, h host) (row IdleRow, err 
 		if row.Idle, a, err = settle(); err != nil {
 			return err
 		}
-		row.Goroutines = float64(a.Count-empty.Count) / n
+		row.Goroutines = float64(a.Count-empty.Count) / float64(cfg.Sessions)
 		began = time.Now()
 		_, err := clients.ask(command{})
 		row.Close = float64(time.Since(began))
@@ -179,6 +198,9 @@ func (h *host) server(ctx context.Context, in io.Reader, out io.Writer) error {
 	}), end())
 }
 
+// perAddress is how many sessions are opened from one address: a server allows no more than 512.
+const perAddress = 500
+
 // dialers is how many sessions are opened or used at a time.
 const dialers = 16
 
@@ -187,9 +209,12 @@ func (h *host) clients(ctx context.Context, addr string, messages [][]byte, in i
 	err := answerAll(in, out, func(o command) (answer, error) {
 		switch {
 		case o.Count > 0:
-			all = make([]idleClient, o.Count)
-			return answer{}, byAll(dialers, len(all), func(i int) (err error) {
-				all[i], err = h.dial(ctx, addr, messages[i%len(messages)])
+			before := len(all)
+			all = append(all, make([]idleClient, o.Count)...)
+			return answer{}, byAll(dialers, o.Count, func(i int) (err error) {
+				i += before
+				from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
+				all[i], err = h.dial(ctx, from, addr, messages[i%len(messages)])
 				return err
 			})
 		case o.Use:
@@ -252,9 +277,14 @@ func anyServer() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // see above
 }
 
-func dialHTTP(scheme string) func(context.Context, string, []byte) (idleClient, error) {
-	return func(ctx context.Context, addr string, m []byte) (idleClient, error) {
-		t := &http.Transport{TLSClientConfig: anyServer()}
+// transportFrom connects from an address.
+func transportFrom(from net.Addr) *http.Transport {
+	return &http.Transport{DialContext: (&net.Dialer{LocalAddr: from}).DialContext, TLSClientConfig: anyServer()}
+}
+
+func dialHTTP(scheme string) func(context.Context, net.Addr, string, []byte) (idleClient, error) {
+	return func(ctx context.Context, from net.Addr, addr string, m []byte) (idleClient, error) {
+		t := transportFrom(from)
 		c := &http.Client{Transport: t}
 		use := func(m []byte) error { return post(ctx, c, scheme+addr+"/echo", m) }
 		return idleClient{use, func() error { t.CloseIdleConnections(); return nil }}, use(m)
@@ -269,7 +299,7 @@ func serveIdleGRPC(_ context.Context, l net.Listener) (func() error, error) {
 	return func() error { s.Stop(); return <-done }, nil
 }
 
-func dialGRPC(ctx context.Context, addr string, m []byte) (c idleClient, err error) {
+func dialGRPC(ctx context.Context, _ net.Addr, addr string, m []byte) (c idleClient, err error) {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return c, err
@@ -287,14 +317,26 @@ func dialGRPC(ctx context.Context, addr string, m []byte) (c idleClient, err err
 	return idleClient{use, conn.Close}, use(m)
 }
 
-func dialIdleHHFR(scheme string) func(context.Context, string, []byte) (idleClient, error) {
-	return func(ctx context.Context, addr string, m []byte) (idleClient, error) {
+// dialing guards http.DefaultTransport, whose connections a client of hhfr has.
+var dialing sync.Mutex
+
+func dialIdleHHFR(scheme string) func(context.Context, net.Addr, string, []byte) (idleClient, error) {
+	return func(ctx context.Context, from net.Addr, addr string, m []byte) (idleClient, error) {
 		cfg := &hhfr.Config{TLS: anyServer(), Mode: negotiate.FirstCall}
+		dialing.Lock()
+		http.DefaultTransport = transportFrom(from)
 		c, plain, err := dialHHFR(ctx, scheme+addr+"/echo", cfg)
+		dialing.Unlock()
 		if err != nil {
 			return idleClient{}, err
 		}
-		use := func(m []byte) error { return errors.Join(call(ctx, c, m), plain()) }
+		use := func(m []byte) error {
+			err := errors.Join(call(ctx, c, m), plain())
+			if err == nil && c.Counters().Received.Messages == 0 {
+				err = errors.New("a session has no stream")
+			}
+			return err
+		}
 		return idleClient{use, c.Close}, use(m)
 	}
 }
