@@ -144,8 +144,8 @@ func (r *results) writeSpeed(p *tablePrinter) {
 		return
 	}
 	p.printf("\nMicroseconds of processor time per message, one core, medians: a message sent one way by " +
-		"hhfr.Client to hhfr.Server, both ends and the system together, and parsers alone; ratios of the same rounds, medians; " +
-		"allocations of both ends.\n\n")
+		"hhfr.Client to hhfr.Server, both ends and the system together, and parsers alone; ratios of the same " +
+		"rounds, medians; allocations of both ends.\n\n")
 	names := []string{sending, tokenizer, etreeParse, encodingXML, goBase64}
 	t := cells{append(append([]string{"workload", "bytes"}, names...), "hhfr MB/s", "hhfr / tdewolff",
 		"hhfr / etree",
