@@ -38,13 +38,14 @@ func (r *results) writeIdle(p *tablePrinter) {
 		return
 	}
 	p.printf("\n%d idle sessions at a server: resident memory of the server for each beyond the first, in KB, "+
-		"2 s after one message, after 20 more of %s, and after %s without any. Before it is read, the server gives back what it does "+
-		"not use. First: what the first sessions added together.\n\n",
+		"2 s after one message, after 20 more of %s, and after %s without any. Before it is read, the server gives "+
+		"back what it does not use. First: what the first sessions added together.\n\n",
 		r.Sessions[0].Sessions, idleWorkload, r.Idle)
 	t := cells{{"server", "first", "opened", "used", "idle", "goroutines", "open all, s", "close all, s"}}
 	for _, s := range r.Sessions {
-		t = append(t, []string{s.Host, number(s.First / 1e3), number(s.Opened / 1e3), number(s.Used / 1e3), number(s.Idle / 1e3),
-			strconv.FormatFloat(s.Goroutines, 'f', 1, 64), ratio(s.Open / 1e9), ratio(s.Close / 1e9)})
+		t = append(t, []string{s.Host, number(s.First / 1e3), number(s.Opened / 1e3), number(s.Used / 1e3),
+			number(s.Idle / 1e3), strconv.FormatFloat(s.Goroutines, 'f', 1, 64), ratio(s.Open / 1e9),
+			ratio(s.Close / 1e9)})
 	}
 	p.table(t)
 }
