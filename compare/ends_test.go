@@ -69,6 +69,18 @@ func TestIdle(t *testing.T) {
 	judged(t, idleGoals(), func(r *results) { r.Sessions = rows })
 }
 
+func TestResident(t *testing.T) {
+	rows, err := measureResident(t.Context(), quickly)
+	require.NoError(t, err)
+	require.Len(t, rows, 9, "three commands with three numbers of sessions")
+	text := textOf(t, func(r *results) { r.Resident = rows })
+	for _, row := range rows {
+		assert.Greater(t, row.Idle, 1e6, row.Command)
+		assert.GreaterOrEqual(t, row.Busy, row.Idle/2, row.Command)
+		assert.Contains(t, text, "| "+row.Command+" ")
+	}
+}
+
 // judged checks that goals are judged by what was measured, and not without.
 func judged(t *testing.T, goals []goal, measured func(*results)) {
 	t.Helper()

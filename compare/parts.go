@@ -80,6 +80,10 @@ var parts = []measurement{
 		r.Sessions, err = measureIdle(ctx, o)
 		return err
 	}},
+	{"resident", func(ctx context.Context, _ *inputs, o options, r *results) (err error) {
+		r.Resident, err = measureResident(ctx, o)
+		return err
+	}},
 }
 
 func partNames() (names []string) {

@@ -46,7 +46,9 @@ type results struct {
 	Pairs *pairs `json:"pairs,omitempty"`
 	// Sessions are idle at a server.
 	Sessions []ends.IdleRow `json:"sessions,omitempty"`
-	Goals    []checkedGoal  `json:"goals"`
+	// Resident is the memory of commands.
+	Resident []ends.ResidentRow `json:"resident,omitempty"`
+	Goals    []checkedGoal      `json:"goals"`
 }
 
 func newReport(in *inputs) *results {
@@ -96,6 +98,7 @@ func (r *results) write(w io.Writer, output string) error {
 	r.writeCalls(p)
 	r.writePairs(p)
 	r.writeIdle(p)
+	r.writeResident(p)
 	r.writeGoals(p)
 	return p.err
 }

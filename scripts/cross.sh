@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds hhfr for every system it is made for, into dist/, and vets the code as that system sees it.
-# A binary over MAX_MB (default 22) is a failure, and so is one that finds methods by name:
-# docs/rationale.md, The size of the binary.
+# A binary over MAX_MB (default 22) is a failure, and so is one whose size is more than a fiftieth off
+# what docs/rationale.md says, The size of the binary, or that finds methods by name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,6 +33,11 @@ for target in linux/amd64 linux/arm64 linux/arm/7 android/arm64 windows/amd64 da
 	printf '%-24s %10d bytes\n' "$name" "$size"
 	if ((size > max)); then
 		echo "$name is over $max bytes" >&2
+		failed=1
+	fi
+	stated=$(sed -nE "s:^\\| $target \\| ([0-9 ]+) \\|\$:\\1:p" docs/rationale.md | tr -d ' ')
+	if ((size * 50 > ${stated:-0} * 51 || size * 50 < ${stated:-0} * 49)); then
+		echo "docs/rationale.md says ${stated:-nothing} of the size of $target" >&2
 		failed=1
 	fi
 done

@@ -215,7 +215,9 @@ func slow(
 }
 
 // Syncs by time let a decoder that begins anywhere read within a quarter of an hour. They add at
-// most a twentieth to the bytes of a conversation, unless its calls are too rare for that.
+// most a twentieth to the bytes of a conversation, unless its calls are too rare for that. Over a
+// day it is at most a fifth: a lane that is never emptied goes on learning, and a quarter of an
+// hour is the limit, whatever that costs.
 func TestSlowConversationsHaveSyncs(t *testing.T) { slowConversations(t, false) }
 
 func slowConversations(t *testing.T, day bool) {
@@ -227,8 +229,12 @@ func slowConversations(t *testing.T, day bool) {
 			t.Logf("%.0f calls: %.1f bytes a call without syncs by time, %.1f with, %.1f %% more", calls,
 				float64(without.octets)/calls, float64(with.octets)/calls,
 				100*(float64(with.octets)/float64(without.octets)-1))
+			most := 1.05
+			if day {
+				most = 1.20
+			}
 			if every < time.Minute {
-				assert.LessOrEqual(t, float64(with.octets), 1.05*float64(without.octets))
+				assert.LessOrEqual(t, float64(with.octets), most*float64(without.octets))
 			} else {
 				each := slowly(t, messages(), every, long, streamer.Config{SyncMessages: 1})
 				t.Logf("%.1f bytes a call with a sync after each message", float64(each.octets)/calls)

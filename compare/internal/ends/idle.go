@@ -201,6 +201,8 @@ func (h *host) server(ctx context.Context, in io.Reader, out io.Writer) error {
 // perAddress is how many sessions are opened from one address: a server allows no more than 512.
 const perAddress = 500
 
+func localAddress(i int) net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))} }
+
 // dialers is how many sessions are opened or used at a time.
 const dialers = 16
 
@@ -213,8 +215,7 @@ func (h *host) clients(ctx context.Context, addr string, messages [][]byte, in i
 			all = append(all, make([]idleClient, o.Count)...)
 			return answer{}, byAll(dialers, o.Count, func(i int) (err error) {
 				i += before
-				from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
-				all[i], err = h.dial(ctx, from, addr, messages[i%len(messages)])
+				all[i], err = h.dial(ctx, localAddress(i), addr, messages[i%len(messages)])
 				return err
 			})
 		case o.Use:

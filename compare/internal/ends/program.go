@@ -84,32 +84,40 @@ func (p *proxyProgram) stop() error {
 // Pair starts two hhfr proxies in front of a server that echoes, and waits until the near one sends
 // everything over a stream: it refuses to do otherwise. urls are those of far and near.
 func Pair(ctx context.Context, server string) (urls [2]string, stop func() error, err error) {
-	var halves []*proxyProgram
+	halves, stop, err := startPair(ctx, server)
+	for i, h := range halves {
+		urls[i] = h.url
+	}
+	return urls, stop, err
+}
+
+// startPair is Pair; the far half is the first.
+func startPair(ctx context.Context, server string) (halves []*proxyProgram, stop func() error, err error) {
 	stop = func() (err error) {
 		for _, h := range slices.Backward(halves) {
 			err = errors.Join(err, h.stop())
 		}
 		return err
 	}
-	for i, flags := range [][]string{nil, {"--require-hhfr"}} {
+	for _, flags := range [][]string{nil, {"--require-hhfr"}} {
 		h, err := startProxy(ctx, server, flags...)
 		if h != nil {
 			halves = append(halves, h)
 		}
 		if err != nil {
-			return urls, nil, errors.Join(err, stop())
+			return nil, nil, errors.Join(err, stop())
 		}
-		urls[i], server = h.url, h.url
+		server = h.url
 	}
 	const agreed = 10 * time.Second
 	message := []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`)
 	for began := time.Now(); ; time.Sleep(agreed / 1000) {
-		err := post(ctx, http.DefaultClient, urls[1]+"/", message)
+		err := post(ctx, http.DefaultClient, server+"/", message)
 		if err == nil {
-			return urls, stop, nil
+			return halves, stop, nil
 		}
 		if time.Since(began) > agreed {
-			return urls, nil, errors.Join(err, stop())
+			return nil, nil, errors.Join(err, stop())
 		}
 	}
 }
