@@ -189,6 +189,13 @@ func TestEntry(t *testing.T) {
 	assert.ErrorContains(t, err, "pigeon")
 }
 
+// A session that takes a round trip too many is off, and one on a busy machine is not.
+func TestOff(t *testing.T) {
+	assert.False(t, (&cell{Millis: 109, Expected: 100}).off())
+	assert.False(t, (&cell{Millis: 91, Expected: 100}).off())
+	assert.True(t, (&cell{Millis: 111, Expected: 100}).off())
+}
+
 // A break-even is the number of messages from which a way is as fast, and stays so.
 func TestBreakEven(t *testing.T) {
 	e := &entryRow{}

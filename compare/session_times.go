@@ -61,8 +61,9 @@ const (
 const (
 	// notOff is how far a time may be from the expected one, as the command has it.
 	notOff = 0.10
-	// queuedRuns is how often queued sessions are run.
-	queuedRuns = 3
+	// queuedRuns is how often queued sessions are run, and moreRuns how often again those in turn
+	// that are off.
+	queuedRuns, moreRuns = 3, 2
 	// gzipMargin is the most by which a session is as fast as plain SOAP with gzip.
 	gzipMargin = 1.01
 )
@@ -96,8 +97,8 @@ func measureEntry(ctx context.Context, links []string, counts []int) (list []ent
 }
 
 // enter runs sessions on a link. Those in turn take their bytes and round trips: that time counts,
-// unless the session was off by more than the command allows. Of queued ones the fastest of some
-// counts. So other work on the machine changes little.
+// unless the session is off by more than the command allows however often it is run. Of queued ones
+// the fastest of some counts. So other work on the machine changes little.
 func enter(ctx context.Context, link string, counts []int) (e entryRow, err error) {
 	e.Link = link
 	inTurn, err := sessionsOf(ctx, link, waysInTurn, counts)
@@ -105,7 +106,17 @@ func enter(ctx context.Context, link string, counts []int) (e entryRow, err erro
 		return e, err
 	}
 	for _, c := range inTurn {
-		if math.Abs(c.Millis-c.Expected) <= notOff*c.Expected {
+		for range moreRuns {
+			if !c.off() {
+				break
+			}
+			again, err := sessionsOf(ctx, link, []string{c.Way}, []int{c.N})
+			if err != nil {
+				return e, err
+			}
+			c = again[0]
+		}
+		if !c.off() {
 			c.Millis = c.Expected
 		}
 		e.Cells = append(e.Cells, c)
@@ -127,6 +138,9 @@ func enter(ctx context.Context, link string, counts []int) (e entryRow, err erro
 	e.addBreakEvens()
 	return e, nil
 }
+
+// off reports that more than bytes and round trips went into the time.
+func (c *cell) off() bool { return math.Abs(c.Millis-c.Expected) > notOff*c.Expected }
 
 // sessionsOf has `hhfr bench session` run sessions.
 func sessionsOf(ctx context.Context, link string, ways []string, counts []int) ([]cell, error) {
