@@ -50,7 +50,8 @@ fingerprint. Messages that are not as described are carried all the same, and co
 ends.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one
-OPTIONS request or offer, then none for the time of --remember, and with --no-offer none at
+OPTIONS request or offer, then none for the time of --remember (if it does not answer that, or with
+status 503, the next ones come in growing intervals up to that time), and with --no-offer none at
 all. Offers are made concurrently with the calls: a connection that arrives while there is no stream
 is forwarded as it is, to its end. If there is a partner but no stream can be opened, this is
 reported on stderr, once, and so is the next stream that is opened. If the upstream speaks http

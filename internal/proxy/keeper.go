@@ -33,8 +33,9 @@ type Keepable interface {
 type Keeper[T Keepable] struct {
 	// Open makes one attempt; its error says why there is no session.
 	Open func(context.Context) (T, error)
-	// Quiet returns how long no offer is made after such an error.
-	Quiet func(error) time.Duration
+	// Quiet returns how long no offer is made after such an error, and whether the peer may come
+	// back after that: then one is made also if no call requests it.
+	Quiet func(error) (pause time.Duration, returns bool)
 	// Told is called with the result of each attempt.
 	Told func(T, error)
 	// FirstBackOff is the pause before an offer that no call requests, and MaxBackOff its maximum.
@@ -129,8 +130,9 @@ func (k *Keeper[T]) Run(ctx context.Context) {
 				backOff = k.FirstBackOff // it was used
 			}
 		}
-		if k.Clock.Sleep(ctx, k.Quiet(err)) == nil {
-			k.rest(ctx, sess != none || errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}), backOff)
+		pause, returns := k.Quiet(err)
+		if k.Clock.Sleep(ctx, pause) == nil {
+			k.rest(ctx, sess != none || returns, backOff)
 		}
 		k.Begin()
 	}

@@ -58,6 +58,10 @@ const (
 	// for days does not load a thin link.
 	firstBackOff = 200 * time.Millisecond
 	maxBackOff   = time.Minute
+	// firstAgain is the shortest pause before another question to an upstream that has not said
+	// whether there is a partner: a question cut by a restart does not end in minutes without a
+	// stream. It doubles with each that gets no answer, for servers that never give one.
+	firstAgain = time.Second
 	// busyPause is the pause before another offer to an upstream that had no session to spare, or
 	// that the store remembers as wanting no stream.
 	busyPause = 5 * time.Second

@@ -45,8 +45,9 @@ func (u *upstream) negotiate(ctx context.Context) (*link, error) {
 		HTTPClient: &http.Client{Transport: transport}, Transports: u.transports, Store: p.cfg.Store,
 		Archive: p.cfg.Archive, Coders: p.cfg.Coders, Contract: p.cfg.Contract, RequestSchema: p.cfg.Schema,
 		AllowHost: u.cfg.AllowHost, AllowCleartext: u.cfg.AllowCleartext, RememberFor: u.cfg.RememberFor,
-		Timeout: p.cfg.Timeout,
-		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream,
+		AsksAgain: true,
+		Timeout:   p.cfg.Timeout,
+		Handler:   l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream,
 		Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
 	if err != nil {
@@ -56,7 +57,8 @@ func (u *upstream) negotiate(ctx context.Context) (*link, error) {
 	var refused *negotiate.Error
 	switch {
 	case errors.As(err, &refused) && refused.Agreed != nil:
-		return nil, &noSession{*refused.Agreed}
+		again, after := session.AskAgain(err)
+		return nil, &noSession{*refused.Agreed, again, after}
 	case err != nil:
 		return nil, err
 	}

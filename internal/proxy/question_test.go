@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,12 +20,14 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr answers to an OPTIONS
-// request, it sees one, and no call fails.
+// request, it sees one, and no call fails. A proxy that starts again asks again where no answer has
+// decided.
 func TestQuestionsThatAreDeclined(t *testing.T) {
 	for name, answer := range map[string]string{
 		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -63,12 +68,121 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 				}
 				require.NoError(t, near.Close())
 			}
-			asked := 1
-			if name == "301" { // possibly of a captive portal, which is not remembered
-				asked = 2
+			switch name {
+			case "503", "nothing", "no HTTP": // calls ask again after a second
+				assert.GreaterOrEqual(t, o.offers(), 2)
+			case "301": // possibly of a captive portal, which is not remembered
+				assert.Equal(t, 2, o.offers())
+			default:
+				assert.Equal(t, 1, o.offers())
 			}
-			assert.Equal(t, asked, o.offers())
 			assert.Len(t, o.received(), 6)
+		})
+	}
+}
+
+// letting is a clock on which a pause of a second or more is over once a test has received it.
+type letting struct {
+	clock.Clock
+	pauses chan time.Duration
+}
+
+func (c *letting) Sleep(ctx context.Context, d time.Duration) error {
+	if d < time.Second {
+		return c.Clock.Sleep(ctx, d)
+	}
+	select {
+	case c.pauses <- d:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TestUndecidedQuestions: an upstream that has not decided whether it has a stream is asked again:
+// after the time that status 503 names, within bounds, or in growing intervals. The calls meanwhile
+// go plainly, and the log says why, once. When it has a stream, calls go over it.
+func TestUndecidedQuestions(t *testing.T) {
+	const cut = ""
+	busy := func(after string) string {
+		return "HTTP/1.1 503 Busy\r\n" + after + "Content-Length: 0\r\n\r\n"
+	}
+	// The store does not remember it.
+	no := "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
+	for name, c := range map[string]struct {
+		answers []string // to the questions, one after the other
+		pauses  []int    // after them, in seconds
+		alone   bool     // no call is needed for the last question
+	}{
+		"cut":             {[]string{cut, cut, cut, cut, cut, cut, cut}, []int{1, 2, 4, 8, 16, 20, 20}, false},
+		"503":             {[]string{busy(""), cut, busy("")}, []int{1, 2, 4}, false},
+		"a time":          {[]string{busy("Retry-After: 7\r\n"), busy("Retry-After: 2\r\n")}, []int{7, 2}, true},
+		"a short time":    {[]string{busy("Retry-After: 0\r\n")}, []int{1}, true},
+		"a long time":     {[]string{busy("Retry-After: 86400\r\n")}, []int{20}, true},
+		"a time long ago": {[]string{busy("Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n")}, []int{1}, true},
+		"a date to come":  {[]string{busy("Retry-After: Fri, 31 Dec 2999 23:59:59 GMT\r\n")}, []int{20}, true},
+		"no time":         {[]string{busy("Retry-After: soon\r\n")}, []int{1}, false},
+		"decided between": {[]string{cut, cut, no, cut, busy("Retry-After: 3\r\n"), cut},
+			[]int{1, 2, 20, 1, 3, 1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+			far := startProxy(t, "127.0.0.1:0", o.url(), func(s *settings) { s.FarOnly = true })
+			var questions atomic.Int64
+			between := startOrigin(t, "127.0.0.1:0", func(conn net.Conn) {
+				start := make([]byte, 4096)
+				n, _ := conn.Read(start)
+				if strings.HasPrefix(string(start[:n]), question) {
+					if i := int(questions.Add(1)) - 1; i < len(c.answers) {
+						_, _ = conn.Write([]byte(c.answers[i]))
+						return
+					}
+				}
+				up, err := new(net.Dialer).DialContext(t.Context(), "tcp", far.url().Host)
+				if !assert.NoError(t, err) {
+					return
+				}
+				_, _ = up.Write(start[:n])
+				go func() {
+					_, _ = io.Copy(conn, up)
+					_ = conn.Close()
+				}()
+				_, _ = io.Copy(up, conn)
+				_ = up.Close()
+			})
+			clock := &letting{clock.Real(), make(chan time.Duration)}
+			var said warnings
+			near := startOffering(t, "127.0.0.1:0", between.url(), func(s *settings) {
+				s.Clock, s.RememberFor, s.NearOnly = clock, 20*time.Second, true
+				s.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			})
+			call := func() {
+				k := connect(t, near.url())
+				k.say(post("", envelope))
+				k.hear(envelope)
+				_ = k.Close()
+			}
+			for i, pause := range c.pauses {
+				for waits := true; waits; {
+					select {
+					case d := <-clock.pauses:
+						assert.EqualValues(t, pause, d.Round(time.Second).Seconds(), "after question %d", i+1)
+						waits = false
+					case <-time.After(10 * time.Millisecond):
+						call()
+					}
+				}
+			}
+			require.Eventually(t, func() bool {
+				if !c.alone {
+					call()
+				}
+				return near.Linked(t.Context()) == nil
+			}, patience, 10*time.Millisecond)
+			assert.EqualValues(t, len(c.answers)+1, questions.Load())
+			require.Len(t, said.lines(), 1)
+			assert.Contains(t, said.lines()[0], "it is asked again")
 		})
 	}
 }

@@ -115,6 +115,7 @@ type upstream struct {
 	cfg        Upstream
 	transports map[string]streamer.Transport
 	links      Keeper[*link]
+	unanswered uint // how often a question was not answered; of quiet
 	teller     teller
 	alone      alone
 	reach      reach

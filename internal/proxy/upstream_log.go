@@ -27,7 +27,11 @@ const (
 )
 
 // noSession is why an upstream that answered has no session with us.
-type noSession struct{ agreed negotiate.Agreed }
+type noSession struct {
+	agreed negotiate.Agreed
+	again  bool          // it has not decided, and is asked again soon
+	after  time.Duration // when it wants that; 0: it does not say
+}
 
 func (e *noSession) Error() string { return e.agreed.Why }
 
@@ -39,18 +43,30 @@ var (
 )
 
 // quiet is how long no offer is made in any case: the upstream has answered one, and wants no
-// stream.
-func (u *upstream) quiet(err error) time.Duration {
+// stream, or none now. returns: it may have one after that time, also if no call asks for it.
+func (u *upstream) quiet(err error) (pause time.Duration, returns bool) {
 	var answered *noSession
-	switch {
-	case errors.As(err, &answered) && (answered.agreed.Remembered || answered.agreed.NoRoom()):
-		return min(u.cfg.RememberFor, busyPause) // how much of the remembered time is left is unknown
-	case answered != nil, errors.Is(err, errNoPartner):
-		return u.cfg.RememberFor
-	case schemeError(err) != nil:
-		return min(otherScheme, u.cfg.RememberFor)
+	isAnswered := errors.As(err, &answered)
+	if !isAnswered || !answered.again || answered.after > 0 {
+		u.unanswered = 0
 	}
-	return 0
+	switch {
+	case isAnswered && answered.after > 0:
+		return min(max(answered.after, firstAgain), u.cfg.RememberFor), true
+	case isAnswered && answered.again:
+		pause = min(firstAgain<<u.unanswered, u.cfg.RememberFor)
+		if pause < u.cfg.RememberFor {
+			u.unanswered++
+		}
+		return pause, false
+	case isAnswered && (answered.agreed.Remembered || answered.agreed.NoRoom()):
+		return min(u.cfg.RememberFor, busyPause), false // how much of the remembered time is left is unknown
+	case isAnswered, errors.Is(err, errNoPartner):
+		return u.cfg.RememberFor, false
+	case schemeError(err) != nil:
+		return min(otherScheme, u.cfg.RememberFor), false
+	}
+	return 0, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable})
 }
 
 // reach logs whether the upstream can be connected to, when that has changed.
@@ -161,7 +177,10 @@ func (t *teller) tell(l *link, err error) {
 		if t.nearOnly {
 			level = slog.LevelWarn
 		}
-		t.log.Log(context.Background(), level, "plain HTTP to the upstream, which has no partner for streams",
-			"upstream", t.upstream, "why", err)
+		text := "plain HTTP to the upstream, which has no partner for streams"
+		if answered != nil && answered.again {
+			text = "plain HTTP to the upstream, which has not said whether it has streams; it is asked again"
+		}
+		t.log.Log(context.Background(), level, text, "upstream", t.upstream, "why", err)
 	}
 }

@@ -43,6 +43,7 @@ type ask struct {
 	refused  error               // why there will be no stream
 	passing  bool                // the refusal may pass
 	portal   bool                // the answer may be that of a portal
+	answer   *http.Response      // without its body; nil: none has come
 
 	// A dial in the background reads these.
 	plain    atomic.Bool // it goes without the fields
@@ -113,6 +114,7 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	asking.answer = resp
 	return a.answered(asking, req, resp)
 }
 

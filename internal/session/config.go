@@ -114,6 +114,9 @@ type Config struct {
 	// again. 0 means [DefaultRememberFor]; below 0: neither remember nor look up what is
 	// remembered.
 	RememberFor time.Duration
+	// AsksAgain: whoever calls [Dial] asks a peer again that has not decided (see [AskAgain]). That
+	// is not remembered then.
+	AsksAgain bool
 	// Idle is how long a session of a [RoundTripper] may go without a request before it is closed.
 	// 0 means [DefaultIdle]. A [Dialer] does not use it.
 	Idle time.Duration

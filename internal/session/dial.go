@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -154,7 +155,8 @@ func (s *Session) beginPlain(ctx context.Context, n *negotiation, why error) {
 	if errors.As(why, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
 		s.portal = refused.portal
-		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() {
+		if !refused.remembered && !refused.notAsked && !refused.portal && !s.agreed.NoRoom() &&
+			(!refused.undecided || !s.cfg.AsksAgain) {
 			s.dialer.remember(ctx, s.url, refused)
 		}
 	}
@@ -177,12 +179,15 @@ func (s *Session) noHHFR(why error) error {
 type refusal struct {
 	err        error
 	remembered bool
-	passing    bool   // it may pass
-	portal     bool   // it may come from somebody else than the peer, and is passing: it is not remembered
-	notAsked   bool   // no peer was asked
-	unsent     bool   // there was no connection to send anything on
-	silent     bool   // and nobody answered in the time for that
-	blocked    string // the address of the stream that could not be opened
+	passing    bool // it may pass
+	portal     bool // it may come from somebody else than the peer, and is passing: it is not remembered
+	notAsked   bool // no peer was asked
+	unsent     bool // there was no connection to send anything on
+	silent     bool // and nobody answered in the time for that
+	undecided  bool // the connection ended before an answer, or that is status 503
+	// after is how long such an answer asks to wait; 0: it does not say.
+	after   time.Duration
+	blocked string // the address of the stream that could not be opened
 }
 
 // MayPass reports whether [Dialer.Dial] failed for a reason that may pass: the same can be tried
@@ -190,6 +195,17 @@ type refusal struct {
 func MayPass(err error) bool {
 	var refused *refusal
 	return errors.As(err, &refused) && refused.passing
+}
+
+// AskAgain reports whether [Dialer.Dial] failed because the peer has not decided: the connection
+// ended before an answer, or that has status 503. after is how long the answer asks to wait
+// (Retry-After); 0: it does not say.
+func AskAgain(err error) (again bool, after time.Duration) {
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		return false, 0
+	}
+	return refused.undecided, refused.after
 }
 
 // BlockedHint is the advice where [negotiate.Agreed].NoStream is set.

@@ -66,7 +66,9 @@ func (n *negotiation) question(ctx context.Context) error {
 	case k.invited != nil:
 		return n.invited(ctx, k.invited)
 	case err == nil:
-		return &refusal{err: k.refused, passing: k.passing, portal: k.portal}
+		refused := &refusal{err: k.refused, passing: k.passing, portal: k.portal}
+		refused.undecided, refused.after = n.dialer.undecided(k.answer)
+		return refused
 	}
 	var own *negotiate.Error
 	if errors.As(err, &own) {
@@ -81,7 +83,8 @@ func (n *negotiation) question(ctx context.Context) error {
 	case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
 		return wrongScheme("https")
 	}
-	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
+	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true,
+		undecided: k.answer == nil}
 }
 
 // upgradedBeside reports whether a question has opened a stream by itself.

@@ -174,7 +174,7 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *negotiate.
 		case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
 			return nil, wrongScheme("https")
 		}
-		return nil, &refusal{err: fmt.Errorf("no reply to the offer: %w", err), passing: true}
+		return nil, &refusal{err: fmt.Errorf("no reply to the offer: %w", err), passing: true, undecided: true}
 	}
 	if err := schemeReply(n.url, resp); err != nil {
 		return nil, err
@@ -182,12 +182,15 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *negotiate.
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, negotiate.MaxOffer+1))
 	if err != nil {
-		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", late(ctx, err)), passing: true}
+		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", late(ctx, err)), passing: true,
+			undecided: true}
 	}
 	answer, err := judge(resp, data, offer)
 	if err != nil {
 		portal := mayBePortal(resp)
-		return nil, &refusal{err: err, passing: portal || isPassing(resp.StatusCode, err), portal: portal}
+		refused := &refusal{err: err, passing: portal || isPassing(resp.StatusCode, err), portal: portal}
+		refused.undecided, refused.after = n.dialer.undecided(resp)
+		return nil, refused
 	}
 	return answer, nil
 }
