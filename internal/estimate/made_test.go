@@ -225,7 +225,7 @@ func services(times int) map[string]service {
 			took: 30 * time.Millisecond, calls: of(floats, 5, chunked)},
 		"a connection for each call, ended by the client": {clients: 1, every: 2 * time.Second, closed: true,
 			calls: of(workload.Headers, 5, plainReply)},
-		"a connection for each call, ended by the server": {clients: 2, every: 3 * time.Second, closed: true,
+		"a connection for each call, ended by the server": {clients: 2, every: 8 * time.Second, closed: true,
 			byServer: true, calls: of(records(20), 5, plainReply)},
 		"rare calls, and compressed replies": {clients: 1, every: 90 * time.Second, took: time.Second,
 			calls: of(words, 5, zipped)},

@@ -138,7 +138,9 @@ func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l le
 	if err != nil {
 		return l, false, err
 	}
-	lane.closed = proxy.IsLast(c.reply.octets)
+	if lane.closed = proxy.IsLast(c.reply.octets); lane.closed {
+		p.over(c.conn, lane, c.reply.last)
+	}
 	if ends.octets > 0 && ends.late {
 		asked[0].octets += changed
 		return append(legs{ends.leg()}, c.legs(asked, interim, answer)...), true, nil
@@ -269,10 +271,15 @@ func (p *pair) leave(c *connection, byClient bool, now time.Time) (l legs, err e
 		}
 		l = legs{{down: true, between: true, writes: once(n)}}
 	}
+	p.over(c, lane, now)
+	return l, nil
+}
+
+// over has a lane be left by its connection.
+func (p *pair) over(c *connection, lane *laneOf, now time.Time) {
 	delete(p.lanes, c)
 	p.clients[lane.number]++
 	p.gone(lane, now)
-	return l, nil
 }
 
 // send returns the bytes that a one-way message takes, which is a head part.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/deflate"
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -18,6 +19,9 @@ type caller struct {
 	l      *link
 	number uint64
 	client visitor // of the reader, and of who has waited for its end
+	// entered is the key of the client when the connection took its lane, until it leaves that; of
+	// the link.
+	entered principal.Key
 	// place is the lane as it was found, until its first call; used by the reader alone.
 	place  vacancy
 	lane   *streamer.Lane
@@ -54,6 +58,7 @@ type caller struct {
 	begun    uint64 // number of calls begun on the lane
 	finished uint64 // number of calls whose replies are complete
 	closing  bool   // no further call is begun
+	replying bool   // what is written is the reply to the last call that has begun
 	ends     bool   // the connection ends once no call is in progress
 }
 
@@ -68,8 +73,9 @@ type upstreamEnd struct {
 func newCaller(l *link, client visitor, place vacancy, in *sock.Source, way journey) *caller {
 	p := l.p
 	c := &caller{
-		p: p, l: l, number: place.number, client: client, place: place, before: l.clientsBefore(place.number),
-		lane: l.stream.Lane(place.number), in: in, way: way, coded: finderFor(l.stream, new(deflate.Finder)),
+		p: p, l: l, number: place.number, client: client, entered: client.Key, place: place,
+		before: l.clientsBefore(place.number),
+		lane:   l.stream.Lane(place.number), in: in, way: way, coded: finderFor(l.stream, new(deflate.Finder)),
 		out:   p.patient(in.Conn),
 		calls: make(chan *pendingCall, pipelined), ready: make(chan struct{}, 1),
 		over: make(chan upstreamEnd, 1), done: make(chan struct{}, 1),
@@ -83,7 +89,7 @@ func newCaller(l *link, client visitor, place vacancy, in *sock.Source, way jour
 // run serves the connection to its end, or until its next request goes elsewhere: then it reports
 // that, and the request is in the source still.
 func (c *caller) run() (moves bool) {
-	c.l.take(c.number, c)
+	c.l.take(c)
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		c.read()
@@ -102,6 +108,7 @@ func (c *caller) run() (moves bool) {
 		c.unwatch()
 	}
 	c.p.calls.Add(-int64(c.begun - c.finished)) // no goroutine changes them any more
+	c.leave(end)                                // before the client may notice: its next connection goes on with the lane
 	switch end {
 	case goOn:
 	case endInOrder:
@@ -109,8 +116,7 @@ func (c *caller) run() (moves bool) {
 	case endBroken:
 		sock.Reset(c.in.Conn)
 	}
-	c.l.take(c.number, nil)
-	c.leave(end)
+	c.l.drop(c)
 	return end == goOn
 }
 
@@ -169,6 +175,7 @@ func (c *caller) enter() error {
 		return &Error{Code: Closed, At: -1}
 	}
 	c.begun++
+	c.replying = false
 	c.p.calls.Add(1)
 	return nil
 }

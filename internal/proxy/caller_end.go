@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -34,6 +35,9 @@ func (c *caller) hasCalled() bool {
 // then a call may be in progress.
 func (c *caller) leave(end fate) {
 	owner := c.l.u.keeps(c.client.Key)
+	c.l.mu.Lock()
+	c.entered = principal.Key{}
+	c.l.mu.Unlock()
 	switch {
 	case !c.hasCalled():
 		c.l.leave(c.place)
@@ -76,6 +80,14 @@ func (c *caller) isClient(before uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.before == before
+}
+
+// mayLeave reports whether no call is in progress of which the client has no reply: it may close the
+// connection at any moment, or has.
+func (c *caller) mayLeave() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.finished == c.begun || c.replying || c.closing
 }
 
 // isIdle reports whether no call is in progress.

@@ -214,6 +214,9 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 // reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
 // it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
+	c.mu.Lock()
+	c.replying = c.begun == c.finished+1
+	c.mu.Unlock()
 	x.seen.replies(&what.head, len(what.head.Octets))
 	if what.coding != nil { // it is coded again as it is written
 		x.seen.reply.head = 0

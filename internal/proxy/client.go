@@ -136,6 +136,7 @@ func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
 		return u.plainly(in, nil, reasonOf(err), j)
 	}
 	client := u.visitor(in)
+	l.await(client.Key)
 	place, ok := l.enter(client.Key)
 	if !ok {
 		return u.plainly(in, nil, plainLane, j)

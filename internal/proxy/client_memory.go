@@ -17,6 +17,9 @@ import (
 // changesClients is the ability to take changes of the client of a lane.
 const changesClients = 2
 
+// endsShortly is the ability to take a line of one byte for [hangUp].
+const endsShortly = 4
+
 type principals struct {
 	mu       sync.Mutex
 	registry *principal.Registry

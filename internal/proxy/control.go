@@ -55,7 +55,10 @@ const Tunnel = "tunnel"
 // or two, by its head part: "tunnel" or "lane end", for example. It is empty for all other
 // messages.
 func Control(head []byte) string {
-	if len(head) < 2 || head[0] != '=' {
+	switch {
+	case string(head) == hangUpLine:
+		return controlNames[hangUp]
+	case len(head) < 2 || head[0] != '=':
 		return ""
 	}
 	return controlNames[messageKind(head[1])]
@@ -89,6 +92,10 @@ func restLineOf(size string) string {
 	}
 	return unframedStart + size + "\n"
 }
+
+// hangUpLine is [hangUp] in one byte, for who has the ability endsShortly: there is one for each
+// connection of a client that opens one for each call.
+const hangUpLine = "="
 
 // line is a head part without an HTTP head.
 func line(k messageKind) []byte { return []byte{'=', byte(k), '\n'} }
@@ -132,6 +139,9 @@ func parse(part []byte) (controlMessage, error) {
 			return c, malformed("head %.40q: %w", part, err)
 		}
 		return c, nil
+	}
+	if string(part) == hangUpLine {
+		return controlMessage{kind: hangUp}, nil
 	}
 	if len(part) < 3 || controlNames[messageKind(part[1])] == "" {
 		return controlMessage{}, malformed("head %.40q", part)

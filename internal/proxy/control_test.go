@@ -65,10 +65,20 @@ func TestHostileHeadParts(t *testing.T) {
 		if strings.HasSuffix(part, "*99999999999\n") || strings.Contains(part, ":-1") ||
 			strings.HasSuffix(part, "=g:1\n") ||
 			strings.HasSuffix(part, "=u:20") || strings.HasSuffix(part, "=u:0\n") || strings.HasSuffix(part, "=h\n") ||
-			part == "=q\n" || part == "=" || part == "=p\n" || part == "=b\n" {
+			part == "=q\n" || part == "=p\n" || part == "=b\n" {
 			_, err := proxy.ReadHeadPart([]byte(part), []byte("entity"))
 			assert.ErrorIs(t, err, &proxy.Error{Code: proxy.Malformed}, "%q", part)
 		}
+	}
+}
+
+// TestEndOfAConnectionInOneByte: the end of a connection, after which another one of the same client
+// comes, is a line or one byte.
+func TestEndOfAConnectionInOneByte(t *testing.T) {
+	for _, part := range []string{"=h\n", "="} {
+		_, err := proxy.ReadHeadPart([]byte(part), nil)
+		assert.NoError(t, err, "%q", part)
+		assert.Equal(t, "connection end", proxy.Control([]byte(part)), "%q", part)
 	}
 }
 

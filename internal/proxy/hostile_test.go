@@ -199,7 +199,7 @@ func TestLanesThatHadNoClient(t *testing.T) {
 	c.say("OPTIONS /service HTTP/1.1\r\nHost: h\r\n" + asking + "\r\n")
 	s, _ := follow(t, c, false)
 	for lane := range uint64(50 * lanes) {
-		for _, how := range []string{"=x\n", "=h\n"} {
+		for _, how := range []string{"=x\n", "=h\n", "="} {
 			require.NoError(t, s.Lane(lane+1).Send(t.Context(), streamer.NewMessage([]byte(how), nil)))
 		}
 	}

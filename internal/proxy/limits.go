@@ -38,6 +38,8 @@ const (
 	// that open a connection for each call the next one mostly comes sooner, and no server notices
 	// that a connection was idle for a second more.
 	EndDelay = time.Second
+	// closingTime is how long a connection of a client waits for the lane of one that is idle.
+	closingTime = 5 * time.Millisecond
 	// DefaultStall is how long an endpoint may take for 64 KiB that are written to it before its
 	// connection is reset: unread bytes use credit that all share.
 	DefaultStall = 2 * time.Minute

@@ -21,6 +21,7 @@ type link struct {
 
 	mu      sync.Mutex
 	callers map[uint64]*caller
+	gone    chan struct{} // closed when a caller has left its lane; nil: nobody waits for that
 	vacant  vacant
 	tell    clock.Timer       // of tellEnds; nil: none was needed yet
 	expire  clock.Timer       // of expireLocked; likewise
@@ -121,15 +122,20 @@ func (l *link) Wait(ctx context.Context) {
 // Used reports whether anything was sent over the stream.
 func (l *link) Used() bool { return l.stream.Stats().Sent.Messages > 0 }
 
-// take makes a caller serve the far end's requests of a lane; nil: no caller any more.
-func (l *link) take(number uint64, c *caller) {
+// take makes a caller serve the far end's requests of its lane.
+func (l *link) take(c *caller) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c == nil {
-		delete(l.callers, number)
-		return
+	l.callers[c.number] = c
+}
+
+// drop is for a caller whose connection is over; another one may serve the lane already.
+func (l *link) drop(c *caller) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.callers[c.number] == c {
+		delete(l.callers, c.number)
 	}
-	l.callers[number] = c
 }
 
 // serve handles what the far end begins: the report that the upstream has closed while no call was

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -38,10 +39,59 @@ func (l *link) enter(client principal.Key) (vacancy, bool) {
 	return vacancy{}, false
 }
 
+// await waits a moment while another connection of a client may be about to end: many close one and
+// open the next at once, and which of the two is noticed first is chance.
+func (l *link) await(client principal.Key) {
+	if !client.IsShared() {
+		return
+	}
+	var timer clock.Timer
+	for {
+		gone, idle := l.idle(client)
+		if !idle {
+			return
+		}
+		if timer == nil {
+			timer = l.p.cfg.Clock.NewTimer(closingTime)
+			defer timer.Stop()
+		}
+		select {
+		case <-gone:
+		case <-timer.C():
+			return
+		case <-l.p.ctx.Done():
+			return
+		}
+	}
+}
+
+// idle reports whether a client has a connection without a call in progress, and no lane that waits
+// for it; gone is closed when one of all connections has left its lane.
+func (l *link) idle(client principal.Key) (gone <-chan struct{}, idle bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.vacant.has(client) {
+		return nil, false
+	}
+	for _, c := range l.callers {
+		if c.entered == client && c.mayLeave() {
+			if l.gone == nil {
+				l.gone = make(chan struct{})
+			}
+			return l.gone, true
+		}
+	}
+	return nil, false
+}
+
 // leave gives a lane back.
 func (l *link) leave(v vacancy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone != nil {
+		close(l.gone)
+		l.gone = nil
+	}
 	switch {
 	case v.told && v.owner.IsShared():
 		v.since = l.p.cfg.Clock.Now()
@@ -120,7 +170,11 @@ func (l *link) tellEnds(ctx context.Context) {
 // end tells the far end that the connection of a lane is gone (hangUp), or its client (leave).
 func (l *link) end(ctx context.Context, number uint64, how messageKind) error {
 	lane := l.stream.Lane(number)
-	if err := lane.Send(ctx, &streamer.Message{Head: line(how)}); err != nil {
+	said := line(how)
+	if how == hangUp && l.stream.Hello().Abilities&endsShortly != 0 {
+		said = []byte(hangUpLine)
+	}
+	if err := lane.Send(ctx, &streamer.Message{Head: said}); err != nil {
 		return err
 	}
 	if how == leave {

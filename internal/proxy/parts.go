@@ -11,7 +11,7 @@ import (
 func StreamConfig(c streamer.Config) streamer.Config {
 	c.Limits.MaxExchanges = cmp.Or(c.Limits.MaxExchanges, maxFlight)
 	c.Limits.MaxMessage = endless
-	c.Proxy, c.Abilities = true, codesAgain|changesClients
+	c.Proxy, c.Abilities = true, codesAgain|changesClients|endsShortly
 	return c
 }
 
@@ -32,7 +32,7 @@ func ClientChange() []byte { return line(change) }
 func UpstreamEnded(calls, client uint64) []byte { return endLine(ended, calls, client) }
 func LaneEnd(perAddress bool) []byte {
 	if perAddress {
-		return line(hangUp)
+		return []byte(hangUpLine)
 	}
 	return line(leave)
 }

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,8 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // login is a call with fields that are the same in each call of a client, and one that is not.
@@ -81,4 +84,52 @@ func TestConnectionsOfOneAddressAreOneClients(t *testing.T) {
 	t.Log(costs)
 	assert.Less(t, costs["by address"], costs["kept"]+20)
 	assert.Less(t, costs["by address"], costs["by connection"]/2)
+}
+
+// unhurried has all short waits last as long as it takes.
+type unhurried struct{ clock.Clock }
+
+func (u unhurried) NewTimer(d time.Duration) clock.Timer {
+	return u.Clock.NewTimer(max(d, time.Minute))
+}
+
+// TestConnectionsThatFollowAtOnce: a connection goes on with what another one of the client has
+// left, also if that is closed only now, by its last reply or by the client.
+func TestConnectionsThatFollowAtOnce(t *testing.T) {
+	const calls = 5
+	for name, isLast := range map[string]bool{"the client closes": false, "the reply is the last": true} {
+		t.Run(name, func(t *testing.T) {
+			o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+				reply := echoReply(h, entity)
+				if isLast {
+					reply = bytes.Replace(reply, []byte("sErver: x"), []byte("Connection: close"), 1)
+				}
+				return reply
+			}))
+			far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+			thin, err := link.Relay(nil, link.Profile{Name: "test", Bandwidth: 10_000_000, RTT: 4 * time.Millisecond})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = thin.Close() })
+			near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
+				c.Dial = thin.DialContext(new(net.Dialer).DialContext)
+				c.Clients, c.Clock = principal.ByAddress, unhurried{clock.Real()}
+			})
+			near.linked(t)
+			var before *client
+			for n := range calls {
+				so := octets(thin)
+				c := connect(t, near.url())
+				c.say(login(n))
+				if before != nil && !isLast {
+					time.Sleep(20 * time.Millisecond) // the proxy has the call
+					require.NoError(t, before.Close())
+				}
+				c.hear("</e:Envelope>")
+				if before = c; n > 1 { // the second widens the shape
+					assert.Less(t, octets(thin)-so, int64(120), "bytes of connection %d", n)
+				}
+			}
+			assert.Len(t, o.received(), calls)
+		})
+	}
 }

@@ -61,6 +61,12 @@ func (v *vacant) own(client principal.Key) (vacancy, bool) {
 	return vacancy{}, false
 }
 
+// has reports whether there is a lane that a client had last.
+func (v *vacant) has(client principal.Key) bool {
+	of := func(one vacancy) bool { return one.owner == client }
+	return slices.ContainsFunc(v.left, of) || slices.ContainsFunc(v.kept, of)
+}
+
 // disown has nobody go on with the lanes that are chosen: the far end is to be told.
 func (v *vacant) disown(chosen func(vacancy) bool) {
 	for i := range v.left {
