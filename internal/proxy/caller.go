@@ -108,7 +108,8 @@ func (c *caller) run() (moves bool) {
 		c.unwatch()
 	}
 	c.p.calls.Add(-int64(c.begun - c.finished)) // no goroutine changes them any more
-	c.leave(end)                                // before the client may notice: its next connection goes on with the lane
+	// Before the client may notice: its next connection goes on with the lane.
+	c.leave(end)
 	switch end {
 	case goOn:
 	case endInOrder:

@@ -82,8 +82,8 @@ func (c *caller) isClient(before uint64) bool {
 	return c.before == before
 }
 
-// mayLeave reports whether no call is in progress of which the client has no reply: it may close the
-// connection at any moment, or has.
+// mayLeave reports whether no call is in progress of which the client has no reply: it may
+// close the connection at any moment, or has.
 func (c *caller) mayLeave() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

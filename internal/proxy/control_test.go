@@ -72,8 +72,8 @@ func TestHostileHeadParts(t *testing.T) {
 	}
 }
 
-// TestEndOfAConnectionInOneByte: the end of a connection, after which another one of the same client
-// comes, is a line or one byte.
+// TestEndOfAConnectionInOneByte: the end of a connection, after which another one of the same
+// client comes, is a line or one byte.
 func TestEndOfAConnectionInOneByte(t *testing.T) {
 	for _, part := range []string{"=h\n", "="} {
 		_, err := proxy.ReadHeadPart([]byte(part), nil)

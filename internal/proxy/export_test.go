@@ -52,6 +52,18 @@ func (p *Proxy) LanesInUse() int {
 	return int(l.highest) - len(l.vacant.free) - len(l.vacant.left) - len(l.vacant.kept)
 }
 
+// Callers is the number of connections of clients that the live stream carries, also of those whose
+// lane is another one's already.
+func (p *Proxy) Callers() int {
+	l, _ := p.defaultUpstream().links.Get()
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.callers)
+}
+
 // LanesKept is the number of those that nobody uses, and that their clients may go on with.
 func (p *Proxy) LanesKept() int {
 	l, _ := p.defaultUpstream().links.Get()

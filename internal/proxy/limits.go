@@ -16,12 +16,14 @@ const (
 	// DefaultPause is how long a message may pause before what is there is sent without its rest:
 	// streamed content (notifications) arrives in time.
 	DefaultPause = 500 * time.Millisecond
-	// DefaultGather is how long a chunked body of XML may pause before what is there is sent, as
-	// text: short beside the latency of a thin link, so that events arrive at their own times.
+	// DefaultGather is how long a chunked body of XML that is no SOAP envelope may pause before
+	// what is there is sent, as text: short beside the latency of a thin link, so that events
+	// arrive at their own times.
 	DefaultGather = 20 * time.Millisecond
-	// BodyPause is how long XML of a known length may pause before what came is sent without its
-	// rest: nobody acts on a part of it, and common clients and servers write it in several pieces,
-	// the later ones 40 ms behind if a kernel waits for an acknowledgement.
+	// BodyPause is how long XML of a known length, or a SOAP envelope in chunks, may pause before
+	// what came is sent without its rest: nobody acts on a part of it, and common clients and
+	// servers write it in several pieces, the later ones 40 ms behind if a kernel waits for an
+	// acknowledgement.
 	BodyPause = 200 * time.Millisecond
 	// DefaultSilence is how long a new connection may be silent before it is taken for one whose
 	// server speaks first, and forwarded plainly.

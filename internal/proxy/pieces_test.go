@@ -152,7 +152,7 @@ func TestHeadAndBodyAreOneMessage(t *testing.T) {
 					"late bodies": {after: 40 * time.Millisecond},
 					"later":       {after: proxy.BodyPause - 1},
 					"drips":       {after: 1, gap: proxy.BodyPause - 1, size: size},
-					"chunks":      {after: 1, gap: proxy.DefaultGather - 1, size: size, chunked: true},
+					"chunks":      {after: 1, gap: proxy.BodyPause - 1, size: size, chunked: true},
 				} {
 					most := want
 					if w.chunked {

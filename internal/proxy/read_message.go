@@ -11,6 +11,7 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // waitResult is the outcome of waiting for a part of a message.
@@ -152,7 +153,7 @@ func gather(
 	g.body, g.chunks = http1.NewBody(f), f.Kind == http1.Chunked
 	g.body.Record()
 	for !g.body.Done() {
-		data, err := in.Wait(ctx, skip+g.octets, pause)
+		data, err := in.Wait(ctx, skip+g.octets, g.patience(pause))
 		if bad := g.feed(data[min(skip, len(data)):]); bad != nil {
 			return g, stateOdd
 		}
@@ -175,6 +176,15 @@ func gather(
 		return g, stateFull
 	}
 	return g, stateWhole
+}
+
+// patience is how long what was seen may pause, where pause is that of any such body: BodyPause, if
+// chunks have a SOAP envelope, since nobody acts on a part of one, and a busy writer may come late.
+func (g *gathered) patience(pause time.Duration) time.Duration {
+	if pause > 0 && pause < BodyPause && g.chunks && soap.Recognize(g.start).Version != 0 {
+		return BodyPause
+	}
+	return pause
 }
 
 // feed passes to the body what of data it has not seen.

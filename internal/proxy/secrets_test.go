@@ -156,7 +156,8 @@ func tellsNothing(t *testing.T, perAddress bool) {
 	}
 	leave := func(c *client, live int) {
 		require.NoError(t, c.Close())
-		require.Eventually(t, func() bool { return near.LanesInUse() == live }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return near.LanesInUse() == live && near.Callers() == live }, patience,
+			time.Millisecond)
 	}
 	for range 3 { // shapes are known, and lanes in use
 		c := connect(t, near.url())
