@@ -62,7 +62,7 @@ var apart = []room{
 		shapes_in event blocked lanes_in
 		decoder decoder_rest decoder_blocked decoder_data decoder_shape decoder_sync decoder_next
 		sync_cost resynced shapes_out outgoing lanes_out
-		encoder encoder_sync encoder_shape encoder_window encoder_data encoder_rest`},
+		encoder encoder_sync encoder_shape encoder_window encoder_plain encoder_data encoder_rest`},
 	{name: "internal/frame", files: `
 		errors frame close hello ack key data kept payload shape sync window idle resync cancel checks numbering parse
 		sniff`},

@@ -150,6 +150,16 @@ func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart
 func (e *Encoder) pack(dst []byte, m *Outgoing, i int, s *Part, room int, now time.Time) []byte {
 	at := &m.parts[i]
 	from, packed := len(dst), at.sent != nil && !s.Text && e.cfg.Origin.Stages&Columns != 0
+	var plain *plainWay
+	if packed && i == 1 {
+		plain = e.plainWay(m, at, len(s.Content))
+	}
+	if plain != nil && plain.taken {
+		if out, done := e.asItIs(dst, plain, m, s.Content, room, now); done {
+			at.sent.learned.note(false, len(out)-from)
+			return out
+		}
+	}
 	if packed {
 		dst = e.packSegment(dst, m, at, s, len(s.Content)+1+room)
 	} else {
@@ -160,6 +170,9 @@ func (e *Encoder) pack(dst []byte, m *Outgoing, i int, s *Part, room int, now ti
 	}
 	if at.remember {
 		at.sent.learned.note(at.fresh, len(dst)-from)
+	}
+	if plain != nil && !plain.taken && !marked(dst[from:]) {
+		plain.look(e, e.lanes.of(m.Lane), s.Content, len(dst)-from, now)
 	}
 	return dst
 }

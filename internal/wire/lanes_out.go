@@ -32,10 +32,27 @@ type sentLane struct {
 	// invests are trials of windows that get what does not get smaller by them.
 	invests trials
 	used    time.Time
+	// plain are the ways of bodies, by shape.
+	plain few.Map[*sentShape, *plainWay]
 	// spent are bytes of packed content that the window compressed, less those that time has paid
 	// for up to reckoned.
 	spent    int
 	reckoned time.Time
+}
+
+// plainWay finds out, for the bodies of one shape on a lane, whether they take less as they
+// are, by the window of the lane, than packed: texts that alternate within a column are unlike
+// the one before, and like some that the window has. What one way remembers the other does not
+// see; so those that are compared go packed, and a window beside that of the lane has them as
+// they are. What is long goes by the window packed, and is not compared.
+type plainWay struct {
+	beside *recall.History // nil: nothing is compared now
+	seen   int
+	// packed and plain are what the messages that counted took, in octets: the last one whole, each
+	// before half of the one behind it.
+	packed, plain int
+	// taken: messages go as they are.
+	taken bool
 }
 
 // open reports whether what the lane remembers can be made smaller.
@@ -49,6 +66,11 @@ func (s *sentLane) fold() {
 		size = s.memory.folded.Size()
 	}
 	s.window.Rest()
+	for _, w := range s.plain.All {
+		if w.beside != nil {
+			*w = plainWay{beside: new(recall.History)}
+		}
+	}
 	s.awake, s.small = false, size+s.window.Size()
 }
 

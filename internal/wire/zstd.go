@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -182,6 +183,17 @@ func (z *Compression) recalled(dst []byte, from int, w *recall.History, longer i
 		return dst, false
 	}
 	return append(append(dst[:from], mark), packed...), true
+}
+
+// lenRecalled is how many octets a segment takes as it is, by a window that has it from then on.
+func (z *Compression) lenRecalled(w *recall.History, content []byte) int {
+	p, _ := z.recallers.Get().(*recall.Compressor)
+	if p == nil {
+		p = new(recall.Compressor)
+	}
+	defer z.recallers.Put(p)
+	packed, _ := p.Pack(w, append([]byte{0}, content...), math.MaxInt32)
+	return 1 + len(packed)
 }
 
 var errFrame = errors.New("malformed compressed segment")
