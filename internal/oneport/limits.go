@@ -11,6 +11,9 @@ const (
 	DefaultTimeout = 30 * time.Second
 	// DefaultMaxSniffed is how many connections are inspected at once; each has a buffer of 16 KiB.
 	DefaultMaxSniffed = 1024
+	// lastHandOut is how long a port that is closed waits for somebody to accept a connection of
+	// which it has read something: who serves it can say why nothing is served.
+	lastHandOut = 100 * time.Millisecond
 	// maxAhead bounds the bytes that are read of a connection to detect its kind: more than the
 	// longest hello.
 	maxAhead = 128 << 10

@@ -115,16 +115,17 @@ func (p *Port) Streams() net.Listener { return p.streams }
 // Addr is the address of the listener.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Close accepts nothing more, closes the connections that were not handed out yet, and waits for
-// all that the port started. It is idempotent.
+// Close accepts nothing more, and waits for all that the port started. It closes the connections
+// that were not handed out yet, but for those of which something was read and that are accepted at
+// once. It is idempotent.
 func (p *Port) Close() error {
 	var err error
 	p.close.Do(func() {
 		p.stop()
 		err = p.listener.Close()
+		p.wait.Wait()
 		p.http.shut()
 		p.streams.shut()
-		p.wait.Wait()
 	})
 	if errors.Is(err, net.ErrClosed) {
 		return nil // by its creator
@@ -136,9 +137,11 @@ func (p *Port) Close() error {
 func (p *Port) run() {
 	for {
 		conn, err := p.listener.Accept()
-		if err != nil {
+		if err != nil && p.ctx.Err() == nil {
 			p.err = err
 			close(p.failed)
+		}
+		if err != nil {
 			return
 		}
 		within := p.cfg.Timeout
@@ -220,7 +223,15 @@ func (h *half) isClosed() bool {
 func (h *half) give(conn net.Conn) {
 	select {
 	case h.conns <- conn:
+		return
 	case <-h.closed:
-		_ = conn.Close()
+	case <-h.port.ctx.Done():
+		select {
+		case h.conns <- conn:
+			return
+		case <-h.closed:
+		case <-time.After(lastHandOut):
+		}
 	}
+	_ = conn.Close()
 }

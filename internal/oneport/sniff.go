@@ -47,7 +47,7 @@ func (p *Port) tell(ctx context.Context, in *sock.Source) {
 		}
 	}
 	switch {
-	case p.ctx.Err() != nil, isBroken(ctx, err):
+	case p.ctx.Err() != nil && len(start) == 0, isBroken(ctx, err):
 		_ = in.Conn.Close()
 	case own:
 		p.streams.give(giveBack(in, err))

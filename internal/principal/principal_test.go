@@ -311,3 +311,30 @@ func TestManyConnectionsAreSeen(t *testing.T) {
 	assert.Empty(t, proposed(principal.ByAddress, soap))
 	assert.Empty(t, proposed(principal.ByConnection, soap))
 }
+
+// A client whose cookie is another one with each request has a memory of its own, which begins anew
+// each time, over one connection or many; nothing is kept for it that grows.
+func TestCookiesThatRotate(t *testing.T) {
+	r := registry(principal.ByProof)
+	var kept principal.Client
+	rotated := func(i int) principal.Verdict {
+		return r.Judge(device, head(t, soap, fmt.Sprintf("Cookie: session=%032d", i)), i%2 == 0, start)
+	}
+	require.False(t, kept.Next(rotated(0)))
+	first := kept.Key
+	require.True(t, first.IsShared())
+	for i := range 2 * principal.MaxAddresses {
+		v := rotated(i + 1)
+		assert.True(t, v.Emptied, "what was remembered for the address is dropped")
+		assert.False(t, v.Key.IsShared())
+		assert.True(t, kept.Next(v), "nothing that was said before is used")
+		var single principal.Client
+		require.False(t, single.Next(v))
+		assert.False(t, single.Key.IsShared())
+	}
+	assert.False(t, r.Keeps(first, start))
+	assert.True(t, r.Judge(other, head(t, soap, basic), true, start).Key.IsShared(), "others are not concerned")
+	again := start.Add(principal.Lifetime)
+	assert.False(t, r.Judge(device, head(t, soap, fmt.Sprintf("Cookie: session=%032d", 1)), true, again).Emptied,
+		"it is a new address after an hour")
+}

@@ -51,6 +51,15 @@ func (c *clientConns) any() bool {
 	return len(c.all) > 0
 }
 
+// abandon ends each, though something of a request was read: who reads it says why.
+func (c *clientConns) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for in := range c.all {
+		in.Abandon()
+	}
+}
+
 // dismiss ends each as soon as it has nothing in progress.
 func (c *clientConns) dismiss() {
 	c.mu.Lock()

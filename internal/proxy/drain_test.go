@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
@@ -381,4 +382,101 @@ func refusesDials(t *testing.T, to *url.URL) {
 		}
 		return err != nil
 	}, patience, 1e6)
+}
+
+// TestDrainTellsWhoGetsNoReply: when the time of a draining proxy is over, a client whose request
+// has no reply is told so, in time: that its fate is unknown, or, of one of which a part is there
+// only, that it was not sent. One that has a part of its reply must not take it for the whole.
+func TestDrainTellsWhoGetsNoReply(t *testing.T) {
+	chunked := "POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n"
+	whole := post("", envelope)
+	part := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart"
+	for way, start := range forwardings {
+		t.Run(way, func(t *testing.T) {
+			arrived := make(chan struct{}, 8)
+			o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+				switch {
+				case isOffer(h):
+					return nil
+				case strings.HasPrefix(string(entity), "<part"):
+					return []byte(part)
+				case strings.HasPrefix(string(entity), "<quick"):
+					return echoReply(h, entity)
+				}
+				arrived <- struct{}{}
+				<-t.Context().Done()
+				return nil
+			}))
+			p := start(t, o, func(s *settings) { s.Gather = patience })
+			waits, inPart := connect(t, p.url()), connect(t, p.url())
+			halfHead, halfBody := connect(t, p.url()), connect(t, p.url())
+			waits.say(whole)
+			<-arrived
+			inPart.say(post("", "<part/>"))
+			inPart.hear("part")
+			for _, c := range []*client{halfHead, halfBody} {
+				c.say(post("", "<quick/>"))
+				c.hear("<quick/>")
+			}
+			halfHead.say(whole[:40])
+			halfBody.say(chunked + "4\r\n<a>1\r\n")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				p.Drain(ctx)
+				assert.NoError(t, p.Close())
+			}()
+			got := waits.rest()
+			assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 "), "%q", got)
+			assert.Contains(t, got, "whether the request was processed is unknown")
+			assert.Contains(t, got, "\r\nConnection: close\r\n")
+			_, err := io.ReadAll(inPart)
+			assert.True(t, err != nil || way == "plain", "the reply was not whole")
+			for what, c := range map[string]*client{"head": halfHead, "body": halfBody} {
+				b, err := io.ReadAll(c)
+				if way == "plain" {
+					assert.Error(t, err, "the server has replied: nobody knows whether that was all")
+					continue
+				}
+				assert.NoError(t, err, what)
+				assert.Regexp(t, "^HTTP/1.1 50[23] ", string(b))
+				assert.Contains(t, string(b), "\r\nConnection: close\r\n")
+			}
+			<-drained
+		})
+	}
+}
+
+// TestDrainAnswersWhoIsNew: so has a client whose connection was just accepted, and its request
+// read, when the proxy ends.
+func TestDrainAnswersWhoIsNew(t *testing.T) {
+	for way, start := range forwardings {
+		t.Run(way, func(t *testing.T) {
+			var held atomic.Value // the address whose connections wait
+			read, release := make(chan struct{}), make(chan struct{})
+			o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+			p := start(t, o, func(s *settings) {
+				at := s.Listen.Addr().String()
+				s.Listen = &noticing{Listener: s.Listen, read: func() {
+					if held.Load() == at {
+						read <- struct{}{}
+						<-release
+					}
+				}}
+			})
+			held.Store(p.Addrs()["http"].String())
+			k := connect(t, p.url())
+			k.say(post("", envelope))
+			<-read
+			ended := ending(t, p)
+			refusesDials(t, p.url())
+			held.Store("")
+			release <- struct{}{}
+			got := k.rest()
+			assert.True(t, strings.HasPrefix(got, "HTTP/1.1 503 "), "%q", got)
+			<-ended
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/frame"
@@ -25,6 +26,7 @@ type front struct {
 	responder *responder.Responder // nil: never far
 	offers    http.Handler
 	use       useCount
+	accepting sync.WaitGroup
 }
 
 // newFront makes one of a listener, which accepts nothing before begin.
@@ -69,19 +71,20 @@ func (f *front) begin() {
 		TLS: cfg.ListenTLS, NoStreams: cfg.NearOnly, Own: f.own, Silence: cfg.Silence, Timeout: cfg.Timeout,
 		MaxSniffed: cfg.MaxConns, MaxPerPeer: cfg.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
-	f.p.wait.Go(func() { f.accept(f.port.HTTP(), f.enterClient, f.serveClient) })
-	f.p.wait.Go(func() { f.accept(f.port.Streams(), enterStream, f.serveStream) })
+	f.accepting.Go(func() { f.accept(f.port.HTTP(), f.enterClient, f.serveClient) })
+	f.accepting.Go(func() { f.accept(f.port.Streams(), enterStream, f.serveStream) })
 	if f.streams != nil {
-		f.p.wait.Go(func() { f.accept(f.streams, enterStream, f.serveStream) })
+		f.accepting.Go(func() { f.accept(f.streams, enterStream, f.serveStream) })
 	}
 }
 
-// end accepts nothing more.
+// end accepts nothing more; what was accepted has its place when it returns.
 func (f *front) end() {
 	_ = f.port.Close()
 	if f.streams != nil {
 		_ = f.streams.Close()
 	}
+	f.accepting.Wait()
 }
 
 // streamAddr is the address at which streams are accepted, and their transport.

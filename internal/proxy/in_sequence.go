@@ -154,7 +154,7 @@ func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (do
 	defer u.p.calls.Add(-1)
 	in.Take(n + g.octets)
 	r.Header.Set("Host", r.Host)
-	reply, err := u.forwarder.Do(u.p.ctx, r.URL.RequestURI(), r.Header, message)
+	reply, err := u.forwarder.Do(u.p.late, r.URL.RequestURI(), r.Header, message)
 	whole := err == nil
 	if whole && soap.IsFault(reply.Body) {
 		call.Fault(reply.Body)

@@ -107,6 +107,9 @@ const (
 	// replyGap is how long a server that is forwarded without a look may pause in a reply while the
 	// proxy drains.
 	replyGap = 250 * time.Millisecond
+	// lastWord is how long before the end of its time a draining proxy tells clients that there
+	// will be no reply.
+	lastWord = 250 * time.Millisecond
 	// retryAfter is when a client that is refused may call again, in seconds.
 	retryAfter = 5
 	// maxFailures is the number of failed listeners that wait to be reported.

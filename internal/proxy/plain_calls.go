@@ -30,6 +30,7 @@ type plainRelay struct {
 	mu   sync.Mutex
 	call *plainCall // in progress; nil: none
 	told bool       // the server has sent something of the reply to it
+	late bool       // the proxy ends before the reply
 }
 
 // plainCall is a request whose reply is not whole.
@@ -53,6 +54,10 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	for _, x := range first {
 		raw = append(raw, x.raw...)
 	}
+	if u.p.late.Err() != nil {
+		u.refuse(in, raw, plainDraining, errLate)
+		return false
+	}
 	if u.cfg.RequireStream {
 		u.hasNoPartner(why, u.p.cfg.Clock.Now())
 		u.refuse(in, raw, plainRequired, &noStream{why})
@@ -72,7 +77,7 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	r := &plainRelay{u: u, in: in, up: u.p.newSource(conn), to: u.p.patient(conn), out: u.p.patient(in.Conn),
 		seen: u.observed(why, in)}
 	defer r.seen.end(false)
-	r.ctx, r.cancel = context.WithCancel(u.p.ctx)
+	r.ctx, r.cancel = context.WithCancel(u.p.late)
 	defer context.AfterFunc(u.p.ctx, func() { sock.Reset(conn) })()
 	r.back.Go(r.replies)
 	moves = r.requests(first, j)
@@ -90,6 +95,13 @@ func (u *upstream) plainly(in *sock.Source, first []*pendingCall, why string, j 
 	switch {
 	case !moves && u.p.ctx.Err() != nil:
 		sock.Reset(in.Conn)
+	case r.late && r.told:
+		sock.Reset(in.Conn)
+	case r.late:
+		_, _ = in.Conn.Write(errorReply(http.StatusBadGateway, lateText))
+		sock.Finish(u.p.ctx, in)
+	case !moves && u.p.late.Err() != nil && len(in.Peek()) > 0:
+		u.refuse(in, nil, plainDraining, errLate)
 	case r.finishes:
 		if !r.told {
 			_, _ = in.Conn.Write(r.refusal)
@@ -367,6 +379,7 @@ func (r *plainRelay) ends(err error, written int64) {
 	if c != nil {
 		r.finish(c)
 	}
+	r.late = c != nil && r.u.p.late.Err() != nil
 	if r.ctx.Err() != nil {
 		return
 	}

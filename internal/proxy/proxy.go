@@ -143,8 +143,11 @@ type Proxy struct {
 	// routed: routes are in use, so that calls of one connection may go to several upstreams.
 	routed atomic.Bool
 
-	ctx    context.Context
-	stop   context.CancelFunc
+	ctx  context.Context
+	stop context.CancelFunc
+	// late ends with ctx, or when a proxy that drains waits for no reply any more.
+	late   context.Context
+	giveUp context.CancelFunc
 	wait   sync.WaitGroup
 	close  sync.Once
 	failed chan error
@@ -193,6 +196,7 @@ func newProxy(cfg Config) (*Proxy, error) {
 	p.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	p.conns.Max, p.conns.PerPeer, p.conns.Log = cfg.MaxConns, cfg.MaxPerPeer, cfg.Log
 	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.late, p.giveUp = context.WithCancel(p.ctx)
 	main, err := p.newFront("", cfg.Listen, cfg.Streams)
 	if err == nil {
 		p.table.Store(&routeTable{fronts: map[string]*front{"": main}})
@@ -251,20 +255,38 @@ func (p *Proxy) Linked(ctx context.Context) error {
 
 // Drain accepts no further connection, refuses further calls, and waits until none is in progress,
 // and none has come for a moment in which clients that are still connected may begin one. Then it
-// ends their connections: who has sent something by then has a reply. If ctx is done before, it
-// returns, and they continue until [Proxy.Close]. What is forwarded plainly without routes is not
-// looked at: there a call is in progress until something has come back for what the client has
-// sent, and that has paused.
+// ends their connections: who has sent something by then has a reply. When ctx has a deadline, and
+// that is near, clients whose calls are in progress still are told so, unless they have a part of
+// the reply. What is forwarded plainly without routes is not looked at: there a call is in progress
+// until something has come back for what the client has sent, and that has paused.
 func (p *Proxy) Drain(ctx context.Context) {
+	all := ctx
+	end, bounded := ctx.Deadline()
+	if bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-lastWord))
+		defer cancel()
+	}
 	p.draining.Store(true)
 	p.closeListeners()
 	p.contexts.drain()
-	if !p.isStill(ctx) {
+	if p.isStill(ctx) {
+		p.clients.dismiss()
+		p.contexts.dismiss()
+	}
+	for p.clients.any() && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	}
+	if !bounded || !p.clients.any() {
 		return
 	}
-	p.clients.dismiss()
-	p.contexts.dismiss()
-	for p.clients.any() && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	for _, u := range p.table.Load().upstreams {
+		if l, _ := u.links.Get(); l != nil {
+			l.stream.Abort(streamer.CloseGoingAway, "the proxy ends")
+		}
+	}
+	p.clients.abandon()
+	p.giveUp()
+	for p.clients.any() && p.cfg.Clock.Sleep(all, drainStep) == nil {
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -27,18 +29,10 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 		return nil
 	}
 	up = p.recorded(up)
+	isHTTP := http1.LooksLikeStart(first) || http1.LooksLikeStart(in.Peek())
 	defer func() { _ = up.Close() }()
 	raw, leave := p.raw.begin()
 	defer leave()
-	end := func() {
-		if raw.isBusy(p.cfg.Clock.Now()) {
-			sock.Reset(in.Conn)
-		} else {
-			_ = in.Conn.Close()
-		}
-		sock.Reset(up)
-	}
-	defer context.AfterFunc(p.ctx, end)()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
@@ -46,6 +40,19 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 	defer seen.end(false)
 	out := p.patient(in.Conn)
 	word := &firstWord{relayedReply: relayedReply{out, seen, &u.reach}, raw: raw, clock: p.cfg.Clock}
+	end := func() {
+		switch isBusy := raw.isBusy(p.cfg.Clock.Now()); {
+		case isBusy && isHTTP && word.take():
+			_, _ = in.Conn.Write(errorReply(http.StatusBadGateway, lateText))
+			_ = sock.CloseWrite(in.Conn)
+		case isBusy:
+			sock.Reset(in.Conn)
+		default:
+			_ = in.Conn.Close()
+		}
+		sock.Reset(up)
+	}
+	defer context.AfterFunc(p.late, end)()
 	back.Go(func() {
 		n, err := io.Copy(word, up)
 		if !word.isServers() {

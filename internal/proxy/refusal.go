@@ -26,6 +26,13 @@ func busyReply(text string) []byte {
 	return errorReply(http.StatusServiceUnavailable, text, fmt.Sprintf("Retry-After: %d\r\n", retryAfter))
 }
 
+// lateText is why there is no reply to a call that did not end before the proxy.
+const lateText = "hhfr: this proxy ends before the reply; whether the request was processed is unknown, and it is " +
+	"not sent again"
+
+// errLate is why nothing is forwarded any more.
+var errLate = errors.New("this proxy ends")
+
 // isDraining reports whether no further call is to begin.
 func (p *Proxy) isDraining() bool { return p.draining.Load() }
 
@@ -76,6 +83,9 @@ func unreachable(err error) []byte {
 	}
 	if errors.Is(err, &Error{Code: NoRoom}) {
 		return busyReply(noRoomText)
+	}
+	if errors.Is(err, errLate) {
+		return busyReply(drainingText)
 	}
 	var required *noStream
 	if errors.As(err, &required) {

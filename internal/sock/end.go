@@ -28,9 +28,19 @@ func Finish(ctx context.Context, in *Source) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer in.clock.AfterFunc(linger, cancel).Stop()
-		in.Drain(ctx)
+		in.rest().Drain(ctx)
 	}
 	_ = in.Conn.Close()
+}
+
+// rest is the source of what comes still where this one was abandoned.
+func (s *Source) rest() *Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.abandoned {
+		return NewSource(s.Conn, s.clock)
+	}
+	return s
 }
 
 // Reset ends a connection so that the peer does not take it for an orderly end.

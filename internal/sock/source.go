@@ -38,6 +38,7 @@ type Source struct {
 	fired     bool            // the timer interrupted it
 	late      int             // how often the timer will fire for reads that are over
 	dismissed bool            // see Dismiss
+	abandoned bool            // see Abandon
 	last      bool            // the read in progress is the last one
 }
 
@@ -163,6 +164,19 @@ func (s *Source) Dismiss() {
 	}
 }
 
+// Abandon is Dismiss also for what is there, of which the rest is not waited for.
+func (s *Source) Abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dismissed, s.abandoned = true, true
+	if s.waits != nil {
+		s.interruptLocked()
+	}
+}
+
+// isOverLocked reports whether it ends now.
+func (s *Source) isOverLocked() bool { return s.abandoned || s.dismissed && len(s.Peek()) == 0 }
+
 // Holds reports whether something was read that is not taken. It may be called concurrently with
 // everything else.
 func (s *Source) Holds() bool { return s.holds.Load() }
@@ -172,7 +186,7 @@ func (s *Source) begin(ctx context.Context, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waits, s.fired = ctx, false
-	if s.last = s.dismissed && len(s.Peek()) == 0; s.last {
+	if s.last = s.isOverLocked(); s.last {
 		s.cut = true
 		_ = s.Conn.SetReadDeadline(time.Now().Add(lastLook))
 	}
@@ -185,12 +199,12 @@ func (s *Source) begin(ctx context.Context, d time.Duration) {
 	}
 }
 
-// end ends a read, and reports whether it was interrupted, and whether the source, which holds
-// nothing, was dismissed.
+// end ends a read, and reports whether it was interrupted, and whether the source ends since it was
+// dismissed.
 func (s *Source) end(d time.Duration) (cut, dismissed bool) {
 	s.mu.Lock()
 	s.holds.Store(len(s.Peek()) > 0)
-	dismissed = s.dismissed && len(s.Peek()) == 0
+	dismissed = s.isOverLocked()
 	if d > 0 && !s.timer.Stop() && !s.fired {
 		s.late++
 	}
