@@ -69,7 +69,7 @@ interop: ## against other people's programs (tshark, curl, xmllint, python, gSOA
 soak: ## long runs: leaks, drift, stuck exchanges
 	scripts/tagged.sh soak Soak $(SOAKTIME)
 
-figures: ## sizes, checks and hand-overs, as docs/architecture.md has them
+figures: ## what the tree is measured by, beside its limits
 	scripts/figures.sh
 
 packages: $(NFPM) ## .deb for Debian and Termux, with man pages and completions, into dist/packages

@@ -172,7 +172,6 @@ var plan = map[string]row{
 	"internal/middleboxes": {floor: 8}, // tests of everything below
 	"testdata/soap":        {floor: base},
 	"packaging":            {floor: base},
-	"scripts/figures":      {floor: base},
 }
 
 // forTests are the modules that any test may use, and no other code.
@@ -193,6 +192,7 @@ var withCgo = []string{"github.com/gopacket/gopacket/pcap", "github.com/gopacket
 
 type pkg struct {
 	ImportPath, Name                   string
+	GoFiles                            []string
 	Imports, TestImports, XTestImports []string
 }
 
@@ -375,7 +375,7 @@ func lookAtEveryFolder(t *testing.T) {
 
 func packages(t *testing.T, system string) (list []pkg) {
 	t.Helper()
-	const fields = "-json=ImportPath,Name,Imports,TestImports,XTestImports"
+	const fields = "-json=ImportPath,Name,GoFiles,Imports,TestImports,XTestImports"
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", fields, module+"/...")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=arm64", "CGO_ENABLED=0")
 	var stderr bytes.Buffer

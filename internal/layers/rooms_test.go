@@ -119,12 +119,7 @@ func climbs(
 	t *testing.T, importPath string, sources map[string]string, order []string, exported map[string]string,
 ) (up, problems []string) {
 	t.Helper()
-	set := token.NewFileSet()
-	var files []*ast.File
-	for name, text := range sources {
-		f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files = append(files, f)
+	for name := range sources {
 		if !slices.Contains(order, name) {
 			problems = append(problems, name+" has no row")
 		}
@@ -133,6 +128,26 @@ func climbs(
 		if _, ok := sources[name]; !ok {
 			problems = append(problems, name+" is no file")
 		}
+	}
+	for pair, what := range references(t, importPath, sources, exported) {
+		if slices.Index(order, pair[0]) < slices.Index(order, pair[1]) {
+			up = append(up, fmt.Sprintf("%s -> %s: %s", pair[0], pair[1], strings.Join(what, " ")))
+		}
+	}
+	slices.Sort(up)
+	slices.Sort(problems)
+	return up, problems
+}
+
+// references has the names by which a file of a package refers to another one of it, by both files.
+func references(t *testing.T, importPath string, sources, exported map[string]string) map[[2]string][]string {
+	t.Helper()
+	set := token.NewFileSet()
+	var files []*ast.File
+	for name, text := range sources {
+		f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, f)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	open := func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) }
@@ -146,17 +161,15 @@ func climbs(
 			continue
 		}
 		from, to := set.Position(ident.Pos()).Filename, set.Position(object.Pos()).Filename
-		if slices.Index(order, from) < slices.Index(order, to) {
+		if from != to {
 			names[[2]string{from, to}] = append(names[[2]string{from, to}], object.Name())
 		}
 	}
-	for pair, what := range names {
-		slices.Sort(what)
-		up = append(up, fmt.Sprintf("%s -> %s: %s", pair[0], pair[1], strings.Join(slices.Compact(what), " ")))
+	for pair, list := range names {
+		slices.Sort(list)
+		names[pair] = slices.Compact(list)
 	}
-	slices.Sort(up)
-	slices.Sort(problems)
-	return up, problems
+	return names
 }
 
 // above reports whether a package stands above another in the house of both.
