@@ -31,6 +31,18 @@ var words = []word{
 	{is: phrase(`octets?`), use: "byte", except: wireFormat},
 }
 
+// fewer are words of which the tree is to have fewer: how often each stands in comments, pages and
+// texts of the program is a figure (TestFigures).
+var fewer = []word{
+	{is: phrase(`(rooms?|gates?|tickets?|claim(s|ed)?)`), use: "credit, semaphore, slots"},
+	{is: phrase(`(held|parked)`), use: "blocked"},
+	{is: phrase(`(absorb(s|ed)?|under ?way|patient|inlet)`), use: "merge, in flight, deadline, relay"},
+	{is: phrase(`(bore|insists?|insisted)`), use: "record progress, retry"},
+	{is: phrase(`kept`), use: "pending, stored"},
+	{is: phrase(`ways?`), use: "path"},
+	{is: phrase(`tells? whether`), use: "reports whether"},
+}
+
 // wireFormat is where standards speak of octets.
 var wireFormat = []string{"docs/wire-format.md", "internal/frame", "internal/wire"}
 
