@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // The benchmarks below do the same: an unchanged client of net/http posts envelopes of ten numbers,

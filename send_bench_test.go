@@ -11,7 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // The benchmarks below are of a client and a server of this package, over TCP on loopback, with

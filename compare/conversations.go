@@ -14,7 +14,7 @@ import (
 
 	"github.com/hhfr/hhfr/compare/internal/pcap"
 	"github.com/hhfr/hhfr/compare/internal/program"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // conversationCalls is how long a conversation is.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/hhfr/hhfr/compare/internal/ends"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // proxyArg, with a name and an upstream behind it, makes this program one proxy of a measurement.

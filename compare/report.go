@@ -110,7 +110,7 @@ func (r *results) writeBytes(p *tablePrinter) {
 	p.printf("\nBytes per message, mean. Streams keep their window and are flushed after each message. hhfr: " +
 		"framing and sync in it, shapes apart (once per stream); also without stages, and with columns but " +
 		"no memory.\n\n")
-	t := cells{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best",
+	t := cells{{"pkg/workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best",
 		"zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd",
 		"with shape / plain SOAP, largest"}}
 	for _, o := range r.Bytes {
@@ -150,7 +150,7 @@ func (r *results) writeSpeed(p *tablePrinter) {
 		"hhfr.Client to hhfr.Server, both ends and the system together, and parsers alone; ratios of the same " +
 		"rounds, medians; allocations of both ends.\n\n")
 	names := []string{sending, tokenizer, etreeParse, encodingXML, goBase64}
-	t := cells{append(append([]string{"workload", "bytes"}, names...), "hhfr MB/s", "hhfr / tdewolff",
+	t := cells{append(append([]string{"pkg/workload", "bytes"}, names...), "hhfr MB/s", "hhfr / tdewolff",
 		"hhfr / etree",
 		"hhfr / encoding/xml", "hhfr / base64", "allocations")}
 	for _, s := range r.Speed {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // started is the begin of elapsed time.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // A long capture (HHFR_CAPTURE_MB: in MB) misses nothing, and takes as much memory as the windows

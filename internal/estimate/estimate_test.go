@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/pcapng"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 func profiles(t *testing.T, names ...string) (list []link.Profile) {

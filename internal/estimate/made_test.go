@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // service is a server and its clients, of which a capture is made.

@@ -164,7 +164,7 @@ var plan = map[string]row{
 	"internal/datagram":    {floor: base},
 	"internal/arq":         {floor: 1}, // works on the window
 	"internal/facing":      {floor: 2}, // drives internal/arq
-	"workload":             {floor: base},
+	"pkg/workload":         {floor: base},
 	"internal/shared":      {floor: base},
 	"internal/timeline":    {floor: base},
 	"internal/spool":       {floor: base},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // countsOf are the counts of a role for each of its upstreams that have any, by URL.

@@ -20,8 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/workload"
 	"github.com/hhfr/hhfr/pkg/wsrm"
-	"github.com/hhfr/hhfr/workload"
 )
 
 // commonStream are a service and an initiator with a stream and a common store.

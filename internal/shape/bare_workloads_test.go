@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	work "github.com/hhfr/hhfr/workload"
+	work "github.com/hhfr/hhfr/pkg/workload"
 )
 
 func TestBareTakesTheValues(t *testing.T) {

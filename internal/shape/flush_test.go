@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
-	work "github.com/hhfr/hhfr/workload"
+	work "github.com/hhfr/hhfr/pkg/workload"
 )
 
 // flushing is a message on its way, written in chunks and flushed between.

@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/shared"
-	work "github.com/hhfr/hhfr/workload"
+	work "github.com/hhfr/hhfr/pkg/workload"
 )
 
 func soapFiles(tb testing.TB) (messages [][]byte) {

@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/columns"
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
-	work "github.com/hhfr/hhfr/workload"
+	work "github.com/hhfr/hhfr/pkg/workload"
 )
 
 // packed is one end's packer and the other's unpacker, with their memories.

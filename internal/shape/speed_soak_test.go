@@ -21,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/pkg/clock"
-	work "github.com/hhfr/hhfr/workload"
+	work "github.com/hhfr/hhfr/pkg/workload"
 )
 
 const soakSegment = 16 << 10

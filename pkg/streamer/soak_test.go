@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/wire"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // BenchmarkDirection is what small one-way messages cost without a stream: each is split, encoded,

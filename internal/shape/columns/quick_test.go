@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // pair is two ends of one kind, of which the second takes each item for itself.

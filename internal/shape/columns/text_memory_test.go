@@ -10,7 +10,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/program"
-	"github.com/hhfr/hhfr/workload"
+	"github.com/hhfr/hhfr/pkg/workload"
 )
 
 // BenchmarkWords is the least that words cost, per message of w1-8strings: to find where they end,
