@@ -181,6 +181,9 @@ func TestAccessLogIsRotated(t *testing.T) {
 	for range 5 {
 		post(t, p.url("/ok"))
 	}
+	require.Eventually(t, func() bool { // a line follows its reply
+		return len(readCalls(t, file)) == 6
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, os.Rename(file, file+".1"))
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	require.Eventually(t, func() bool {
