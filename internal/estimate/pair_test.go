@@ -22,6 +22,7 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -388,6 +389,10 @@ func agree(t *testing.T, octets []byte, links ...string) {
 	agreeFor(t, principal.ByProof, octets, links...)
 }
 
+// mostPackets is by what part an estimate of packets may be off. Under the race detector long
+// messages leave in more writes, as all steps take longer.
+var mostPackets = map[bool]float64{false: 0.05, true: 0.15}[shared.Raced]
+
 // agreeFor compares an estimate for a kind of pair.
 func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string) {
 	t.Helper()
@@ -430,7 +435,7 @@ func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string)
 			t.Logf("%s %s: %d bytes, estimated %d (%+.1f %%); %d packets, estimated %d", p.Name, way, f.octets, octets,
 				100*(float64(octets)/float64(f.octets)-1), f.packets, packets)
 			assert.InEpsilon(t, f.octets, octets, 0.03, "bytes, %s %s", p.Name, way)
-			assert.InDelta(t, f.packets, packets, max(1, 0.05*float64(f.packets)), "packets, %s %s", p.Name, way)
+			assert.InDelta(t, f.packets, packets, max(1, mostPackets*float64(f.packets)), "packets, %s %s", p.Name, way)
 			if at >= anew {
 				continue
 			}

@@ -2,4 +2,5 @@
 
 package shared
 
-const raced = false
+// Raced reports whether this is built with the race detector.
+const Raced = false

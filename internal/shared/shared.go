@@ -67,7 +67,7 @@ func Testdata(tb testing.TB, below ...string) string {
 // detector, which is ten times as slow, and looks at what goroutines share and not at how many
 // inputs are right.
 func Some(n int) int {
-	if raced {
+	if Raced {
 		return (n + 4) / 5
 	}
 	return n
