@@ -176,9 +176,9 @@ func TestWhoLeavesAndWhoStalls(t *testing.T) {
 	_, err := io.ReadFull(stalls.TCPConn, make([]byte, 1))
 	require.NoError(t, err)
 	passes.end()
+	eventually(t, m, "near", far.url().String(), func(u *meter.UpstreamCounts) bool { return u.Failed == 1 })
 	require.Eventually(t, func() bool {
 		_, err := stalls.Write([]byte("x"))
 		return err != nil
 	}, patience, 10*time.Millisecond, "the connection is reset")
-	eventually(t, m, "near", far.url().String(), func(u *meter.UpstreamCounts) bool { return u.Failed == 1 })
 }
