@@ -3,9 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"hash"
 	"net"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -24,16 +27,21 @@ type tap struct {
 	octets int64
 }
 
-// direction is what went one way of a connection.
+// direction is what went one way of a connection, but for offers of h2c: a near proxy takes those
+// out (docs/proxy.md, section 1).
 type direction struct {
 	octets int64
-	sum    []byte
+	hash   hash.Hash
 	begins string
+	line   []byte // of which the end is missing
 }
+
+// offerOfH2C is a line of such an offer, as Java's client writes them.
+var offerOfH2C = regexp.MustCompile(`^(Connection: Upgrade, HTTP2-Settings|Upgrade: h2c|HTTP2-Settings: .*)\r\n$`)
 
 func (d *direction) String() string {
 	line, _, _ := strings.Cut(d.begins, "\r\n")
-	return fmt.Sprintf("%d bytes from %q, SHA-256 %x", d.octets, line, d.sum)
+	return fmt.Sprintf("%d bytes from %q, SHA-256 %x", d.octets, line, d.hash.Sum(nil))
 }
 
 func startTap(t *testing.T, to string) *tap {
@@ -76,20 +84,40 @@ func (p *tap) forward(t *testing.T, in net.Conn, to string) {
 }
 
 func (d *direction) copy(to, from net.Conn) {
-	hash, some := sha256.New(), make([]byte, 64<<10)
+	d.hash = sha256.New()
+	some := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(some)
-		_, _ = hash.Write(some[:n])
-		if d.octets == 0 {
-			d.begins = string(some[:min(n, 100)])
-		}
-		d.octets += int64(n)
+		d.note(some[:n])
 		if _, failed := to.Write(some[:n]); err != nil || failed != nil {
 			break
 		}
 	}
-	d.sum = hash.Sum(nil)
+	d.count(d.line)
 	_ = to.(*net.TCPConn).CloseWrite()
+}
+
+// note counts the lines that are whole.
+func (d *direction) note(b []byte) {
+	end := bytes.LastIndexByte(b, '\n') + 1
+	lines := b[:end]
+	if end > 0 {
+		lines, d.line = append(d.line, lines...), nil
+	}
+	for line := range bytes.Lines(lines) {
+		if len(line) > 200 || !offerOfH2C.Match(line) {
+			d.count(line)
+		}
+	}
+	d.line = append(d.line, b[end:]...)
+}
+
+func (d *direction) count(b []byte) {
+	if d.octets == 0 {
+		d.begins = string(b[:min(len(b), 100)])
+	}
+	d.octets += int64(len(b))
+	_, _ = d.hash.Write(b)
 }
 
 func (p *tap) host() string { return p.listen.Addr().String() }

@@ -389,9 +389,12 @@ func agree(t *testing.T, octets []byte, links ...string) {
 	agreeFor(t, principal.ByProof, octets, links...)
 }
 
-// mostPackets is by what part an estimate of packets may be off. Under the race detector long
-// messages leave in more writes, as all steps take longer.
-var mostPackets = map[bool]float64{false: 0.05, true: 0.15}[shared.Raced]
+// mostBytes and mostPackets are by what part an estimate may be off. Under the race detector long
+// messages leave in more writes, and connections end later, as all steps take longer.
+var (
+	mostBytes   = map[bool]float64{false: 0.03, true: 0.08}[shared.Raced]
+	mostPackets = map[bool]float64{false: 0.05, true: 0.15}[shared.Raced]
+)
 
 // agreeFor compares an estimate for a kind of pair.
 func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string) {
@@ -434,14 +437,14 @@ func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string)
 			octets, packets, bare := estimated(way)
 			t.Logf("%s %s: %d bytes, estimated %d (%+.1f %%); %d packets, estimated %d", p.Name, way, f.octets, octets,
 				100*(float64(octets)/float64(f.octets)-1), f.packets, packets)
-			assert.InEpsilon(t, f.octets, octets, 0.03, "bytes, %s %s", p.Name, way)
+			assert.InEpsilon(t, f.octets, octets, mostBytes, "bytes, %s %s", p.Name, way)
 			assert.InDelta(t, f.packets, packets, max(1, mostPackets*float64(f.packets)), "packets, %s %s", p.Name, way)
 			if at >= anew {
 				continue
 			}
 			on := r.Links[i].Ways[at]
 			assert.InEpsilon(t, f.waited.Seconds(), on.Seconds, 0.05, "seconds, %s %s", p.Name, way)
-			assert.InEpsilon(t, f.octets, on.Bytes-bare.Bytes, 0.03, "bytes on the link, %s %s", p.Name, way)
+			assert.InEpsilon(t, f.octets, on.Bytes-bare.Bytes, mostBytes, "bytes on the link, %s %s", p.Name, way)
 		}
 	}
 }
