@@ -389,13 +389,6 @@ func agree(t *testing.T, octets []byte, links ...string) {
 	agreeFor(t, principal.ByProof, octets, links...)
 }
 
-// mostBytes and mostPackets are by what part an estimate may be off. Under the race detector long
-// messages leave in more writes, and connections end later, as all steps take longer.
-var (
-	mostBytes   = map[bool]float64{false: 0.03, true: 0.08}[shared.Raced]
-	mostPackets = map[bool]float64{false: 0.05, true: 0.15}[shared.Raced]
-)
-
 // agreeFor compares an estimate for a kind of pair.
 func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string) {
 	t.Helper()
@@ -422,6 +415,9 @@ func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string)
 		// credit go together or apart, and a connection begins before or after the end of another.
 		// So the least counts.
 		least := live(t, calls, p, mode)
+		if shared.Raced {
+			continue // which looks at what goroutines share, and changes who comes first
+		}
 		for again := 0; again < 4 && slices.ContainsFunc(slices.Collect(maps.Keys(least)), func(way Way) bool {
 			octets, packets, _ := estimated(way)
 			return float64(least[way].octets) > 1.02*float64(octets) || least[way].packets > packets+1
@@ -437,14 +433,14 @@ func agreeFor(t *testing.T, mode principal.Mode, octets []byte, links ...string)
 			octets, packets, bare := estimated(way)
 			t.Logf("%s %s: %d bytes, estimated %d (%+.1f %%); %d packets, estimated %d", p.Name, way, f.octets, octets,
 				100*(float64(octets)/float64(f.octets)-1), f.packets, packets)
-			assert.InEpsilon(t, f.octets, octets, mostBytes, "bytes, %s %s", p.Name, way)
-			assert.InDelta(t, f.packets, packets, max(1, mostPackets*float64(f.packets)), "packets, %s %s", p.Name, way)
+			assert.InEpsilon(t, f.octets, octets, 0.03, "bytes, %s %s", p.Name, way)
+			assert.InDelta(t, f.packets, packets, max(1, 0.05*float64(f.packets)), "packets, %s %s", p.Name, way)
 			if at >= anew {
 				continue
 			}
 			on := r.Links[i].Ways[at]
 			assert.InEpsilon(t, f.waited.Seconds(), on.Seconds, 0.05, "seconds, %s %s", p.Name, way)
-			assert.InEpsilon(t, f.octets, on.Bytes-bare.Bytes, mostBytes, "bytes on the link, %s %s", p.Name, way)
+			assert.InEpsilon(t, f.octets, on.Bytes-bare.Bytes, 0.03, "bytes on the link, %s %s", p.Name, way)
 		}
 	}
 }
