@@ -20,7 +20,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md, docs/json.md and its schema anew")
+var update = flag.Bool("update", false, "write docs/cli.md, docs/json.md, its schema and an estimate anew")
 
 // TestManual compares docs/cli.md, docs/json.md and its schema with the commands.
 func TestManual(t *testing.T) {
@@ -34,6 +34,18 @@ func TestManual(t *testing.T) {
 		}
 		require.Equal(t, want, string(shared.Read(t, path)), "stale: go test ./cmd/hhfr -run TestManual -update")
 	}
+}
+
+// TestPictureOfAnEstimate: README's picture of a terminal is drawn from what the command prints.
+func TestPictureOfAnEstimate(t *testing.T) {
+	code, printed, stderr := do(t, "estimate", shared.Testdata(t, "pcap", "pump.pcap"), "--price-per-mb", "0.40", "-q")
+	require.Zero(t, code, stderr)
+	path := shared.Testdata(t, "..", "docs", "pictures", "estimate.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(printed), 0o644))
+	}
+	require.Equal(t, printed, string(shared.Read(t, path)),
+		"stale: go test ./cmd/hhfr -run TestPictureOfAnEstimate -update, then scripts/pictures.py")
 }
 
 func manual(root *cobra.Command) string {

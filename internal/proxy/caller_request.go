@@ -19,8 +19,8 @@ func (c *caller) request(h *http1.Head, n int) bool {
 		c.tunnel()
 		return false
 	}
-	if plain, ok := withoutHTTP2(h); ok {
-		h = &plain
+	if without := withoutHTTP2(h); without != nil {
+		h = without
 	}
 	_, upgrade := h.Get("Upgrade")
 	upgrade = upgrade || string(h.Method()) == http.MethodConnect

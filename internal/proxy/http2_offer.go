@@ -11,10 +11,10 @@ import (
 // withoutHTTP2 returns the head of a request without its offer to go on in HTTP/2 (h2c, which RFC
 // 9113 no longer has), if it offers that and nothing else. Its fields are for the next hop only: a
 // near proxy takes them out, since a request that may end HTTP on its connection travels without
-// the shapes of whole messages.
-func withoutHTTP2(h *http1.Head) (http1.Head, bool) {
+// the shapes of whole messages. nil: it does not offer that.
+func withoutHTTP2(h *http1.Head) *http1.Head {
 	if offered := h.Tokens("Upgrade"); len(offered) != 1 || offered[0] != "h2c" || h.IsReply() {
-		return http1.Head{}, false
+		return nil
 	}
 	at := len(h.Before()) + len(h.StartLine())
 	at += bytes.IndexByte(h.Octets[at:], '\n') + 1
@@ -30,7 +30,10 @@ func withoutHTTP2(h *http1.Head) (http1.Head, bool) {
 		}
 	}
 	rest, _, err := http1.ParseHead(append(b, h.Octets[at:]...), 0)
-	return rest, err == nil
+	if err != nil {
+		return nil
+	}
+	return &rest
 }
 
 // withoutOptions is a field of a list without some of its entries, as it stands otherwise; empty if

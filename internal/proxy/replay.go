@@ -82,8 +82,8 @@ func (r *Replay) message(method string, coded *deflate.Finder) (s Said, ok bool)
 	if err != nil || f.Kind == http1.Tunnel {
 		return s, false
 	}
-	if plain, offers := withoutHTTP2(&h); offers {
-		h = plain
+	if without := withoutHTTP2(&h); without != nil {
+		h = *without
 	}
 	_, upgrade := h.Get("Upgrade")
 	upgrade = upgrade && !h.IsReply()
