@@ -18,20 +18,25 @@ import (
 	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
-// proxyProgram is a running hhfr proxy.
+// proxyProgram is a running hhfr proxy, or another command that listens.
 type proxyProgram struct {
 	process
-	url string // where clients connect
+	addr, url string // where clients connect
 }
 
 // startProxy starts one with further flags.
 func startProxy(ctx context.Context, upstream string, flags ...string) (*proxyProgram, error) {
+	args := append([]string{"proxy", "--upstream", upstream, "--store", "mem:"}, flags...)
+	return startListening(ctx, hhfrProxy, args...)
+}
+
+// startListening starts a command of hhfr at a free port. After an error it may run all the same.
+func startListening(ctx context.Context, name string, args ...string) (*proxyProgram, error) {
 	hhfr, err := program.Path()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, hhfr, append([]string{"proxy", "--listen", "127.0.0.1:0", "--upstream", upstream,
-		"--store", "mem:", "-o", "json", "-q"}, flags...)...)
+	cmd := exec.CommandContext(ctx, hhfr, append(args, "--listen", "127.0.0.1:0", "-o", "json", "-q")...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -40,12 +45,13 @@ func startProxy(ctx context.Context, upstream string, flags ...string) (*proxyPr
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &proxyProgram{process: process{name: hhfrProxy, cmd: cmd}}
+	p := &proxyProgram{process: process{name: name, cmd: cmd}}
 	var said struct{ Addresses map[string]string }
 	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&said); err != nil {
-		return p, fmt.Errorf("hhfr proxy does not say where it listens: %w", err)
+		return p, fmt.Errorf("hhfr %s does not say where it listens: %w", args[0], err)
 	}
-	p.url = "http://" + said.Addresses["http"]
+	p.addr = said.Addresses["http"]
+	p.url = "http://" + p.addr
 	return p, nil
 }
 

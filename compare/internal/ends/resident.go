@@ -1,19 +1,13 @@
 package ends
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"time"
-
-	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
 // ResidentRow is the resident memory of a command, in bytes, as the system shows it: nothing is
@@ -52,28 +46,16 @@ func MeasureResident(
 }
 
 func serving(ctx context.Context, cfg IdleConfig, n int, messages [][]byte) (rows []ResidentRow, err error) {
-	hhfr, err := program.Path()
+	serve, err := startListening(ctx, serveCommand, "serve")
+	if serve != nil {
+		defer func() { err = errors.Join(err, serve.stop()) }()
+	}
 	if err != nil {
 		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, hhfr, "serve", "--listen", "127.0.0.1:0", "-o", "json", "-q")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	serve := &proxyProgram{process: process{name: serveCommand, cmd: cmd}}
-	defer func() { err = errors.Join(err, serve.stop()) }()
-	var said struct{ Addresses map[string]string }
-	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&said); err != nil {
-		return nil, fmt.Errorf("hhfr serve does not say where it listens: %w", err)
 	}
 	return used(ctx, cfg, n, messages, []*proxyProgram{serve}, []string{serveCommand},
 		func(from net.Addr, m []byte) (idleClient, error) {
-			return dialIdleHHFR("http://")(ctx, from, said.Addresses["http"], m)
+			return dialIdleHHFR("http://")(ctx, from, serve.addr, m)
 		})
 }
 
