@@ -164,8 +164,11 @@ func TestUndecidedQuestions(t *testing.T) {
 				_ = k.Close()
 			}
 			for i, pause := range c.pauses {
+				late := time.After(patience)
 				for waits := true; waits; {
 					select {
+					case <-late:
+						require.Fail(t, "it is not asked again", "after question %d", i+1)
 					case d := <-clock.pauses:
 						assert.EqualValues(t, pause, d.Round(time.Second).Seconds(), "after question %d", i+1)
 						waits = false
