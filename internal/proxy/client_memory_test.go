@@ -157,9 +157,9 @@ func (c unable) NetConn() net.Conn { return c.Conn }
 
 func (c unable) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	at := max(bytes.Index(p[:n], []byte("\r\n\r\n"))+4, 0)
-	if !frame.BeginsStream(p[at:n]) {
-		at = 0
+	at := 0
+	if _, after, is := bytes.Cut(p[:n], []byte("\r\n\r\n")); is && frame.BeginsStream(after) {
+		at = n - len(after)
 	}
 	if f, length, bad := frame.Parse(p[at:n], 0, 0); bad == nil {
 		if hello, is := f.(frame.Hello); is {

@@ -3,10 +3,15 @@ package proxy_test
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/principal"
 )
 
 // TestHeadAndBodyGoInOneWrite: each write is a packet, and the reader at its end wakes for each.
@@ -57,4 +62,48 @@ func (c countedConn) NetConn() net.Conn { return c.Conn }
 func (c countedConn) Write(p []byte) (int, error) {
 	c.writes.Add(1)
 	return c.Conn.Write(p)
+}
+
+// sentConn counts the bytes written to a connection.
+type sentConn struct {
+	net.Conn
+	octets *atomic.Int64
+}
+
+func (c sentConn) NetConn() net.Conn { return c.Conn }
+
+func (c sentConn) Write(p []byte) (int, error) {
+	c.octets.Add(int64(len(p)))
+	return c.Conn.Write(p)
+}
+
+// TestShortEndIsForThoseWhoReadIt: the end of a connection is one byte, unless the far half is of a
+// version that reads the long line alone.
+func TestShortEndIsForThoseWhoReadIt(t *testing.T) {
+	t.Parallel()
+	var costs [2]int64 // to a far half that can, and to one that cannot
+	for i := range costs {
+		server := startOrigin(t, "127.0.0.1:0", server(echoReply))
+		far := startProxy(t, "127.0.0.1:0", server.url(), nil)
+		var sent atomic.Int64
+		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
+			c.Listen, c.Clients = elsewhere{c.Listen}, principal.ByProof
+			c.WrapDialed = func(conn net.Conn) net.Conn {
+				conn = sentConn{conn, &sent}
+				if i > 0 {
+					conn = unable{conn}
+				}
+				return conn
+			}
+		})
+		near.linked(t)
+		before := sent.Load()
+		c := connectFrom(t, netip.MustParseAddr("127.0.0.2"), near.url())
+		c.say(post(withSecret, envelope))
+		c.hear(envelope)
+		require.NoError(t, c.Close())
+		require.Eventually(t, func() bool { return near.LanesKept() == 1 }, patience, time.Millisecond)
+		costs[i] = sent.Load() - before
+	}
+	assert.EqualValues(t, len("=h\n")-len("="), costs[1]-costs[0], "%d", costs)
 }
