@@ -2,6 +2,9 @@
 # Runs every fuzz target of the module for FUZZTIME (default 10s) each, one on each processor at a
 # time. Finding no target is a failure, and so is one that hardly runs.
 #
+# With FUZZCOMMITS=N these are the targets of packages that the last N commits changed, and of a
+# tenth of the others, each day another one.
+#
 # fuzz.sh PACKAGE TARGET runs that one alone, on all processors unless WORKERS says otherwise.
 #
 # Go's engine tries for a minute to shorten each input that reaches new code. For targets with long
@@ -68,5 +71,19 @@ if ((${#targets[@]} == 0)); then
 	echo "no fuzz targets found" >&2
 	exit 1
 fi
+all=${#targets[@]}
+if [[ -n ${FUZZCOMMITS:-} ]]; then
+	changed=$(git log -n "$FUZZCOMMITS" --name-only --format= -- '*.go' 'go.mod' | xargs -rn 1 dirname | sort -u)
+	module=$(go list -m)
+	day=$(($(date +%s) / 86400))
+	some=()
+	for i in "${!targets[@]}"; do
+		folder=${targets[i]%% *}
+		if (((i + day) % 10 == 0)) || grep -qxF "${folder#"$module"/}" <<< "$changed"; then
+			some+=("${targets[i]}")
+		fi
+	done
+	targets=("${some[@]}")
+fi
 printf '%s\n' "${targets[@]}" | WORKERS=1 xargs -P "$processors" -L 1 scripts/fuzz.sh
-echo "${#targets[@]} fuzz targets, $time each"
+echo "${#targets[@]} of $all fuzz targets, $time each"

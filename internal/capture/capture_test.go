@@ -295,7 +295,7 @@ func packetEnds(t testing.TB, file []byte) (ends []packetEnd) {
 func TestPacketsMissing(t *testing.T) {
 	m := newMissing(t, mixed(t), 4096)
 	rnd := rand.New(rand.NewPCG(21, 22))
-	for range 200 {
+	for range shared.Some(200) {
 		from := 4 + rnd.IntN(len(m.packets)-4)
 		m.without(t, from, min(len(m.packets), from+1+rnd.IntN(1+rnd.IntN(40))))
 	}

@@ -347,7 +347,7 @@ func TestDatagramsMissing(t *testing.T) {
 func TestDatagramsLateInTheCapture(t *testing.T) {
 	messages := tree(t)
 	grams, store := overUDP(t, "3g", 4096, messages)
-	for _, late := range []int{1, 3, 7} {
+	for _, late := range []int{3, 1, 7}[:shared.Some(3)] {
 		for i := range len(grams) - late {
 			moved := slices.Insert(slices.Delete(slices.Clone(grams), i, i+1), i+late, grams[i])
 			r := decode(t, pcapOf(t, moved, form{}), store)

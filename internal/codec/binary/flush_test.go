@@ -104,7 +104,10 @@ func TestFlushAnywhere(t *testing.T) {
 				known.carry(t, message)
 				known.carry(t, message)
 				texts := known.texts
-				for _, at := range everywhere(message) {
+				for i, at := range everywhere(message) {
+					if i%5 >= shared.Some(5) {
+						continue
+					}
 					known.flushed(t, message, 300+at, force, at)
 					if at%3 == 0 {
 						known.flushed(t, message, 300, force, at, at, min(at+1, len(message)), min(at+2, len(message)))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
@@ -52,7 +53,8 @@ func TestLongValuesTakeNoMemory(t *testing.T) {
 }
 
 func longValueTakesNoMemory(t *testing.T, unit int, encode func(io.Reader) io.Reader) {
-	const size, extra = 22 << 20, 4 << 20
+	const extra = 4 << 20
+	size := shared.Some(22 << 20)
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	d := newDirection(t, binary.Options{})
 	heap := func() uint64 {
