@@ -18,6 +18,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
 // lockWait is how long to wait for a lock that another process holds. It is enough for a process
@@ -43,12 +44,12 @@ type sharedFile struct {
 	unlock   func()
 	users    int // guarded by registry.mu
 
-	holds ctxstore.Holds
+	holds   ctxstore.Holds
+	changes engine.Changes
 
-	mu       sync.Mutex
-	watchers map[chan struct{}]struct{}
-	use      uint64            // counts uses of shapes, to find the least recently used
-	touched  map[string]uint64 // uses that are not in the file yet
+	mu      sync.Mutex
+	use     uint64            // counts uses of shapes, to find the least recently used
+	touched map[string]uint64 // uses that are not in the file yet
 }
 
 // open returns the file's handle to one more user.
@@ -110,7 +111,7 @@ var errLocked = errors.New("another process holds it")
 
 func openFile(path string, readOnly bool) (_ *sharedFile, err error) {
 	f := &sharedFile{path: path, readOnly: readOnly, users: 1, unlock: func() {},
-		watchers: map[chan struct{}]struct{}{}, touched: map[string]uint64{}}
+		touched: map[string]uint64{}}
 	if !readOnly {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fault("", path, err)
@@ -209,7 +210,7 @@ func (f *sharedFile) transaction(uri string, write bool, cfg Config, do func(*tx
 		})
 	})
 	if err == nil && write {
-		f.wake()
+		f.changes.Tell()
 	}
 	return err
 }
@@ -262,37 +263,6 @@ func corrupt(uri, path string, err error) error {
 		At:   path,
 		Err:  err,
 		Hint: "move the file away, or restore it from a copy",
-	}
-}
-
-func conflict(uri string, want, have uint64) error {
-	return &ctxstore.Error{
-		Code: ctxstore.Conflict,
-		URI:  uri,
-		Err:  fmt.Errorf("expected revision %d, found %d", want, have),
-	}
-}
-
-func (f *sharedFile) watch(wake chan struct{}) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.watchers[wake] = struct{}{}
-}
-
-func (f *sharedFile) unwatch(wake chan struct{}) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.watchers, wake)
-}
-
-func (f *sharedFile) wake() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for w := range f.watchers {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
 	}
 }
 

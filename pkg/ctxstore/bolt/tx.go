@@ -2,18 +2,17 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
-	"slices"
+	"maps"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
 // The buckets of a file, and the keys in meta.
@@ -78,6 +77,10 @@ func (r *record) check(uri string, value []byte) error {
 	return nil
 }
 
+func (r *record) info(uri string, value []byte) ctxstore.Info {
+	return ctxstore.Info{URI: uri, Revision: r.revision, Size: int64(len(value)), Expires: r.expires}
+}
+
 // tx is one transaction.
 type tx struct {
 	file                *sharedFile
@@ -85,7 +88,7 @@ type tx struct {
 	meta, entries, uses *bbolt.Bucket
 }
 
-// find returns a live entry; nil if there is none. The value is valid within the transaction.
+// find returns an entry; nil if there is none. The value is valid within the transaction.
 func (t *tx) find(uri string) (*record, []byte, error) {
 	b := t.entries.Get([]byte(uri))
 	if b == nil {
@@ -95,57 +98,47 @@ func (t *tx) find(uri string) (*record, []byte, error) {
 	if err != nil {
 		return nil, nil, corrupt(uri, t.file.path, err)
 	}
-	if t.expired(&r) {
-		return nil, nil, nil
-	}
 	return &r, value, nil
 }
 
-func (t *tx) expired(r *record) bool {
-	return !r.expires.IsZero() && !t.cfg.Clock.Now().Before(r.expires)
+// Find implements [engine.Txn].
+func (t *tx) Find(uri string) (ctxstore.Info, error) {
+	r, value, err := t.find(uri)
+	if r == nil {
+		return ctxstore.Info{}, err
+	}
+	return r.info(uri, value), nil
 }
 
-// replace stores the next value of a mutable entry.
-func (t *tx) replace(uri string, value []byte, ifRevision *uint64, expires func(*record) time.Time) (uint64, error) {
-	before, _, err := t.find(uri)
-	if err != nil && ifRevision != nil {
-		return 0, err
-	}
-	if ifRevision != nil {
-		var have uint64
-		if before != nil {
-			have = before.revision
-		}
-		if have != *ifRevision {
-			return 0, conflict(uri, *ifRevision, have)
+// Set implements [engine.Txn].
+func (t *tx) Set(uri string, value []byte, expires time.Time) (uint64, error) {
+	r := record{revision: 1, expires: expires}
+	_, shape := ctxstore.ParseShapeURI(uri)
+	if !shape {
+		r.revision = number(t.meta, revisionKey) + 1
+		if err := t.setNumber(revisionKey, r.revision); err != nil {
+			return 0, err
 		}
 	}
-	revision := number(t.meta, revisionKey) + 1
-	if err := t.put(uri, record{revision: revision, expires: expires(before)}, value); err != nil {
-		return 0, err
-	}
-	return revision, t.setNumber(revisionKey, revision)
-}
-
-func (t *tx) put(uri string, r record, value []byte) error {
 	if err := t.makeRoom(uri, int64(len(uri)+len(value))); err != nil {
-		return err
+		return 0, err
 	}
-	if err := t.remove(uri); err != nil {
-		return err
+	if err := t.Remove(uri); err != nil {
+		return 0, err
 	}
 	r.sum = crc32.Checksum(value, castagnoli)
 	b := r.appendTo(make([]byte, 0, recordSize+len(value)))
 	if err := t.entries.Put([]byte(uri), append(b, value...)); err != nil {
-		return err
+		return 0, err
 	}
-	if _, shape := ctxstore.ParseShapeURI(uri); shape {
+	if shape {
 		t.file.touch(uri)
 	}
-	return t.setNumber(octetsKey, number(t.meta, octetsKey)+uint64(len(uri)+len(value)))
+	return r.revision, t.setNumber(octetsKey, number(t.meta, octetsKey)+uint64(len(uri)+len(value)))
 }
 
-func (t *tx) remove(uri string) error {
+// Remove implements [engine.Txn].
+func (t *tx) Remove(uri string) error {
 	b := t.entries.Get([]byte(uri))
 	if b == nil {
 		return nil
@@ -164,74 +157,45 @@ func room(uri string, stored []byte) int64 {
 	return int64(len(uri) + max(len(stored)-recordSize, 0))
 }
 
-// makeRoom makes space for an entry of need bytes at uri. It drops expired entries, then the least
-// recently used shapes, until a tenth is free, of the space or of that for shapes, so that not
-// every Put has to.
+// makeRoom makes space for an entry of need bytes at uri. It drops expired entries, then shapes.
 func (t *tx) makeRoom(uri string, need int64) error {
 	if old := t.entries.Get([]byte(uri)); old != nil {
 		need -= room(uri, old)
 	}
-	used, limit := int64(number(t.meta, octetsKey)), t.cfg.MaxBytes
-	ofShapes, mostShapes := int64(0), int64(math.MaxInt64) // with the one that is put
-	if _, isShape := ctxstore.ParseShapeURI(uri); isShape {
-		ofShapes, mostShapes = need, ctxstore.MaxShapeBytes
-	}
-	if used+need <= min(limit, mostShapes) {
+	space := engine.Space{At: t.file.path, URI: uri, Max: t.cfg.MaxBytes, Need: need,
+		Hint: "delete contexts, or name another file"}
+	if space.Fits(int64(number(t.meta, octetsKey))) {
 		return nil
 	}
-	type shape struct {
-		uri    string
-		octets int64
-		use    uint64
-	}
-	var shapes []shape
+	var shapes []engine.Shape
 	var gone []string
-	var mutable int64
+	var others int64
 	noted := t.file.noted()
 	err := t.entries.ForEach(func(k, b []byte) error {
 		u, octets := string(k), room(string(k), b)
 		r, _, err := parseRecord(b)
 		switch _, isShape := ctxstore.ParseShapeURI(u); {
 		case isShape && u != uri:
-			shapes = append(shapes, shape{u, octets, max(number(t.uses, k), noted[u])})
-			ofShapes += octets
-		case u != uri && err == nil && t.expired(&r):
+			shapes = append(shapes, engine.Shape{Name: u, Size: octets, Used: int64(max(number(t.uses, k), noted[u]))})
+		case u != uri && err == nil && engine.Expired(t.cfg.Clock, r.expires):
 			gone = append(gone, u)
-			used -= octets
 		default:
-			mutable += octets
+			others += octets
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if mutable+need > limit {
-		return &ctxstore.Error{
-			Code: ctxstore.Full,
-			URI:  uri,
-			At:   t.file.path,
-			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
-			Hint: "raise the limit (MaxBytes; of hhfr --store-size), delete contexts, or name another file",
-		}
-	}
-	if used+need > limit {
-		limit -= limit / 10
-	}
-	if ofShapes > mostShapes {
-		mostShapes -= mostShapes / 10
-	}
-	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.use, b.use) })
-	for _, s := range shapes {
-		if used+need <= limit && ofShapes <= mostShapes {
-			break
-		}
-		gone = append(gone, s.uri)
-		used -= s.octets
-		ofShapes -= s.octets
+	err = space.Make(others, shapes, func(s engine.Shape) bool {
+		gone = append(gone, s.Name)
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	for _, u := range gone {
-		if err := t.remove(u); err != nil {
+		if err := t.Remove(u); err != nil {
 			return err
 		}
 	}
@@ -242,11 +206,7 @@ func (t *tx) makeRoom(uri string, need int64) error {
 func (f *sharedFile) noted() map[string]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := make(map[string]uint64, len(f.touched))
-	for u, n := range f.touched {
-		m[u] = n
-	}
-	return m
+	return maps.Clone(f.touched)
 }
 
 // flush writes the recorded uses into the file. Those of a transaction that fails in the end are
@@ -267,7 +227,7 @@ func (t *tx) flush() error {
 	return t.setNumber(useKey, use)
 }
 
-// list returns the live entries under prefix, ordered by URI, and the errors for those that could
+// list returns the entries under prefix, ordered by URI, and the errors for those that could
 // not be read.
 func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
 	c := t.entries.Cursor()
@@ -277,10 +237,7 @@ func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
 			failed = append(failed, corrupt(string(k), t.file.path, err))
 			continue
 		}
-		if !t.expired(&r) {
-			list = append(list,
-				ctxstore.Info{URI: string(k), Revision: r.revision, Size: int64(len(value)), Expires: r.expires})
-		}
+		list = append(list, r.info(string(k), value))
 	}
 	return list, failed
 }

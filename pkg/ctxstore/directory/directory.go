@@ -12,17 +12,15 @@
 package directory
 
 import (
-	"context"
 	"errors"
-	"iter"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/internal/follow"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
 // Config of a store. The zero value works.
@@ -41,16 +39,12 @@ type Config struct {
 	Poll time.Duration
 }
 
-// Store implements [ctxstore.Store].
-type Store struct {
-	dir string
-	cfg Config
+type inFolder = engine.Store
 
-	gate   chan struct{} // one writer at a time in this process; the lock file keeps the other processes out
-	mu     sync.Mutex    // guards the start of watches against Close
-	open   context.Context
-	shut   context.CancelFunc
-	active sync.WaitGroup
+// Store implements [ctxstore.Store]. Its watches read the folder every Config.Poll.
+type Store struct {
+	*inFolder
+	storage *folderStorage
 }
 
 var (
@@ -78,16 +72,26 @@ func Open(dir string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fault("", dir, err)
 	}
-	s := &Store{dir: dir, cfg: cfg, gate: make(chan struct{}, 1)}
-	if err := s.prepare(); err != nil {
+	m := &folderStorage{Access: engine.NewAccess(dir), dir: dir, cfg: cfg, writer: make(chan struct{}, 1)}
+	if cfg.ReadOnly {
+		m.Locked = engine.ForReading
+	}
+	if err := m.prepare(); err != nil {
 		return nil, err
 	}
-	s.open, s.shut = context.WithCancel(context.Background())
-	return s, nil
+	return &Store{engine.New(m.Access, m, engine.Config{Clock: cfg.Clock, Poll: cfg.Poll}), m}, nil
+}
+
+// folderStorage implements [engine.Storage].
+type folderStorage struct {
+	*engine.Access
+	dir    string
+	cfg    Config
+	writer chan struct{} // one in this process; the lock file keeps the other processes out
 }
 
 // prepare finds out at opening, and not with the first message, what will not work.
-func (s *Store) prepare() error {
+func (s *folderStorage) prepare() error {
 	info, err := os.Stat(s.dir)
 	switch {
 	case err == nil && !info.IsDir():
@@ -112,180 +116,29 @@ func (s *Store) prepare() error {
 	return fault("", f.Name(), f.Close())
 }
 
-// Get implements [ctxstore.Store].
-func (s *Store) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
-	if err := ctxstore.CheckURI(uri); err != nil {
-		return ctxstore.Entry{}, err
-	}
-	if err := s.ready(ctx); err != nil {
-		return ctxstore.Entry{}, err
-	}
+func (s *folderStorage) Get(uri string) (ctxstore.Entry, error) {
 	if fp, shape := ctxstore.ParseShapeURI(uri); shape {
 		value, err := s.readShape(uri, fp)
 		return ctxstore.Entry{Value: value, Revision: 1}, err
 	}
 	h, value, err := s.read(uri)
-	if err != nil {
-		return ctxstore.Entry{}, err
-	}
-	if s.expired(h) {
-		return ctxstore.Entry{}, &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: s.dir}
-	}
-	return ctxstore.Entry{Value: value, Revision: h.Revision, Expires: h.Expires}, nil
+	return ctxstore.Entry{Value: value, Revision: h.Revision, Expires: h.Expires}, err
 }
 
-// Has reports whether there is an entry; see [ctxstore.Has].
-func (s *Store) Has(ctx context.Context, uri string) (bool, error) {
-	if err := ctxstore.CheckURI(uri); err != nil {
-		return false, err
-	}
-	if err := s.ready(ctx); err != nil {
-		return false, err
-	}
+func (s *folderStorage) Find(uri string) (ctxstore.Info, error) {
 	if fp, shape := ctxstore.ParseShapeURI(uri); shape {
-		return s.exists(uri, s.shapePath(fp))
+		_, err := os.Stat(s.shapePath(fp))
+		if errors.Is(err, fs.ErrNotExist) {
+			return ctxstore.Info{}, nil
+		}
+		return ctxstore.Info{URI: uri, Revision: 1}, fault(uri, s.shapePath(fp), err)
 	}
 	h, err := readHeader(s.entryPath(uri))
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return false, nil
+		return ctxstore.Info{}, nil
 	}
-	return err == nil && !s.expired(h), err
+	return h.info(), err
 }
 
-// Put implements [ctxstore.Store]. A file that is corrupt is replaced by a Put without condition.
-func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (uint64, error) {
-	if err := ctxstore.CheckPut(uri, value, opt); err != nil {
-		return 0, err
-	}
-	if err := s.writable(ctx, uri); err != nil {
-		return 0, err
-	}
-	if fp, shape := ctxstore.ParseShapeURI(uri); shape {
-		return 1, s.putShape(ctx, uri, fp, value)
-	}
-	return s.replace(ctx, uri, value, opt.IfRevision, func(header) time.Time {
-		if opt.TTL == 0 {
-			return time.Time{}
-		}
-		return s.cfg.Clock.Now().Add(opt.TTL).UTC().Round(0)
-	})
-}
-
-// Commit implements [ctxstore.Store].
-func (s *Store) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
-	if err := ctxstore.CheckCommit(uri, value); err != nil {
-		return 0, err
-	}
-	if err := s.writable(ctx, uri); err != nil {
-		return 0, err
-	}
-	return s.replace(ctx, uri, value, &expect, func(before header) time.Time { return before.Expires })
-}
-
-// Delete implements [ctxstore.Store].
-func (s *Store) Delete(ctx context.Context, uri string, ifRevision *uint64) error {
-	if err := ctxstore.CheckURI(uri); err != nil {
-		return err
-	}
-	if err := s.writable(ctx, uri); err != nil {
-		return err
-	}
-	return s.locked(ctx, func(l *lock) error { return s.remove(l, uri, ifRevision) })
-}
-
-// List implements [ctxstore.Store].
-func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info, error] {
-	return func(yield func(ctxstore.Info, error) bool) {
-		if err := s.ready(ctx); err != nil {
-			yield(ctxstore.Info{}, err)
-			return
-		}
-		list, failed := s.list(prefix)
-		for _, err := range failed {
-			if !yield(ctxstore.Info{}, err) {
-				return
-			}
-		}
-		for _, i := range list {
-			if err := s.ready(ctx); err != nil {
-				yield(ctxstore.Info{}, err)
-				return
-			}
-			if !yield(i, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Watch implements [ctxstore.Store]. It reads the folder every Config.Poll; entries that cannot be
-// read are left out.
-func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.ready(ctx); err != nil {
-		return nil, err
-	}
-	look := func(context.Context) (map[string]uint64, error) {
-		list, failed := s.list(prefix)
-		m := make(map[string]uint64, len(list))
-		for _, i := range list {
-			m[i.URI] = i.Revision
-		}
-		if len(failed) > 0 && len(list) == 0 {
-			return nil, failed[0]
-		}
-		return m, nil
-	}
-	known, err := look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	tick, out := make(chan struct{}), make(chan ctxstore.Change)
-	s.active.Go(func() {
-		defer cancel()
-		defer context.AfterFunc(s.open, cancel)()
-		follow.Run(ctx, known, tick, look, out)
-	})
-	s.active.Go(func() {
-		for s.cfg.Clock.Sleep(ctx, s.cfg.Poll) == nil {
-			select {
-			case tick <- struct{}{}:
-			case <-ctx.Done():
-			}
-		}
-	})
-	return out, nil
-}
-
-// Close implements [ctxstore.Store].
-func (s *Store) Close() error {
-	s.mu.Lock()
-	s.shut()
-	s.mu.Unlock()
-	s.active.Wait()
-	return nil
-}
-
-func (s *Store) ready(ctx context.Context) error {
-	if s.open.Err() != nil {
-		return &ctxstore.Error{Code: ctxstore.Closed, At: s.dir}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-func (s *Store) writable(ctx context.Context, uri string) error {
-	if s.cfg.ReadOnly {
-		return &ctxstore.Error{
-			Code: ctxstore.Permission,
-			URI:  uri,
-			At:   s.dir,
-			Err:  errors.New("opened for reading only"),
-		}
-	}
-	return s.ready(ctx)
-}
+// Close implements [engine.Storage]. There is nothing open.
+func (s *folderStorage) Close() error { return nil }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,12 +40,16 @@ type header struct {
 	SHA256   string    `json:"sha256"`
 }
 
+func (h header) info() ctxstore.Info {
+	return ctxstore.Info{URI: h.URI, Revision: h.Revision, Size: h.Size, Expires: h.Expires}
+}
+
 // shapePath, entryPath and holdPath name files by digits only, whatever the URI is.
-func (s *Store) shapePath(fp [32]byte) string {
+func (s *folderStorage) shapePath(fp [32]byte) string {
 	return filepath.Join(s.dir, shapesDir, hex.EncodeToString(fp[:]))
 }
 
-func (s *Store) entryPath(uri string) string {
+func (s *folderStorage) entryPath(uri string) string {
 	folder := contextsDir
 	if strings.HasPrefix(uri, ctxstore.SessionPrefix) {
 		folder = sessionsDir
@@ -54,7 +57,9 @@ func (s *Store) entryPath(uri string) string {
 	return filepath.Join(s.dir, folder, digits(uri))
 }
 
-func (s *Store) holdPath(uri string) string { return filepath.Join(s.dir, holdsDir, digits(uri)) }
+func (s *folderStorage) holdPath(uri string) string {
+	return filepath.Join(s.dir, holdsDir, digits(uri))
+}
 
 func digits(uri string) string {
 	sum := sha256.Sum256([]byte(uri))
@@ -106,7 +111,7 @@ func readHeader(path string) (header, error) {
 }
 
 // read returns the entry of uri, even if it expired.
-func (s *Store) read(uri string) (header, []byte, error) {
+func (s *folderStorage) read(uri string) (header, []byte, error) {
 	path := s.entryPath(uri)
 	b, err := readBounded(uri, path, maxFile)
 	if err != nil {
@@ -130,7 +135,7 @@ func (s *Store) read(uri string) (header, []byte, error) {
 	return h, value, nil
 }
 
-func (s *Store) readShape(uri string, fp [32]byte) ([]byte, error) {
+func (s *folderStorage) readShape(uri string, fp [32]byte) ([]byte, error) {
 	path := s.shapePath(fp)
 	b, err := readBounded(uri, path, ctxstore.MaxValue)
 	if err != nil {
@@ -143,18 +148,9 @@ func (s *Store) readShape(uri string, fp [32]byte) ([]byte, error) {
 	return b, nil
 }
 
-// exists reports whether there is a file at path.
-func (s *Store) exists(uri, path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, fault(uri, path, err)
-}
-
 // used records, to within an hour, that a shape is in use; it only decides which shapes are dropped
 // first when space is short.
-func (s *Store) used(path string) {
+func (s *folderStorage) used(path string) {
 	if s.cfg.ReadOnly {
 		return
 	}
@@ -183,8 +179,4 @@ func readBounded(uri, path string, limit int64) ([]byte, error) {
 		return nil, corrupt(uri, path, err)
 	}
 	return b, nil
-}
-
-func (s *Store) expired(h header) bool {
-	return !h.Expires.IsZero() && !s.cfg.Clock.Now().Before(h.Expires)
 }

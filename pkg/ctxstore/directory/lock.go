@@ -31,13 +31,13 @@ type lock struct {
 }
 
 // locked runs do while only this process, and in it only this call, may write.
-func (s *Store) locked(ctx context.Context, do func(*lock) error) error {
+func (s *folderStorage) locked(ctx context.Context, do func(*lock) error) error {
 	select {
-	case s.gate <- struct{}{}:
+	case s.writer <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-s.gate }()
+	defer func() { <-s.writer }()
 	l, err := s.acquire(ctx)
 	if err != nil {
 		return err
@@ -46,9 +46,9 @@ func (s *Store) locked(ctx context.Context, do func(*lock) error) error {
 	return do(l)
 }
 
-func (s *Store) acquire(ctx context.Context) (*lock, error) {
+func (s *folderStorage) acquire(ctx context.Context) (*lock, error) {
 	for wait := lockWait; ; wait = min(2*wait, maxLockWait) {
-		if err := s.ready(ctx); err != nil {
+		if err := s.Usable(ctx); err != nil {
 			return nil, err
 		}
 		f, err := s.tryLock()
@@ -68,7 +68,7 @@ func (s *Store) acquire(ctx context.Context) (*lock, error) {
 var errHeld = errors.New("lock held")
 
 // tryLock takes the lock, or fails with errHeld at once.
-func (s *Store) tryLock() (*os.File, error) {
+func (s *folderStorage) tryLock() (*os.File, error) {
 	path := filepath.Join(s.dir, lockFile)
 	f, err := lockedFile(path)
 	if errors.Is(err, os.ErrNotExist) { // somebody removed the folder
@@ -100,12 +100,6 @@ func readLock(f *os.File) (*lock, error) {
 	}
 	l.due, _ = strconv.ParseInt(lines[2], 10, 64)
 	return l, nil
-}
-
-// give records that revision was given.
-func (l *lock) give(revision uint64) error {
-	l.revision = max(l.revision, revision)
-	return l.save()
 }
 
 // save writes the numbers into the file.

@@ -1,19 +1,17 @@
 package directory
 
 import (
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
 const (
@@ -32,68 +30,41 @@ type file struct {
 }
 
 // makeRoom makes space for need bytes at path, and counts them in the lock, which is to be saved.
-// It drops expired entries, then the least recently used shapes, until a tenth is free, of the
-// space or of that for shapes.
-func (s *Store) makeRoom(l *lock, uri, path string, need int64) error {
+// It drops expired entries, then shapes.
+func (s *folderStorage) makeRoom(l *lock, uri, path string, need int64) error {
 	if info, err := os.Lstat(path); err == nil {
 		need -= info.Size()
 	}
-	limit := s.cfg.MaxBytes
-	ofShapes, mostShapes := int64(0), int64(math.MaxInt64) // with the one that is put
-	if _, isShape := ctxstore.ParseShapeURI(uri); isShape {
-		ofShapes, mostShapes = need, ctxstore.MaxShapeBytes
-	}
-	if l.due--; l.used >= 0 && l.used+need <= min(limit, mostShapes) && l.due > 0 {
+	space := engine.Space{At: s.dir, URI: uri, Max: s.cfg.MaxBytes, Need: need,
+		Hint: "delete contexts, or name another folder"}
+	if l.due--; l.used >= 0 && space.Fits(l.used) && l.due > 0 {
 		l.used = max(0, l.used+need)
 		return nil
 	}
-	shapes, mutable, files, err := s.count(path)
+	shapes, others, files, err := s.count(path)
 	if err != nil {
 		return err
 	}
-	if mutable+need > limit {
-		l.forget()
-		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: s.dir,
-			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
-			Hint: "raise the limit (MaxBytes; of hhfr --store-size), delete contexts, or name another folder"}
-	}
-	l.used, l.due = mutable, int64(max(countEvery, files))
+	l.used, l.due = others+need, int64(max(countEvery, files))
 	for _, f := range shapes {
-		l.used += f.size
-		ofShapes += f.size
+		l.used += f.Size
 	}
-	excess := int64(0)
-	if l.used+need > limit {
-		excess = l.used + need - (limit - limit/10)
-	}
-	if ofShapes > mostShapes {
-		excess = max(excess, ofShapes-(mostShapes-mostShapes/10))
-	}
-	if excess > 0 {
-		evict(l, shapes, path, l.used-excess)
-	}
-	l.used += need
-	return nil
-}
-
-// evict removes shapes, the least recently used first, until at most target bytes are used; never
-// the one about to be written.
-func evict(l *lock, shapes []file, keep string, target int64) {
-	slices.SortFunc(shapes, func(a, b file) int {
-		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path))
+	err = space.Make(others, shapes, func(f engine.Shape) bool {
+		if os.Remove(f.Name) != nil {
+			return false
+		}
+		l.used -= f.Size
+		return true
 	})
-	for _, f := range shapes {
-		if l.used <= target {
-			return
-		}
-		if f.path != keep && os.Remove(f.path) == nil {
-			l.used -= f.size
-		}
+	if err != nil {
+		l.forget()
 	}
+	return err
 }
 
 // count counts all files, and removes expired entries (except keep) and the leftovers of crashes.
-func (s *Store) count(keep string) (shapes []file, mutable int64, n int, err error) {
+// A shape at keep is not among those that may be dropped.
+func (s *folderStorage) count(keep string) (shapes []engine.Shape, others int64, n int, err error) {
 	for _, folder := range []string{shapesDir, sessionsDir, contextsDir} {
 		files, err := s.files(folder)
 		if err != nil {
@@ -104,24 +75,29 @@ func (s *Store) count(keep string) (shapes []file, mutable int64, n int, err err
 			switch {
 			case strings.HasPrefix(filepath.Base(f.path), temporary):
 				if s.cfg.Clock.Since(f.at) <= staleAfter || os.Remove(f.path) != nil {
-					mutable += f.size
+					others += f.size
 				}
-			case folder == shapesDir:
-				shapes = append(shapes, f)
+			case folder == shapesDir && f.path != keep:
+				shapes = append(shapes, engine.Shape{Name: f.path, Size: f.size, Used: f.at.UnixNano()})
 			default:
-				if h, err := readHeader(f.path); err == nil && s.expired(h) && f.path != keep &&
-					os.Remove(f.path) == nil {
+				if f.path != keep && s.isOver(f.path) && os.Remove(f.path) == nil {
 					continue
 				}
-				mutable += f.size
+				others += f.size
 			}
 		}
 	}
-	return shapes, mutable, n, nil
+	return shapes, others, n, nil
+}
+
+// isOver reports whether a file is an entry that expired.
+func (s *folderStorage) isOver(path string) bool {
+	h, err := readHeader(path)
+	return err == nil && engine.Expired(s.cfg.Clock, h.Expires)
 }
 
 // files lists the regular files of a folder; none if it is missing.
-func (s *Store) files(folder string) ([]file, error) {
+func (s *folderStorage) files(folder string) ([]file, error) {
 	path := filepath.Join(s.dir, folder)
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,9 +117,8 @@ func (s *Store) files(folder string) ([]file, error) {
 	return list, nil
 }
 
-// list returns the live entries under prefix, ordered by URI, and the errors for those that could
-// not be read.
-func (s *Store) list(prefix string) (list []ctxstore.Info, failed []error) {
+// List implements [engine.Storage].
+func (s *folderStorage) List(prefix string) (list []ctxstore.Info, failed []error) {
 	for _, part := range []struct{ folder, begins string }{
 		{shapesDir, ctxstore.ShapePrefix}, {sessionsDir, ctxstore.SessionPrefix}, {contextsDir, ""},
 	} {
@@ -163,12 +138,11 @@ func (s *Store) list(prefix string) (list []ctxstore.Info, failed []error) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b ctxstore.Info) int { return strings.Compare(a.URI, b.URI) })
 	return list, failed
 }
 
-// info reads the header of a file; not ok if it is no file of the store, expired, or gone.
-func (s *Store) info(folder string, f file) (i ctxstore.Info, ok bool, err error) {
+// info reads the header of a file; not ok if it is no file of the store, or gone.
+func (s *folderStorage) info(folder string, f file) (i ctxstore.Info, ok bool, err error) {
 	name := filepath.Base(f.path)
 	if digits, err := hex.DecodeString(name); err != nil || len(digits) != 32 {
 		return i, false, nil
@@ -186,5 +160,5 @@ func (s *Store) info(folder string, f file) (i ctxstore.Info, ok bool, err error
 	if err != nil {
 		return i, false, err
 	}
-	return ctxstore.Info{URI: h.URI, Revision: h.Revision, Size: h.Size, Expires: h.Expires}, !s.expired(h), nil
+	return h.info(), true, nil
 }

@@ -3,121 +3,80 @@ package directory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
 // temporary begins the names of files that are being written.
 const temporary = ".new-"
 
-// replace writes a mutable entry under the lock; expires receives the header of the entry before.
-func (s *Store) replace(
-	ctx context.Context, uri string, value []byte, ifRevision *uint64, expires func(header) time.Time,
-) (revision uint64, err error) {
-	err = s.locked(ctx, func(l *lock) error {
-		before, live, err := s.current(uri)
-		if err != nil && (ifRevision != nil || !errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt})) {
-			return err
+// folderChange implements [engine.Txn], with the store locked.
+type folderChange struct {
+	*folderStorage
+	lock  *lock
+	found uint64 // the revision of the entry that was found
+}
+
+// Update implements [engine.Storage].
+func (s *folderStorage) Update(ctx context.Context, _ string, change func(engine.Txn) error) error {
+	return s.locked(ctx, func(l *lock) error { return change(&folderChange{folderStorage: s, lock: l}) })
+}
+
+// Find implements [engine.Txn]. It reads an entry whole.
+func (t *folderChange) Find(uri string) (ctxstore.Info, error) {
+	if fp, shape := ctxstore.ParseShapeURI(uri); shape {
+		_, err := os.Lstat(t.shapePath(fp))
+		return ctxstore.Info{URI: uri, Revision: 1}, fault(uri, t.shapePath(fp), err)
+	}
+	h, _, err := t.read(uri)
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return ctxstore.Info{}, nil
+	}
+	t.found = h.Revision
+	return h.info(), err
+}
+
+// Set implements [engine.Txn].
+func (t *folderChange) Set(uri string, value []byte, expires time.Time) (uint64, error) {
+	path, b, revision := t.entryPath(uri), value, uint64(1)
+	fp, shape := ctxstore.ParseShapeURI(uri)
+	if shape {
+		path = t.shapePath(fp)
+	} else {
+		revision = max(t.lock.revision, t.found) + 1
+		var err error
+		if b, err = encode(header{URI: uri, Revision: revision, Expires: expires.UTC().Round(0)}, value); err != nil {
+			return 0, &ctxstore.Error{Code: ctxstore.Invalid, URI: uri, Err: err}
 		}
-		if err := s.check(uri, live, ifRevision); err != nil {
-			return err
-		}
-		revision = max(l.revision, before.Revision) + 1
-		b, err := encode(header{URI: uri, Revision: revision, Expires: expires(live)}, value)
-		if err != nil {
-			return &ctxstore.Error{Code: ctxstore.Invalid, URI: uri, Err: err}
-		}
-		path := s.entryPath(uri)
-		if err := s.makeRoom(l, uri, path, int64(len(b))); err != nil {
-			return err
-		}
-		// First the revision, then the value: a crash in between skips a revision, and never gives
-		// one twice.
-		if err := l.give(revision); err != nil {
-			return err
-		}
-		return s.write(l, uri, path, b)
-	})
-	if err != nil {
+	}
+	if err := t.makeRoom(t.lock, uri, path, int64(len(b))); err != nil {
 		return 0, err
 	}
-	return revision, nil
+	// First the revision, then the value: a crash in between skips a revision, and never gives one
+	// twice.
+	if !shape {
+		t.lock.revision = revision
+	}
+	if err := t.lock.save(); err != nil {
+		return 0, err
+	}
+	return revision, t.write(t.lock, uri, path, b)
 }
 
-// current returns the header stored under uri, and the same header as live unless the entry is
-// missing or expired.
-func (s *Store) current(uri string) (found, live header, err error) {
-	found, _, err = s.read(uri)
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return header{}, header{}, nil
-	}
-	if err != nil || s.expired(found) {
-		return found, header{}, err
-	}
-	return found, found, nil
-}
-
-func (s *Store) check(uri string, live header, ifRevision *uint64) error {
-	if ifRevision == nil || *ifRevision == live.Revision {
-		return nil
-	}
-	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: s.dir,
-		Err: fmt.Errorf("expected revision %d, found %d", *ifRevision, live.Revision)}
-}
-
-// putShape writes a shape that is missing or damaged.
-func (s *Store) putShape(ctx context.Context, uri string, fp [32]byte, value []byte) error {
-	_, err := s.readShape(uri, fp)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) &&
-		!errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
-		return err
-	}
-	return s.locked(ctx, func(l *lock) error {
-		path := s.shapePath(fp)
-		if err := s.makeRoom(l, uri, path, int64(len(value))); err != nil {
-			return err
-		}
-		if err := l.save(); err != nil {
-			return err
-		}
-		return s.write(l, uri, path, value)
-	})
-}
-
-func (s *Store) remove(l *lock, uri string, ifRevision *uint64) error {
-	path := s.entryPath(uri)
-	var live header
+// Remove implements [engine.Txn].
+func (t *folderChange) Remove(uri string) error {
+	path := t.entryPath(uri)
 	if fp, shape := ctxstore.ParseShapeURI(uri); shape {
-		path, live = s.shapePath(fp), header{Revision: 1}
-		if _, err := os.Lstat(path); err != nil {
-			return fault(uri, path, err)
-		}
-	} else {
-		var found header
-		var err error
-		found, live, err = s.current(uri)
-		damaged := errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) && ifRevision == nil
-		if err != nil && !damaged {
+		path = t.shapePath(fp)
+	} else if t.found > t.lock.revision {
+		t.lock.revision = t.found
+		if err := t.lock.save(); err != nil {
 			return err
 		}
-		if live.Revision == 0 && !damaged {
-			return &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: s.dir}
-		}
-		if found.Revision > l.revision {
-			if err := l.give(found.Revision); err != nil {
-				return err
-			}
-		}
-	}
-	if err := s.check(uri, live, ifRevision); err != nil {
-		return err
 	}
 	info, err := os.Lstat(path)
 	if err == nil {
@@ -126,16 +85,16 @@ func (s *Store) remove(l *lock, uri string, ifRevision *uint64) error {
 	if err != nil {
 		return fault(uri, path, err)
 	}
-	if l.used >= 0 {
-		l.used = max(0, l.used-info.Size())
-		_ = l.save() // otherwise the space counts as taken for a while
+	if t.lock.used >= 0 {
+		t.lock.used = max(0, t.lock.used-info.Size())
+		_ = t.lock.save() // otherwise the space counts as taken for a while
 	}
 	return nil
 }
 
 // write puts b at path through a temporary file beside it. If anything fails, what was at path
 // stays and nothing else is left.
-func (s *Store) write(l *lock, uri, path string, b []byte) (err error) {
+func (s *folderStorage) write(l *lock, uri, path string, b []byte) (err error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fault(uri, folder, err)

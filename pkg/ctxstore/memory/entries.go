@@ -1,71 +1,127 @@
 package memory
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
-// The functions below are called with the lock held, except for list.
+// memoryStorage implements [engine.Storage].
+type memoryStorage struct {
+	max     int64
+	clock   clock.Clock
+	changes engine.Changes
 
-func (s *Store) find(uri string) *storedEntry {
-	e := s.entries[uri]
-	if e == nil || s.expired(e) {
-		return nil
+	mu       sync.Mutex
+	byURI    map[string]*storedEntry
+	purgeAt  int // number of entries at which those that expired are dropped
+	used     int64
+	revision uint64 // last one given to a mutable entry
+	use      int64  // counts uses, to find the least recently used
+	likes    likes
+}
+
+type storedEntry struct {
+	value    keptValue
+	revision uint64
+	expires  time.Time
+	used     int64
+}
+
+func (e *storedEntry) info(uri string) ctxstore.Info {
+	return ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(e.value.len()), Expires: e.expires}
+}
+
+func (m *memoryStorage) Get(uri string) (ctxstore.Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.byURI[uri]
+	if e == nil {
+		return ctxstore.Entry{}, &ctxstore.Error{Code: ctxstore.NotFound, URI: uri}
 	}
-	return e
+	m.touch(e)
+	return ctxstore.Entry{Value: e.value.bytes(), Revision: e.revision, Expires: e.expires}, nil
 }
 
-func (s *Store) expired(e *storedEntry) bool {
-	return !e.expires.IsZero() && !s.clock.Now().Before(e.expires)
+func (m *memoryStorage) Find(uri string) (ctxstore.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return lockedStorage{m}.Find(uri)
 }
 
-func (s *Store) touch(e *storedEntry) {
-	s.use++
-	e.used = s.use
-}
-
-func (s *Store) replace(uri string, value []byte, ifRevision *uint64, expires time.Time) (uint64, error) {
-	if ifRevision != nil {
-		var have uint64
-		if e := s.find(uri); e != nil {
-			have = e.revision
+func (m *memoryStorage) List(prefix string) (list []ctxstore.Info, _ []error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for uri, e := range m.byURI {
+		if strings.HasPrefix(uri, prefix) {
+			list = append(list, e.info(uri))
 		}
-		if have != *ifRevision {
-			return 0, conflict(uri, *ifRevision, have)
-		}
 	}
-	if err := s.set(uri, value, &storedEntry{revision: s.revision + 1, expires: expires}); err != nil {
-		return 0, err
-	}
-	s.revision++
-	return s.revision, nil
+	return list, nil
 }
 
-// set puts an entry with a copy of value.
-func (s *Store) set(uri string, value []byte, e *storedEntry) error {
+func (m *memoryStorage) Update(_ context.Context, _ string, change func(engine.Txn) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := change(lockedStorage{m})
+	if err == nil {
+		m.changes.Tell()
+	}
+	return err
+}
+
+func (m *memoryStorage) Close() error { return nil }
+
+// lockedStorage is one during a change.
+type lockedStorage struct{ *memoryStorage }
+
+// Find implements [engine.Txn].
+func (t lockedStorage) Find(uri string) (ctxstore.Info, error) {
+	if e := t.byURI[uri]; e != nil {
+		return e.info(uri), nil
+	}
+	return ctxstore.Info{}, nil
+}
+
+// Set implements [engine.Txn]. It stores a copy of value.
+func (t lockedStorage) Set(uri string, value []byte, expires time.Time) (uint64, error) {
 	need := int64(len(uri) + len(value))
-	if old := s.entries[uri]; old != nil {
+	if old := t.byURI[uri]; old != nil {
 		need -= size(uri, old)
 	}
-	if err := s.makeRoom(uri, need); err != nil {
-		return err
+	if err := t.makeRoom(uri, need); err != nil {
+		return 0, err
 	}
-	s.remove(uri)
-	s.purge()
-	s.touch(e)
-	uri, e.value = s.likes.keep(uri, value)
-	s.entries[uri] = e
-	s.used += size(uri, e)
-	s.wake()
+	t.remove(uri)
+	t.purge()
+	e := &storedEntry{revision: 1, expires: expires}
+	if _, shape := ctxstore.ParseShapeURI(uri); !shape {
+		t.revision++
+		e.revision = t.revision
+	}
+	t.touch(e)
+	uri, e.value = t.likes.keep(uri, value)
+	t.byURI[uri] = e
+	t.used += size(uri, e)
+	return e.revision, nil
+}
+
+// Remove implements [engine.Txn].
+func (t lockedStorage) Remove(uri string) error {
+	t.remove(uri)
 	return nil
+}
+
+// The functions below are called with the lock taken.
+
+func (m *memoryStorage) touch(e *storedEntry) {
+	m.use++
+	e.used = m.use
 }
 
 // minPurge is the least number of entries among which those that expired are looked for.
@@ -73,113 +129,46 @@ const minPurge = 1024
 
 // purge drops expired entries when there are twice as many entries as after the last time: what it
 // costs is little for each entry that was put.
-func (s *Store) purge() {
-	if s.purgeAt = max(s.purgeAt, minPurge); len(s.entries) < s.purgeAt {
+func (m *memoryStorage) purge() {
+	if m.purgeAt = max(m.purgeAt, minPurge); len(m.byURI) < m.purgeAt {
 		return
 	}
-	for uri, e := range s.entries {
-		if s.expired(e) {
-			s.remove(uri)
+	for uri, e := range m.byURI {
+		if engine.Expired(m.clock, e.expires) {
+			m.remove(uri)
 		}
 	}
-	s.purgeAt = 2 * len(s.entries)
+	m.purgeAt = 2 * len(m.byURI)
 }
 
-// makeRoom drops expired entries, then the least recently used shapes, until a tenth is free, of
-// the space or of that for shapes, so that not every Put has to.
-func (s *Store) makeRoom(uri string, need int64) error {
-	ofShapes, mostShapes := int64(0), int64(math.MaxInt64) // with the one that is put
-	if _, isShape := ctxstore.ParseShapeURI(uri); isShape {
-		ofShapes, mostShapes = need, ctxstore.MaxShapeBytes
-	}
-	if s.used+need <= min(s.max, mostShapes) {
+// makeRoom drops expired entries, then shapes.
+func (m *memoryStorage) makeRoom(uri string, need int64) error {
+	space := engine.Space{URI: uri, Max: m.max, Need: need, Hint: "or name a store in a file or folder"}
+	if space.Fits(m.used) {
 		return nil
 	}
-	var shapes []string
-	mutable := int64(0)
-	for u, e := range s.entries {
+	var shapes []engine.Shape
+	others := int64(0)
+	for u, e := range m.byURI {
 		if _, shape := ctxstore.ParseShapeURI(u); shape {
-			shapes = append(shapes, u)
-			ofShapes += size(u, e)
-		} else if u != uri && s.expired(e) {
-			s.remove(u)
+			shapes = append(shapes, engine.Shape{Name: u, Size: size(u, e), Used: e.used})
+		} else if u != uri && engine.Expired(m.clock, e.expires) {
+			m.remove(u)
 		} else {
-			mutable += size(u, e)
+			others += size(u, e)
 		}
 	}
-	if mutable+need > s.max {
-		return &ctxstore.Error{
-			Code: ctxstore.Full,
-			URI:  uri,
-			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, s.max),
-			Hint: "raise the limit (MaxBytes; of hhfr --store-size), or name a store in a file or folder",
-		}
-	}
-	slices.SortFunc(shapes, func(a, b string) int { return cmp.Compare(s.entries[a].used, s.entries[b].used) })
-	most := s.max
-	if s.used+need > most {
-		most -= most / 10
-	}
-	if ofShapes > mostShapes {
-		mostShapes -= mostShapes / 10
-	}
-	for _, u := range shapes {
-		if s.used+need <= most && ofShapes <= mostShapes {
-			break
-		}
-		ofShapes -= size(u, s.entries[u])
-		s.remove(u)
-	}
-	return nil
+	return space.Make(others, shapes, func(s engine.Shape) bool {
+		m.remove(s.Name)
+		return true
+	})
 }
 
-func (s *Store) remove(uri string) {
-	if e := s.entries[uri]; e != nil {
-		s.used -= size(uri, e)
-		delete(s.entries, uri)
-	}
-}
-
-func (s *Store) list(ctx context.Context, prefix string) ([]ctxstore.Info, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.ready(ctx); err != nil {
-		return nil, err
-	}
-	var list []ctxstore.Info
-	for _, uri := range slices.Sorted(maps.Keys(s.revisions(prefix))) {
-		e := s.entries[uri]
-		list = append(list,
-			ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(e.value.len()), Expires: e.expires})
-	}
-	return list, nil
-}
-
-func (s *Store) revisions(prefix string) map[string]uint64 {
-	m := map[string]uint64{}
-	for uri, e := range s.entries {
-		if strings.HasPrefix(uri, prefix) && !s.expired(e) {
-			m[uri] = e.revision
-		}
-	}
-	return m
-}
-
-func (s *Store) wake() {
-	for w := range s.watchers {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
+func (m *memoryStorage) remove(uri string) {
+	if e := m.byURI[uri]; e != nil {
+		m.used -= size(uri, e)
+		delete(m.byURI, uri)
 	}
 }
 
 func size(uri string, e *storedEntry) int64 { return int64(len(uri) + e.value.len()) }
-
-func conflict(uri string, want, have uint64) error {
-	return &ctxstore.Error{
-		Code: ctxstore.Conflict,
-		URI:  uri,
-		Err:  fmt.Errorf("expected revision %d, found %d", want, have),
-	}
-}

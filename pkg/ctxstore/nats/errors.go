@@ -57,10 +57,10 @@ func (b *Bucket) failed(ctx context.Context, uri string, err error) error {
 	if own := (*ctxstore.Error)(nil); errors.As(err, &own) {
 		return err
 	}
-	if e := b.usable(ctx); e != nil {
+	if e := b.access.Usable(ctx); e != nil {
 		return e
 	}
-	e := &ctxstore.Error{Code: ctxstore.Unavailable, URI: uri, At: b.at, Err: err}
+	e := &ctxstore.Error{Code: ctxstore.Unavailable, URI: uri, At: b.access.At, Err: err}
 	switch code := codeOf(err); {
 	case errors.Is(err, jetstream.ErrMsgNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
 		e.Code = ctxstore.NotFound

@@ -28,7 +28,7 @@ type listedEntry struct {
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info, error] {
 	return func(yield func(ctxstore.Info, error) bool) {
 		var list []listedEntry
-		err := b.usable(ctx)
+		err := b.access.Usable(ctx)
 		if err == nil {
 			list, err = b.messages(ctx, filters(prefix))
 		}
@@ -42,7 +42,7 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Inf
 		})
 		slices.SortFunc(list, func(x, y listedEntry) int { return strings.Compare(x.uri, y.uri) })
 		for _, l := range list {
-			if err := b.usable(ctx); err != nil {
+			if err := b.access.Usable(ctx); err != nil {
 				yield(ctxstore.Info{}, err)
 				return
 			}
@@ -149,7 +149,7 @@ func (b *Bucket) listedOf(m jetstream.Msg, about *jetstream.MsgMetadata) listedE
 
 // Watch implements [ctxstore.Store]. Shapes that are dropped for others are not reported.
 func (b *Bucket) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
-	if err := b.usable(ctx); err != nil {
+	if err := b.access.Usable(ctx); err != nil {
 		return nil, err
 	}
 	var messages jetstream.MessagesContext
@@ -178,7 +178,7 @@ func (b *Bucket) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Chan
 	out := make(chan ctxstore.Change)
 	b.watching.Go(func() {
 		defer cancel()
-		defer context.AfterFunc(b.open, cancel)()
+		defer context.AfterFunc(b.access.Open, cancel)()
 		defer close(out)
 		defer release()
 		defer messages.Stop()

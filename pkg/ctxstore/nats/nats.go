@@ -23,6 +23,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 	"github.com/hhfr/hhfr/pkg/ctxstore/internal/lease"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
@@ -62,7 +63,6 @@ type Config struct {
 
 // Bucket implements [ctxstore.Store].
 type Bucket struct {
-	at       string // for errors
 	cfg      Config
 	conn     *nats.Conn
 	js       jetstream.JetStream
@@ -79,8 +79,7 @@ type Bucket struct {
 	near  *memory.Store // shapes
 	known latest
 
-	open     context.Context // done once the store is closed
-	shut     context.CancelFunc
+	access   *engine.Access
 	watching sync.WaitGroup
 }
 
@@ -106,10 +105,12 @@ func Open(ctx context.Context, text string, cfg Config) (*Bucket, error) {
 		cfg.Patience = DefaultPatience
 	}
 	b := &Bucket{
-		at: text, cfg: cfg, subjects: "$KV." + n.bucket + ".",
+		access: engine.NewAccess(text), cfg: cfg, subjects: "$KV." + n.bucket + ".",
 		near: memory.New(memory.Config{MaxBytes: nearBytes}),
 	}
-	b.open, b.shut = context.WithCancel(context.Background())
+	if cfg.ReadOnly {
+		b.access.Locked = "it was " + engine.ForReading
+	}
 	b.relink()
 	if b.conn, err = connect(n, &cfg, b.relink); err == nil {
 		err = b.bind(ctx, n)
@@ -132,7 +133,7 @@ func (b *Bucket) relink() {
 	if b.cut != nil {
 		b.cut()
 	}
-	b.link, b.cut = context.WithCancel(b.open)
+	b.link, b.cut = context.WithCancel(b.access.Open)
 }
 
 // linked returns the context of the connection that there is now.
@@ -209,7 +210,7 @@ func (b *Bucket) bind(ctx context.Context, n name) (err error) {
 	b.max, b.volatile = max(cfg.MaxBytes, 0), cfg.Storage == jetstream.MemoryStorage
 	if problem := unfit(cfg, n); problem != "" {
 		return &ctxstore.Error{
-			Code: ctxstore.Invalid, At: b.at, Err: errors.New("the bucket " + problem),
+			Code: ctxstore.Invalid, At: b.access.At, Err: errors.New("the bucket " + problem),
 			Hint: "name another one, and hhfr makes it",
 		}
 	}
@@ -247,7 +248,7 @@ func (b *Bucket) Close() error {
 	if b.leases != nil {
 		b.leases.Close()
 	}
-	b.shut()
+	b.access.Shut()
 	b.watching.Wait()
 	if b.conn != nil {
 		b.conn.Close()
@@ -262,37 +263,6 @@ func (b *Bucket) Volatile() bool { return b.volatile }
 // some seconds.
 func (b *Bucket) Hold(uri string) (release func(), err error) { return b.leases.Hold(uri) }
 
-// ready checks what every call of one entry has in common.
-func (b *Bucket) ready(ctx context.Context, uri string) error {
-	if err := ctxstore.CheckURI(uri); err != nil {
-		return err
-	}
-	return b.usable(ctx)
-}
-
-func (b *Bucket) usable(ctx context.Context) error {
-	if b.open.Err() != nil {
-		return &ctxstore.Error{Code: ctxstore.Closed, At: b.at}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// writable is ready for calls that change something.
-func (b *Bucket) writable(ctx context.Context, uri string) error {
-	if err := b.ready(ctx, uri); err != nil {
-		return err
-	}
-	if b.cfg.ReadOnly {
-		return &ctxstore.Error{
-			Code: ctxstore.Permission, URI: uri, At: b.at, Err: errors.New("it was opened for reading only"),
-		}
-	}
-	return nil
-}
-
 // errPatience: the servers did not answer in time.
 var errPatience = errors.New("no server answered in time")
 
@@ -300,7 +270,7 @@ var errPatience = errors.New("no server answered in time")
 func (b *Bucket) try(ctx context.Context, uri string, f func(ctx context.Context) error) error {
 	all, cancel := context.WithTimeoutCause(ctx, b.cfg.Patience, errPatience)
 	defer cancel()
-	defer context.AfterFunc(b.open, cancel)()
+	defer context.AfterFunc(b.access.Open, cancel)()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		once, done := context.WithTimeout(all, attempt)
 		unlink := context.AfterFunc(b.linked(), done)

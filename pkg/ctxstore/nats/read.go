@@ -14,7 +14,7 @@ import (
 
 // Get implements [ctxstore.Store].
 func (b *Bucket) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
-	if err := b.ready(ctx, uri); err != nil {
+	if err := b.access.Readable(ctx, uri); err != nil {
 		return ctxstore.Entry{}, err
 	}
 	fp, shape := ctxstore.ParseShapeURI(uri)
@@ -39,7 +39,7 @@ func (b *Bucket) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 
 // Has reports whether there is an entry; see [ctxstore.Has].
 func (b *Bucket) Has(ctx context.Context, uri string) (bool, error) {
-	if err := b.ready(ctx, uri); err != nil {
+	if err := b.access.Readable(ctx, uri); err != nil {
 		return false, err
 	}
 	_, shape := ctxstore.ParseShapeURI(uri)
@@ -64,7 +64,7 @@ func (b *Bucket) fetch(ctx context.Context, uri string) (state, []byte, error) {
 			return state{}, nil, err
 		}
 		if s.absent(b.cfg.Clock.Now()) {
-			return state{}, nil, &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: b.at}
+			return state{}, nil, &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: b.access.At}
 		}
 		if s.parts.name == "" {
 			return s, value, nil
@@ -132,7 +132,7 @@ func (b *Bucket) partSubject(name, number string) string {
 }
 
 func (b *Bucket) corrupt(uri string, err error) error {
-	return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, At: b.at, Err: err}
+	return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, At: b.access.At, Err: err}
 }
 
 func isCode(err error, code ctxstore.Code) bool { return errors.Is(err, &ctxstore.Error{Code: code}) }

@@ -55,11 +55,11 @@ const orphanAge = time.Hour
 
 // sweep removes parts that a process left behind that died while it stored or replaced a value.
 func (b *Bucket) sweep() {
-	parts, err := b.messages(b.open, []string{partKeys + ">"})
+	parts, err := b.messages(b.access.Open, []string{partKeys + ">"})
 	if err != nil || len(parts) == 0 {
 		return
 	}
-	entries, err := b.messages(b.open, []string{ownKeys + ">", otherKeys + ">", longKeys + ">"})
+	entries, err := b.messages(b.access.Open, []string{ownKeys + ">", otherKeys + ">", longKeys + ">"})
 	if err != nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (b *Bucket) sweep() {
 		name, _, _ := strings.Cut(strings.TrimPrefix(l.key, partKeys), ".")
 		if !used[name] && b.cfg.Clock.Since(l.when) > orphanAge {
 			used[name] = true
-			b.discard(b.open, partsOf{name: name})
+			b.discard(b.access.Open, partsOf{name: name})
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 )
 
 // Put implements [ctxstore.Store].
@@ -20,16 +21,13 @@ func (b *Bucket) Put(ctx context.Context, uri string, value []byte, opt ctxstore
 	if err := ctxstore.CheckPut(uri, value, opt); err != nil {
 		return 0, err
 	}
-	if err := b.writable(ctx, uri); err != nil {
+	if err := b.access.Writable(ctx, uri); err != nil {
 		return 0, err
 	}
 	if _, shape := ctxstore.ParseShapeURI(uri); shape {
 		return 1, b.putShape(ctx, uri, value)
 	}
-	var expires time.Time
-	if opt.TTL > 0 {
-		expires = b.cfg.Clock.Now().Add(opt.TTL)
-	}
+	expires := engine.Expiry(b.cfg.Clock, opt.TTL)
 	return b.replace(ctx, uri, value, opt.IfRevision, func(state) time.Time { return expires })
 }
 
@@ -38,7 +36,7 @@ func (b *Bucket) Commit(ctx context.Context, uri string, expect uint64, value []
 	if err := ctxstore.CheckCommit(uri, value); err != nil {
 		return 0, err
 	}
-	if err := b.writable(ctx, uri); err != nil {
+	if err := b.access.Writable(ctx, uri); err != nil {
 		return 0, err
 	}
 	return b.replace(ctx, uri, value, &expect, func(was state) time.Time { return was.expires })
@@ -62,7 +60,7 @@ func (b *Bucket) replace(ctx context.Context, uri string, value []byte, expect *
 	expires func(was state) time.Time) (uint64, error) {
 	if b.max > 0 && int64(len(value)) > b.max {
 		return 0, &ctxstore.Error{
-			Code: ctxstore.Full, URI: uri, At: b.at,
+			Code: ctxstore.Full, URI: uri, At: b.access.At,
 			Err: fmt.Errorf("the value has %d bytes, the bucket %d", len(value), b.max),
 		}
 	}
@@ -108,7 +106,7 @@ func (b *Bucket) before(ctx context.Context, uri, key string, expect *uint64, fi
 	if err != nil || fits(s) {
 		return s, err
 	}
-	return state{}, &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: b.at}
+	return state{}, &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: b.access.At}
 }
 
 // set is the one compare-and-set of a change: the value takes the place of exactly this state.
@@ -184,7 +182,7 @@ func (b *Bucket) conflict(ctx context.Context, uri, subject, id string, conflict
 	// Another change is there. Whether it came before this one or after it, nobody knows: that is
 	// no conflict, after which the caller would try again.
 	return 0, &ctxstore.Error{
-		Code: ctxstore.Unavailable, URI: uri, At: b.at,
+		Code: ctxstore.Unavailable, URI: uri, At: b.access.At,
 		Err: fmt.Errorf("the connection broke, and whether the value was stored is unknown: %s",
 			errors.Join(err, conflict).Error()),
 	}
@@ -229,7 +227,7 @@ func (b *Bucket) discard(ctx context.Context, p partsOf) {
 
 // Delete implements [ctxstore.Store]. What is deleted leaves a marker behind, as in any bucket.
 func (b *Bucket) Delete(ctx context.Context, uri string, ifRevision *uint64) error {
-	if err := b.writable(ctx, uri); err != nil {
+	if err := b.access.Writable(ctx, uri); err != nil {
 		return err
 	}
 	key, _ := keyOf(uri)
@@ -246,9 +244,9 @@ func (b *Bucket) Delete(ctx context.Context, uri string, ifRevision *uint64) err
 		}
 		switch {
 		case was.absent(b.cfg.Clock.Now()):
-			return &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: b.at}
+			return &ctxstore.Error{Code: ctxstore.NotFound, URI: uri, At: b.access.At}
 		case ifRevision != nil && *ifRevision != revision:
-			return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: b.at}
+			return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: b.access.At}
 		}
 		m := &nats.Msg{Subject: b.subjects + key, Header: nats.Header{
 			headerOperation: {"DEL"}, headerWas: {strconv.FormatUint(revision, 10)},
@@ -268,7 +266,7 @@ func (b *Bucket) Delete(ctx context.Context, uri string, ifRevision *uint64) err
 			return err
 		}
 	}
-	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: b.at}
+	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, At: b.access.At}
 }
 
 // purge removes the messages of a subject up to a revision.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/ctxstore/internal/follow"
+	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
 	"github.com/hhfr/hhfr/pkg/ctxstore/internal/lease"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -24,11 +24,9 @@ const watchAgain = time.Second
 type Remote struct {
 	service    *ContextServiceHandler
 	persistent bool
-	readOnly   bool
 	leases     *lease.Leases
 
-	open     context.Context // done once the store is closed
-	shut     context.CancelFunc
+	access   *engine.Access
 	watching sync.WaitGroup
 }
 
@@ -58,48 +56,18 @@ func Open(ctx context.Context, address string, cfg RemoteConfig) (*Remote, error
 		return nil, err
 	}
 	r := &Remote{
-		service: service, persistent: m.fields[own("persistent")] == "true",
-		readOnly: cfg.ReadOnly || m.fields[own("read-only")] == "true",
+		service: service, persistent: m.fields[own("persistent")] == "true", access: engine.NewAccess(service.url),
 	}
-	r.open, r.shut = context.WithCancel(context.Background())
+	if cfg.ReadOnly || m.fields[own("read-only")] == "true" {
+		r.access.Locked = "it can only be read"
+	}
 	r.leases = lease.New(r, cfg.Clock)
 	return r, nil
 }
 
-// ready checks what every call has in common.
-func (r *Remote) ready(ctx context.Context, uri string) error {
-	if err := ctxstore.CheckURI(uri); err != nil {
-		return err
-	}
-	return r.usable(ctx)
-}
-
-func (r *Remote) usable(ctx context.Context) error {
-	if r.open.Err() != nil {
-		return &ctxstore.Error{Code: ctxstore.Closed, At: r.service.url}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// writable is ready for calls that change something.
-func (r *Remote) writable(ctx context.Context, uri string) error {
-	if err := r.ready(ctx, uri); err != nil {
-		return err
-	}
-	if r.readOnly {
-		return &ctxstore.Error{
-			Code: ctxstore.Permission, URI: uri, At: r.service.url, Err: errors.New("it can only be read"),
-		}
-	}
-	return nil
-}
-
 // Get implements [ctxstore.Store].
 func (r *Remote) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
-	if err := r.ready(ctx, uri); err != nil {
+	if err := r.access.Readable(ctx, uri); err != nil {
 		return ctxstore.Entry{}, err
 	}
 	return r.service.get(ctx, uri)
@@ -107,7 +75,7 @@ func (r *Remote) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 
 // Has reports whether there is an entry; see [ctxstore.Has].
 func (r *Remote) Has(ctx context.Context, uri string) (bool, error) {
-	if err := r.ready(ctx, uri); err != nil {
+	if err := r.access.Readable(ctx, uri); err != nil {
 		return false, err
 	}
 	_, err := r.service.GetStatus(ctx, uri)
@@ -122,7 +90,7 @@ func (r *Remote) Put(ctx context.Context, uri string, value []byte, opt ctxstore
 	if err := ctxstore.CheckPut(uri, value, opt); err != nil {
 		return 0, err
 	}
-	if err := r.writable(ctx, uri); err != nil {
+	if err := r.access.Writable(ctx, uri); err != nil {
 		return 0, err
 	}
 	return r.service.set(ctx, uri, value, opt.IfRevision, &opt.TTL)
@@ -133,7 +101,7 @@ func (r *Remote) Commit(ctx context.Context, uri string, expect uint64, value []
 	if err := ctxstore.CheckCommit(uri, value); err != nil {
 		return 0, err
 	}
-	if err := r.writable(ctx, uri); err != nil {
+	if err := r.access.Writable(ctx, uri); err != nil {
 		return 0, err
 	}
 	return r.service.set(ctx, uri, value, &expect, nil)
@@ -141,7 +109,7 @@ func (r *Remote) Commit(ctx context.Context, uri string, expect uint64, value []
 
 // Delete implements [ctxstore.Store].
 func (r *Remote) Delete(ctx context.Context, uri string, ifRevision *uint64) error {
-	if err := r.writable(ctx, uri); err != nil {
+	if err := r.access.Writable(ctx, uri); err != nil {
 		return err
 	}
 	w := newWriter(r.service.cfg.SOAP, own("delete")).field(std("context-identifier"), uri)
@@ -155,7 +123,7 @@ func (r *Remote) Delete(ctx context.Context, uri string, ifRevision *uint64) err
 // List implements [ctxstore.Store]. The list is read as it is yielded.
 func (r *Remote) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info, error] {
 	return func(yield func(ctxstore.Info, error) bool) {
-		if err := r.usable(ctx); err != nil {
+		if err := r.access.Usable(ctx); err != nil {
 			yield(ctxstore.Info{}, err)
 			return
 		}
@@ -235,7 +203,7 @@ func (r *Remote) nextEntry(d *xml.Decoder) (ctxstore.Info, error) {
 
 // Watch implements [ctxstore.Store]. The service says when something changed, and the list what.
 func (r *Remote) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
-	if err := r.usable(ctx); err != nil {
+	if err := r.access.Usable(ctx); err != nil {
 		return nil, err
 	}
 	known, name, err := r.revisions(ctx, prefix)
@@ -247,8 +215,8 @@ func (r *Remote) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Chan
 	close(wake) // looking waits by itself
 	r.watching.Go(func() {
 		defer cancel()
-		defer context.AfterFunc(r.open, cancel)()
-		follow.Run(ctx, known, wake, func(ctx context.Context) (now map[string]uint64, err error) {
+		defer context.AfterFunc(r.access.Open, cancel)()
+		engine.Follow(ctx, known, wake, func(ctx context.Context) (now map[string]uint64, err error) {
 			if err = r.waitForChange(ctx, prefix, name); err == nil {
 				now, name, err = r.revisions(ctx, prefix)
 			}
@@ -292,7 +260,7 @@ func (r *Remote) revisions(ctx context.Context, prefix string) (map[string]uint6
 // Close implements [ctxstore.Store].
 func (r *Remote) Close() error {
 	r.leases.Close()
-	r.shut()
+	r.access.Shut()
 	r.watching.Wait()
 	return r.service.Close()
 }
