@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/arq"
-	"github.com/hhfr/hhfr/internal/facing"
 )
 
 // warm is a pair in its steady state.
-func warm(tb testing.TB, drop int, message []byte) *facing.Pair {
+func warm(tb testing.TB, drop int, message []byte) *facing {
 	tb.Helper()
-	p, err := facing.New(arq.Config{Window: 4096, Datagram: 1472})
+	p, err := newFacing(arq.Config{Window: 4096, Datagram: 1472})
 	require.NoError(tb, err)
 	p.Drop = drop
 	require.NoError(tb, p.Carry(message, 50_000))

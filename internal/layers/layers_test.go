@@ -41,7 +41,7 @@ var plan = map[string]row{
 		"internal/frame", "internal/arq", "internal/window", "internal/datagram", "internal/bin", "internal/xmlns",
 		"internal/shape/learn", "internal/shape/program", "internal/shape/columns", "internal/shape/code",
 		"internal/shape/items", "internal/shape/lexical", "internal/shape/recall", "internal/shape/style",
-		"internal/few", "internal/reuse", "internal/deflate", "internal/inproc", "internal/facing", "internal/timeline",
+		"internal/few", "internal/reuse", "internal/deflate", "internal/inproc", "internal/timeline",
 		"internal/spool", "internal/oneport", "internal/upgrade", "internal/sequenced",
 	}, third: []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/unix",
@@ -163,7 +163,6 @@ var plan = map[string]row{
 	"internal/window":      {floor: 0}, // reads packets with internal/bin
 	"internal/datagram":    {floor: base},
 	"internal/arq":         {floor: 1}, // works on the window
-	"internal/facing":      {floor: 2}, // drives internal/arq
 	"pkg/workload":         {floor: base},
 	"internal/shared":      {floor: base},
 	"internal/timeline":    {floor: base},

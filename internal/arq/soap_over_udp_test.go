@@ -1,4 +1,4 @@
-package facing_test
+package arq_test
 
 import (
 	"bytes"

@@ -1,6 +1,4 @@
-// Package facing connects two engines of reliable datagrams with nothing between them but the bytes
-// of datagrams: the cost of the engine alone, for tests and comparisons.
-package facing
+package arq_test
 
 import (
 	"time"
@@ -9,9 +7,9 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// Pair is two engines half a millisecond apart, each with an application that commits at once. Not
-// safe for concurrent use.
-type Pair struct {
+// facing is two engines half a millisecond apart, with nothing between them but the bytes of
+// datagrams, each with an application that commits at once: the cost of the engine alone.
+type facing struct {
 	// Drop loses every Drop-th datagram; 0: none.
 	Drop int
 
@@ -25,9 +23,9 @@ type Pair struct {
 	sent      int
 }
 
-// New creates a pair of two engines of the same configuration. Errors: those of [arq.New].
-func New(cfg arq.Config) (*Pair, error) {
-	p := &Pair{now: time.Unix(0, 0)}
+// newFacing creates a pair of two engines of the same configuration. Errors: those of [arq.New].
+func newFacing(cfg arq.Config) (*facing, error) {
+	p := &facing{now: time.Unix(0, 0)}
 	for i := range p.ends {
 		var err error
 		if p.ends[i], err = arq.New(cfg); err != nil {
@@ -40,7 +38,7 @@ func New(cfg arq.Config) (*Pair, error) {
 // Carry sends n messages from one end to the other and lets time pass until all are committed: each
 // is accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors:
 // those of [arq.Endpoint.Step], and of invalid datagrams.
-func (p *Pair) Carry(message []byte, n int) error {
+func (p *facing) Carry(message []byte, n int) error {
 	goal := p.done + uint64(n)
 	for p.done < goal {
 		for n > 0 && p.step(0, arq.Event{Kind: arq.Send, Message: message}) == nil { // otherwise it is full
@@ -54,7 +52,7 @@ func (p *Pair) Carry(message []byte, n int) error {
 }
 
 // turn lets half a millisecond pass: what is in transit arrives, then both ends send.
-func (p *Pair) turn() error {
+func (p *facing) turn() error {
 	p.now = p.now.Add(500 * time.Microsecond)
 	for end := range p.ends {
 		for _, b := range p.datagrams[end] {
@@ -73,7 +71,7 @@ func (p *Pair) turn() error {
 	return nil
 }
 
-func (p *Pair) arrive(end int, datagram []byte) error {
+func (p *facing) arrive(end int, datagram []byte) error {
 	if err := p.parsed.Parse(datagram); err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func (p *Pair) arrive(end int, datagram []byte) error {
 	return nil
 }
 
-func (p *Pair) step(end int, ev arq.Event) error {
+func (p *facing) step(end int, ev arq.Event) error {
 	actions, err := p.ends[end].Step(p.now, ev)
 	for i := range actions {
 		switch a := &actions[i]; a.Kind {
@@ -105,7 +103,7 @@ func (p *Pair) step(end int, ev arq.Event) error {
 	return err
 }
 
-func (p *Pair) transmit(end int, packet *window.Packet) {
+func (p *facing) transmit(end int, packet *window.Packet) {
 	var b []byte
 	if n := len(p.spare); n > 0 {
 		b, p.spare = p.spare[n-1], p.spare[:n-1]
