@@ -144,6 +144,7 @@ var plan = map[string]row{
 
 	"internal/bin":         {floor: base},
 	"internal/few":         {floor: base},
+	"internal/fault":       {floor: base},
 	"internal/deflate":     {floor: base},
 	"internal/reuse":       {floor: base},
 	"pkg/clock":            {floor: base},

@@ -1,5 +1,7 @@
 package link
 
+import "github.com/hhfr/hhfr/internal/fault"
+
 // Code is the kind of an [Error].
 type Code uint8
 
@@ -16,22 +18,8 @@ var codeNames = map[Code]string{BadProfile: "bad profile", Unsupported: "not for
 
 func (c Code) String() string { return codeNames[c] }
 
+// From implements [fault.Code].
+func (Code) From() string { return "link: " }
+
 // Error is the error of this package; the errors of connections are those of package net.
-type Error struct {
-	Code Code
-	Err  error
-}
-
-func (e *Error) Error() string {
-	s := "link: " + e.Code.String()
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap returns the cause, if there is one.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = fault.Of[Code]

@@ -1,5 +1,7 @@
 package peer
 
+import "github.com/hhfr/hhfr/internal/fault"
+
 // Code tells the kinds of [Error] apart.
 type Code uint8
 
@@ -20,23 +22,8 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is an offset in bytes, -1 when there is none.
-type Error struct {
-	Code Code
-	At   int64
-	Err  error
-}
+// From implements [fault.Code].
+func (Code) From() string { return "peer: " }
 
-func (e *Error) Error() string {
-	s := "peer: " + e.Code.String()
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap gives the cause, if there is one.
-func (e *Error) Unwrap() error { return e.Err }
+// Error is what this package returns.
+type Error = fault.Of[Code]

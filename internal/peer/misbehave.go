@@ -105,7 +105,7 @@ func ParseMisbehavior(s string) (m Misbehavior, err error) {
 	default: // takes no value
 	}
 	if err != nil {
-		return Misbehavior{}, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("misbehaviour %q: %w", s, err)}
+		return Misbehavior{}, &Error{Code: BadConfig, Err: fmt.Errorf("misbehaviour %q: %w", s, err)}
 	}
 	return m, nil
 }

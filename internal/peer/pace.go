@@ -56,7 +56,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.w.Header().Set("Connection", "close") // what comes late must not be taken for the next request
-		err = &Error{Code: Slow, At: -1, Err: err}
+		err = &Error{Code: Slow, Err: err}
 	case err != nil:
 		b.over = true
 		_ = b.conn.SetReadDeadline(time.Time{})

@@ -57,15 +57,15 @@ func ParseRanges(r io.Reader) (*Ranges, error) {
 			err = fmt.Errorf("more than %d ranges", maxRanges)
 		}
 		if err != nil {
-			return nil, &Error{Code: BadRanges, At: -1, Err: fmt.Errorf("line %d: %w", n, err)}
+			return nil, &Error{Code: BadRanges, Err: fmt.Errorf("line %d: %w", n, err)}
 		}
 		pairs = append(pairs, pair)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, &Error{Code: BadRanges, At: -1, Err: err}
+		return nil, &Error{Code: BadRanges, Err: err}
 	}
 	if len(pairs) == 0 {
-		return nil, &Error{Code: BadRanges, At: -1, Err: errors.New("no ranges")}
+		return nil, &Error{Code: BadRanges, Err: errors.New("no ranges")}
 	}
 	slices.SortFunc(pairs, func(a, b [2]uint32) int { return cmp.Compare(a[0], b[0]) })
 	bounds := []uint32{pairs[0][0], pairs[0][1]}
@@ -139,14 +139,14 @@ func unpackRanges(b []byte) (*Ranges, error) {
 	for len(b) > 0 {
 		v, n := binary.Uvarint(b)
 		if n <= 0 || at+v > math.MaxUint32 {
-			return nil, &Error{Code: BadRanges, At: int64(len(b)), Err: errors.New("malformed list")}
+			return nil, &Error{Code: BadRanges, Err: errors.New("malformed list")}
 		}
 		at += v
 		r.bounds = append(r.bounds, uint32(at))
 		b = b[n:]
 	}
 	if len(r.bounds)%2 != 0 {
-		return nil, &Error{Code: BadRanges, At: -1, Err: errors.New("a range has no end")}
+		return nil, &Error{Code: BadRanges, Err: errors.New("a range has no end")}
 	}
 	return r, nil
 }

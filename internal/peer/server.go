@@ -111,7 +111,7 @@ func Start(cfg Config) (*Server, error) {
 		Handler: s.negotiating, Streams: cfg.Streams,
 		Failed: func(name string, err error) {
 			if !errors.Is(err, net.ErrClosed) {
-				s.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", name, err)}
+				s.failed <- &Error{Code: Failed, Err: fmt.Errorf("%s: %w", name, err)}
 			}
 		},
 	})
@@ -120,7 +120,7 @@ func Start(cfg Config) (*Server, error) {
 
 func newServer(cfg Config) (*Server, error) {
 	if cfg.HTTP == nil || cfg.Services == nil {
-		return nil, &Error{Code: BadConfig, At: -1, Err: errors.New("HTTP and Services are required")}
+		return nil, &Error{Code: BadConfig, Err: errors.New("HTTP and Services are required")}
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -132,7 +132,7 @@ func newServer(cfg Config) (*Server, error) {
 		if name != "inproc" {
 			_, port, err := net.SplitHostPort(addr.String())
 			if err != nil {
-				return nil, &Error{Code: BadConfig, At: -1, Err: err}
+				return nil, &Error{Code: BadConfig, Err: err}
 			}
 			addresses[name] = net.JoinHostPort(cfg.Advertise, port)
 		}

@@ -50,7 +50,7 @@ func NewServices(services ...Service) (*Services, error) {
 	s := &Services{byPath: make(map[string]Service, len(services)), contracts: map[string]func() *typed.Contract{}}
 	for _, service := range services {
 		if s.Has(service.Path) || !strings.HasPrefix(service.Path, "/") {
-			return nil, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("service path %q", service.Path)}
+			return nil, &Error{Code: BadConfig, Err: fmt.Errorf("service path %q", service.Path)}
 		}
 		s.byPath[service.Path] = service
 		if service.WSDL != nil {

@@ -173,7 +173,7 @@ func (c *caller) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return &Error{Code: Closed, At: -1}
+		return &Error{Code: Closed}
 	}
 	c.begun++
 	c.replying = false

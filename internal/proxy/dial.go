@@ -60,7 +60,7 @@ func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
 	}
 	conn, err := u.p.dial(ctx, "tcp", net.JoinHostPort(u.cfg.URL.Hostname(), port))
 	if err != nil {
-		return nil, &Error{Code: Unreachable, At: -1, Err: err}
+		return nil, &Error{Code: Unreachable, Err: err}
 	}
 	if u.cfg.URL.Scheme == "http" {
 		return conn, nil
@@ -71,7 +71,7 @@ func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
 		if errors.As(err, &record) {
 			err = &session.SchemeError{Scheme: "http"}
 		}
-		return nil, &Error{Code: Unreachable, At: -1, Err: err}
+		return nil, &Error{Code: Unreachable, Err: err}
 	}
 	return secure, nil
 }
@@ -116,7 +116,7 @@ func (u *upstream) dial(ctx context.Context, tunnel bool) (net.Conn, error) {
 func schemeError(err error) error {
 	var wrong *session.SchemeError
 	if errors.As(err, &wrong) {
-		return &Error{Code: Unreachable, At: -1, Err: wrong}
+		return &Error{Code: Unreachable, Err: wrong}
 	}
 	return nil
 }

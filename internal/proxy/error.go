@@ -1,6 +1,10 @@
 package proxy
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/fault"
+)
 
 // Code is the kind of an [Error].
 type Code uint8
@@ -30,31 +34,16 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is a byte offset, -1 when there is none.
-type Error struct {
-	Code Code
-	At   int64
-	Err  error
-}
+// From implements [fault.Code].
+func (Code) From() string { return "proxy: " }
 
-func (e *Error) Error() string {
-	s := "proxy: " + e.Code.String()
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap returns the cause, if there is one.
-func (e *Error) Unwrap() error { return e.Err }
+// Error is what this package returns.
+type Error = fault.Of[Code]
 
 func badConfig(format string, args ...any) error {
-	return &Error{Code: BadConfig, At: -1, Err: fmt.Errorf(format, args...)}
+	return &Error{Code: BadConfig, Err: fmt.Errorf(format, args...)}
 }
 
 func malformed(format string, args ...any) error {
-	return &Error{Code: Malformed, At: -1, Err: fmt.Errorf(format, args...)}
+	return &Error{Code: Malformed, Err: fmt.Errorf(format, args...)}
 }

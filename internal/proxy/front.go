@@ -46,7 +46,7 @@ func (p *Proxy) newFront(name string, l, streams net.Listener) (*front, error) {
 	transport, addr := f.streamAddr()
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
-		return nil, &Error{Code: BadConfig, At: -1, Err: err}
+		return nil, &Error{Code: BadConfig, Err: err}
 	}
 	cfg := &p.cfg
 	f.responder, err = responder.New(responder.Config{
@@ -157,7 +157,7 @@ func (f *front) accept(l net.Listener, enter func(net.Conn) (leave func(), ok bo
 		conn, err := l.Accept()
 		if err != nil {
 			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
-				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
+				p.failed <- &Error{Code: Failed, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
 			}
 			return
 		}

@@ -136,7 +136,7 @@ func (k *Keeper[T]) Run(ctx context.Context) {
 		}
 		k.Begin()
 	}
-	k.settle(ctx, none, &negotiate.Error{Code: negotiate.Closed, At: -1})
+	k.settle(ctx, none, &negotiate.Error{Code: negotiate.Closed})
 	k.closing.Wait()
 }
 
@@ -168,7 +168,7 @@ func (k *Keeper[T]) settle(ctx context.Context, sess T, err error) {
 	if k.closed && sess != none {
 		late := sess
 		k.closing.Go(func() { _ = late.Close() })
-		sess, err = none, &negotiate.Error{Code: negotiate.Closed, At: -1}
+		sess, err = none, &negotiate.Error{Code: negotiate.Closed}
 	}
 	k.current, k.why = sess, err
 	close(k.trying)

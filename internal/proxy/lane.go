@@ -347,7 +347,7 @@ func (l *lane) routeLocked(c *controlMessage, goesOn bool) (*upstream, error) {
 			return to, nil
 		}
 	}
-	return nil, &Error{Code: Closed, At: -1}
+	return nil, &Error{Code: Closed}
 }
 
 // send writes a message to the upstream. The reader of the reply sees a failure.

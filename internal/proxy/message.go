@@ -125,7 +125,7 @@ func (f *far) upstreamOf(m *streamer.Message) (*upstream, error) {
 			return u, nil
 		}
 	}
-	return nil, &Error{Code: Closed, At: -1}
+	return nil, &Error{Code: Closed}
 }
 
 // destination is what a request of an endpoint that speaks hhfr itself is for; without a head, what

@@ -136,7 +136,7 @@ func (p *Proxy) noRoute(host, path string) error {
 	err := fmt.Errorf("no route of this proxy's configuration takes host %q and path %q; the request was not sent",
 		host, path)
 	p.cfg.Log.Info("no route", "host", host, "path", path)
-	return &Error{Code: NoRoute, At: -1, Err: err}
+	return &Error{Code: NoRoute, Err: err}
 }
 
 // errorReply is a proxy's own reply to a client whose connection it then closes.

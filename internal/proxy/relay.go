@@ -44,7 +44,7 @@ func (u *upstream) open(ctx context.Context, tunnel bool) (*serverConn, error) {
 	p := u.p
 	if !p.upstreams.enter() {
 		u.use.leave()
-		return nil, &Error{Code: NoRoom, At: -1}
+		return nil, &Error{Code: NoRoom}
 	}
 	conn, err := u.dial(ctx, tunnel)
 	if err != nil {
@@ -59,7 +59,7 @@ func (u *upstream) open(ctx context.Context, tunnel bool) (*serverConn, error) {
 // are served like those of a client. first: that client has had no call before.
 func (f *front) openTunnel(first bool) (*serverConn, error) {
 	if !f.p.upstreams.enter() {
-		return nil, &Error{Code: NoRoom, At: -1}
+		return nil, &Error{Code: NoRoom}
 	}
 	return f.p.newServerConn(f.p.within(func(in *sock.Source) { f.forward(in, first) }), nil), nil
 }

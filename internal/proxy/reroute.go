@@ -25,7 +25,7 @@ func (p *Proxy) reroute(ctx context.Context, all []Route) error {
 	p.rerouting.Lock()
 	defer p.rerouting.Unlock()
 	if p.closed {
-		return &Error{Code: Closed, At: -1}
+		return &Error{Code: Closed}
 	}
 	before := p.table.Load()
 	next, err := p.newTable(ctx, before, all)

@@ -105,7 +105,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	}
 	slices.SortFunc(rec.Exchanges, func(a, b RecordedExchange) int { return cmp.Compare(a.Number, b.Number) })
 	if len(rec.Exchanges) == 0 {
-		return rec, &Error{Code: Nothing, At: -1}
+		return rec, &Error{Code: Nothing}
 	}
 	return rec, nil
 }
@@ -175,11 +175,11 @@ func (r *Recording) Target(to *url.URL) error {
 		x := &r.Exchanges[i]
 		h, _, err := http1.ParseHead(x.Head, 0)
 		if err != nil {
-			return &Error{Code: BadTarget, At: -1, Err: err}
+			return &Error{Code: BadTarget, Err: err}
 		}
 		head, err := http1.AppendRequestLine(nil, string(h.Method()), to.RequestURI(), "HTTP/1.1")
 		if err != nil {
-			return &Error{Code: BadTarget, At: -1, Err: err}
+			return &Error{Code: BadTarget, Err: err}
 		}
 		x.Head = append(head, x.Head[bytes.IndexByte(x.Head[len(h.Before()):], '\n')+len(h.Before())+1:]...)
 	}
@@ -193,7 +193,7 @@ func (r *Recording) SetFields(fields []soap.Field) error {
 	for _, f := range fields {
 		var err error
 		if add, err = http1.AppendField(add, f.Name, f.Value); err != nil {
-			return &Error{Code: BadTarget, At: -1, Err: err}
+			return &Error{Code: BadTarget, Err: err}
 		}
 	}
 	given := func(f http1.FieldLine) bool {
@@ -203,7 +203,7 @@ func (r *Recording) SetFields(fields []soap.Field) error {
 		x := &r.Exchanges[i]
 		h, _, err := http1.ParseHead(x.Head, 0)
 		if err != nil {
-			return &Error{Code: BadTarget, At: -1, Err: err}
+			return &Error{Code: BadTarget, Err: err}
 		}
 		x.Head = http1.AppendEdited(nil, &h, given, add)
 	}

@@ -1,6 +1,10 @@
 package sequence
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/fault"
+)
 
 // Code tells the kinds of [Error] apart.
 type Code uint8
@@ -33,25 +37,11 @@ var codeNames = map[Code]string{BadConfig: "bad configuration", Kept: "kept for 
 
 func (c Code) String() string { return codeNames[c] }
 
+// From implements [fault.Code].
+func (Code) From() string { return "sequence: " }
+
 // Error is what this package returns.
-type Error struct {
-	Code Code
-	Err  error
-}
-
-func (e *Error) Error() string {
-	s := "sequence: " + e.Code.String()
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap gives the cause, if there is one.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = fault.Of[Code]
 
 func tooLarge(length, most int64) error {
 	return &Error{Code: TooLarge, Err: fmt.Errorf("%d bytes or more, %d go", length, most)}

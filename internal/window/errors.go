@@ -1,5 +1,7 @@
 package window
 
+import "github.com/hhfr/hhfr/internal/fault"
+
 // Code tells the kinds of [Error] apart.
 type Code uint8
 
@@ -38,24 +40,11 @@ var codeNames = [codes]string{
 
 func (c Code) String() string { return codeNames[c] }
 
+// From implements [fault.Code].
+func (Code) From() string { return "" }
+
 // Error is what this package and internal/arq return.
-type Error struct {
-	Code Code
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.Err != nil {
-		return e.Code.String() + ": " + e.Err.Error()
-	}
-	return e.Code.String()
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap gives the cause, if there is one.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = fault.Of[Code]
 
 // faults are the errors without a cause, made once: what an attacker provokes allocates nothing.
 var faults = func() (all [codes]*Error) {
