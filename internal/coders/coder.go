@@ -166,7 +166,7 @@ func KeepKnown(
 ) {
 	entry, err := store.Get(ctx, uri)
 	if err != nil {
-		if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		if !errors.Is(err, ctxstore.NotFound) {
 			failed(err)
 		}
 		return
@@ -187,7 +187,7 @@ func KeepKnown(
 		}
 		_, err = store.Put(ctx, uri, document, o)
 	}
-	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+	if err != nil && !errors.Is(err, ctxstore.Conflict) {
 		failed(err)
 	}
 }

@@ -58,8 +58,8 @@ func extend(ctx context.Context, store ctxstore.Store, uri string, entry ctxstor
 
 // unlessGone is err, but nil if an entry has gone or was changed meanwhile.
 func unlessGone(err error) error {
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) ||
-		errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+	if errors.Is(err, ctxstore.NotFound) ||
+		errors.Is(err, ctxstore.Conflict) {
 		return nil
 	}
 	return err

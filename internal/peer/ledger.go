@@ -96,7 +96,7 @@ func (l *ledger) alone(ctx context.Context, e *envelope) (name string, c content
 	defer l.plain.Unlock()
 	uri := ledgerPrefix + plainBook
 	stored, err := l.store.Get(ctx, uri)
-	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if err != nil && !errors.Is(err, ctxstore.NotFound) {
 		return "", c, err
 	}
 	b, err := parseBook(plainBook, stored.Value)
@@ -273,7 +273,7 @@ func (l *ledger) books(ctx context.Context, own *book) (books []*book, err error
 		if err := take(plainBook, entry.Value); err != nil {
 			return nil, err
 		}
-	case !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+	case !errors.Is(err, ctxstore.NotFound):
 		return nil, err
 	}
 	if !found {

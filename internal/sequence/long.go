@@ -190,7 +190,7 @@ func (q *Sequence) store(a *arrival, m *streamer.Message, piece []byte) (size in
 			q.cfg.Log.Error("piece of a long message not stored", "uri", q.cfg.URI, "number", m.Place.Number,
 				"length", m.Place.Length, "err", err)
 			code, why := streamer.CloseInternal, storeFailed
-			if errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}) {
+			if errors.Is(err, ctxstore.Full) {
 				code, why = streamer.CloseLimits, noSpace(m.Place.Length)
 				q.yield(a, m.Place.Number)
 			}

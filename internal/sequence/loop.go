@@ -199,7 +199,7 @@ var (
 // act does what an engine wants, and gives up if its state could not be stored.
 func (q *Sequence) act(actions []wsrm.Action, err error) error {
 	l := &q.loop
-	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) {
+	if errors.Is(err, wsrm.Unstored) {
 		q.cfg.Log.Error("state of a sequence not stored", "uri", q.cfg.URI, "err", err)
 		l.dead = true
 		q.abort(streamer.CloseInternal, storeFailed)

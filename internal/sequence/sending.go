@@ -182,7 +182,7 @@ func (q *Sequence) send() {
 			q.runs.accepted(s.payload, s.behind...)
 			s.behind = nil
 			l.fresh = append(l.fresh, s)
-		case errors.Is(err, &wsrm.Error{Code: wsrm.Full}):
+		case errors.Is(err, wsrm.Full):
 			return // there is room after the next acknowledgement
 		default:
 			q.refuse(s, &Error{Code: Unsent, Err: err})

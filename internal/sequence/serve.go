@@ -196,7 +196,7 @@ func (q *Sequence) commit(d deliveredMessage, reply []byte) bool {
 		return true
 	}
 	err := q.step(wsrm.Event{Kind: wsrm.Committed, Number: d.number, Message: reply})
-	if errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
+	if errors.Is(err, wsrm.Full) {
 		return false
 	}
 	if err != nil {
@@ -252,7 +252,7 @@ func (q *Sequence) transact(d deliveredMessage, m Stored, p streamer.Place) bool
 		if failed && q.ctx.Err() == nil {
 			q.cfg.Log.Warn("message of a sequence not handled yet", "uri", q.cfg.URI, "number", d.number, "err", err)
 		}
-		if !errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
+		if !errors.Is(err, wsrm.Full) {
 			l.retryAt = q.cfg.Clock.Now().Add(retryAfter)
 		}
 		return false

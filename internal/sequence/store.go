@@ -46,7 +46,7 @@ func (q *Sequence) Lasts() time.Duration { return lasts(q.engine, q.cfg.Life) }
 // messages, out of a store.
 func Forget(ctx context.Context, store ctxstore.Store, uri string) error {
 	err := store.Delete(ctx, uri, nil)
-	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if err != nil && !errors.Is(err, ctxstore.NotFound) {
 		return err
 	}
 	for _, direction := range []string{"sent", "arrived"} {
@@ -62,7 +62,7 @@ func restore(ctx context.Context, cfg Config) (e *wsrm.Engine, found bool, err e
 	store := &stateStore{store: cfg.Store, life: cfg.Life}
 	entry, err := cfg.Store.Get(ctx, cfg.URI)
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+	case errors.Is(err, ctxstore.NotFound):
 		e, err = wsrm.New(cfg.engine(), store, cfg.URI)
 	case err == nil:
 		found = true

@@ -233,13 +233,13 @@ func (f *Forwarder) failed(ctx context.Context, key string, s *openSource, err e
 	}
 	fate := "; whether the request was handled is unknown"
 	switch {
-	case errors.Is(err, &soaprm.Error{Code: soaprm.ReplyLost}):
+	case errors.Is(err, soaprm.ReplyLost):
 		return fmt.Errorf("%w; the request was handled", err)
-	case errors.Is(err, &soaprm.Error{Code: soaprm.TooLarge}):
+	case errors.Is(err, soaprm.TooLarge):
 		return fmt.Errorf("%w; the request was not sent", err)
-	case errors.Is(err, &soaprm.Error{Code: soaprm.Unsent}):
+	case errors.Is(err, soaprm.Unsent):
 		fate = "; the request was not sent"
-	case errors.Is(err, &soaprm.Error{Code: soaprm.Unanswered}):
+	case errors.Is(err, soaprm.Unanswered):
 		fate = "; the request is in the store, and sent before the next one"
 	}
 	if f.forget(key, s) {

@@ -61,7 +61,7 @@ func (o *outage) mayAsk() bool {
 
 // heard notes the outcome of a call, and logs what has changed.
 func (o *outage) heard(err error) {
-	away := errors.Is(err, &ctxstore.Error{Code: ctxstore.Unavailable})
+	away := errors.Is(err, ctxstore.Unavailable)
 	o.mu.Lock()
 	was := o.away
 	if o.away = away; away && !was {

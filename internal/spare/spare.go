@@ -127,9 +127,9 @@ func (s *Store) Has(ctx context.Context, uri string) (there bool, err error) {
 // noRoom says why a store takes nothing new; empty: it is not that.
 func noRoom(err error) string {
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}):
+	case errors.Is(err, ctxstore.Full):
 		return "the context store is full"
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Permission}):
+	case errors.Is(err, ctxstore.Permission):
 		return "the context store cannot be written"
 	}
 	return ""
@@ -146,13 +146,13 @@ func (s *Store) Put(
 		revision, err = in.Put(ctx, uri, value, opt)
 		return err
 	})
-	if _, shape := ctxstore.ParseShapeURI(uri); shape && errors.Is(err, &ctxstore.Error{Code: ctxstore.Unavailable}) {
+	if _, shape := ctxstore.ParseShapeURI(uri); shape && errors.Is(err, ctxstore.Unavailable) {
 		return s.spare.Put(ctx, uri, value, opt) // it is the same wherever it is
 	}
 	if in == s.spare || noRoom(err) == "" || !s.mayLieInMemory(uri) {
 		return revision, err
 	}
-	if _, there := s.Get(ctx, uri); !errors.Is(there, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if _, there := s.Get(ctx, uri); !errors.Is(there, ctxstore.NotFound) {
 		return revision, err
 	}
 	s.warn(err)

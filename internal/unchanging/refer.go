@@ -148,7 +148,7 @@ func (r *Referrer) put(ctx context.Context, uri, text string) error {
 	defer cancel()
 	value, o := r.keys.entry(uri, text), ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: r.cfg.Lifetime}
 	_, err := r.cfg.Store.Put(ctx, uri, value, o)
-	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+	if !errors.Is(err, ctxstore.Conflict) {
 		return err
 	}
 	there, err := r.cfg.Store.Get(ctx, uri)

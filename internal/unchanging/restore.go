@@ -113,7 +113,7 @@ const (
 // Fault is what the sender of the message gets: it may send it again without references.
 func (e *Unrestored) Fault() soap.Fault {
 	kind := generalFault
-	if errors.Is(e.Err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if errors.Is(e.Err, ctxstore.NotFound) {
 		kind = unknownContext
 	}
 	in := func(local string) soap.Name { return soap.Name{Space: xmlns.WSContext, Local: local} }
@@ -282,7 +282,7 @@ func (r *Restorer) learn(keys *fragmentKeys, reference, text string) bool {
 
 // failed records that a store could not be asked. That it lacks an entry is no failure.
 func (r *Restorer) failed(err error) error {
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, ctxstore.NotFound) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	r.mu.Lock()

@@ -43,8 +43,10 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint8(c))
 }
 
-// Error is the type of every error of a store. Compare with errors.Is and an Error of the code in
-// question.
+// Error is the code in words: an error of a store is its code, for [errors.Is].
+func (c Code) Error() string { return c.String() }
+
+// Error is the type of every error of a store. [errors.Is] compares it with a code.
 type Error struct {
 	Code Code
 	URI  string // of the entry; empty if the error is not about one
@@ -73,10 +75,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is compares codes.
+// Is compares codes: with one, or with that of another Error.
 func (e *Error) Is(target error) bool {
 	o, ok := target.(*Error)
-	return ok && o.Code == e.Code
+	return target == e.Code || ok && o.Code == e.Code
 }
 
 // Unwrap returns the cause.

@@ -108,7 +108,7 @@ func Has(ctx context.Context, s Store, uri string) (bool, error) {
 		return h.Has(ctx, uri)
 	}
 	_, err := s.Get(ctx, uri)
-	if errors.Is(err, &Error{Code: NotFound}) {
+	if errors.Is(err, NotFound) {
 		return false, nil
 	}
 	return err == nil, err

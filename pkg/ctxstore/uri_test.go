@@ -1,6 +1,7 @@
 package ctxstore_test
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func TestErrors(t *testing.T) {
 	assert.Equal(t, `context store "/store": "urn:x": full: short write (free space)`, err.Error())
 	assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})
 	assert.NotErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Closed})
+	assert.ErrorIs(t, fmt.Errorf("outer: %w", err), ctxstore.Full)
+	assert.NotErrorIs(t, err, ctxstore.Closed)
+	assert.EqualError(t, ctxstore.Full, "full")
 	assert.ErrorIs(t, err, io.ErrShortWrite)
 	assert.Equal(t, "context store: code 99", (&ctxstore.Error{Code: 99}).Error())
 }

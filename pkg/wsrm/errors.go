@@ -31,6 +31,9 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
+// Error is the code in words: an [Error] is its code, for [errors.Is].
+func (c Code) Error() string { return codeNames[c] }
+
 // Error is what this package returns.
 type Error struct {
 	Code Code
@@ -45,8 +48,11 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
+// Is compares codes: with one, or with that of another Error.
+func (e *Error) Is(target error) bool {
+	o, ok := target.(*Error)
+	return target == e.Code || ok && o.Code == e.Code
+}
 
 // Unwrap gives the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

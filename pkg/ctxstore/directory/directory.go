@@ -134,7 +134,7 @@ func (s *folderStorage) Find(uri string) (ctxstore.Info, error) {
 		return ctxstore.Info{URI: uri, Revision: 1}, fault(uri, s.shapePath(fp), err)
 	}
 	h, err := readHeader(s.entryPath(uri))
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if errors.Is(err, ctxstore.NotFound) {
 		return ctxstore.Info{}, nil
 	}
 	return h.info(), err

@@ -33,7 +33,7 @@ func (t *folderChange) Find(uri string) (ctxstore.Info, error) {
 		return ctxstore.Info{URI: uri, Revision: 1}, fault(uri, t.shapePath(fp), err)
 	}
 	h, _, err := t.read(uri)
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if errors.Is(err, ctxstore.NotFound) {
 		return ctxstore.Info{}, nil
 	}
 	t.found = h.Revision

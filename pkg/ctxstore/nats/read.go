@@ -72,7 +72,7 @@ func (b *Bucket) fetch(ctx context.Context, uri string) (state, []byte, error) {
 		if value, missing = b.join(ctx, uri, s.parts); missing == nil {
 			return s, value, nil
 		}
-		if !isCode(missing, ctxstore.NotFound) {
+		if !errors.Is(missing, ctxstore.NotFound) {
 			return state{}, nil, missing
 		}
 	}
@@ -87,7 +87,7 @@ func (b *Bucket) last(ctx context.Context, uri string) (s state, value []byte, e
 		m, err = b.stream.GetLastMsgForSubject(ctx, b.subjects+key)
 		return err
 	})
-	if isCode(err, ctxstore.NotFound) {
+	if errors.Is(err, ctxstore.NotFound) {
 		return state{gone: true}, nil, nil
 	}
 	if err != nil {
@@ -134,5 +134,3 @@ func (b *Bucket) partSubject(name, number string) string {
 func (b *Bucket) corrupt(uri string, err error) error {
 	return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, At: b.access.At, Err: err}
 }
-
-func isCode(err error, code ctxstore.Code) bool { return errors.Is(err, &ctxstore.Error{Code: code}) }

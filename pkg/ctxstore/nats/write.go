@@ -44,7 +44,7 @@ func (b *Bucket) Commit(ctx context.Context, uri string, expect uint64, value []
 
 func (b *Bucket) putShape(ctx context.Context, uri string, value []byte) error {
 	_, err := b.replace(ctx, uri, value, ctxstore.If(0), func(state) time.Time { return time.Time{} })
-	if err != nil && !isCode(err, ctxstore.Conflict) { // it is there already
+	if err != nil && !errors.Is(err, ctxstore.Conflict) { // it is there already
 		return err
 	}
 	_, _ = b.near.Put(ctx, uri, value, ctxstore.PutOptions{}) // too long for memory: read again
@@ -80,7 +80,7 @@ func (b *Bucket) replace(ctx context.Context, uri string, value []byte, expect *
 		}
 		b.known.drop(key)
 		// Where nothing was expected, it may have been a marker that was in the way.
-		if !isCode(err, ctxstore.Conflict) || expect != nil && *expect != 0 {
+		if !errors.Is(err, ctxstore.Conflict) || expect != nil && *expect != 0 {
 			return 0, err
 		}
 	}
@@ -156,10 +156,10 @@ func (b *Bucket) publish(ctx context.Context, uri string, m *nats.Msg, expect ui
 		if err == nil {
 			return ack.Sequence, nil
 		}
-		if attempts > 1 && isCode(err, ctxstore.Conflict) {
+		if attempts > 1 && errors.Is(err, ctxstore.Conflict) {
 			return b.conflict(ctx, uri, m.Subject, id, err)
 		}
-		if full || !isCode(err, ctxstore.Full) {
+		if full || !errors.Is(err, ctxstore.Full) {
 			return 0, err
 		}
 		if err := b.makeRoom(ctx, uri, int64(m.Size()), err); err != nil {
@@ -255,14 +255,14 @@ func (b *Bucket) Delete(ctx context.Context, uri string, ifRevision *uint64) err
 			m.Header.Set(headerURI, hex.EncodeToString([]byte(uri)))
 		}
 		_, err = b.publish(ctx, uri, m, was.revision, markerLife)
-		if isCode(err, ctxstore.Full) { // a marker needs space; this does not
+		if errors.Is(err, ctxstore.Full) { // a marker needs space; this does not
 			err = b.purge(ctx, uri, b.subjects+key, was.revision)
 		}
 		b.known.drop(key)
 		if err == nil {
 			b.discard(ctx, was.parts)
 		}
-		if !isCode(err, ctxstore.Conflict) {
+		if !errors.Is(err, ctxstore.Conflict) {
 			return err
 		}
 	}

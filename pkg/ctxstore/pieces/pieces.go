@@ -112,7 +112,7 @@ func (b Bodies) Drop(ctx context.Context, name string) error {
 	}
 	for _, s := range all[name] {
 		err := b.store.Delete(ctx, s.uri, nil)
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		if err != nil && !errors.Is(err, ctxstore.NotFound) {
 			return err
 		}
 	}

@@ -114,7 +114,7 @@ func (e Subject) oneWinner(t *testing.T) {
 				if err == nil {
 					won, rev = append(won, value), got
 				} else {
-					assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Conflict})
+					assert.ErrorIs(t, err, ctxstore.Conflict)
 				}
 			})
 		}
@@ -193,7 +193,7 @@ func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 	for range n {
 		for {
 			e, err := s.Get(t.Context(), uri)
-			if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			if err != nil && !errors.Is(err, ctxstore.NotFound) {
 				t.Error(err)
 				return
 			}
@@ -202,7 +202,7 @@ func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+			if !errors.Is(err, ctxstore.Conflict) {
 				t.Error(err)
 				return
 			}

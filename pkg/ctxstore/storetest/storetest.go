@@ -357,7 +357,7 @@ func (e Subject) closed(t *testing.T) {
 	assert.False(t, more)
 	require.NoError(t, s.Close())
 	for name, err := range everything(t.Context(), s) {
-		assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Closed}, name)
+		assert.ErrorIs(t, err, ctxstore.Closed, name)
 	}
 }
 

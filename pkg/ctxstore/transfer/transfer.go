@@ -55,9 +55,9 @@ func Export(ctx context.Context, w io.Writer, from ctxstore.Store, prefix string
 			entry, err = from.Get(ctx, i.URI)
 		}
 		switch {
-		case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}): // deleted meanwhile, or expired
+		case errors.Is(err, ctxstore.NotFound): // deleted meanwhile, or expired
 			continue
-		case errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}):
+		case errors.Is(err, ctxstore.Corrupt):
 			skipped(err)
 			continue
 		case err != nil:
@@ -165,7 +165,7 @@ func (in *importer) line(ctx context.Context, number int, text []byte) (end bool
 		return true, nil
 	}
 	in.seen++
-	if err := in.entry(ctx, l); errors.Is(err, &ctxstore.Error{Code: ctxstore.Invalid}) {
+	if err := in.entry(ctx, l); errors.Is(err, ctxstore.Invalid) {
 		return fail(err)
 	} else {
 		return false, err
@@ -185,8 +185,8 @@ func (in *importer) entry(ctx context.Context, l exportLine) error {
 	}
 	have, err := in.to.Get(ctx, l.URI)
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}),
-		errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}): // it is healed
+	case errors.Is(err, ctxstore.NotFound),
+		errors.Is(err, ctxstore.Corrupt): // it is healed
 	case err != nil:
 		return err
 	case bytes.Equal(have.Value, l.Value) && sameTime(have.Expires, l.Expires):

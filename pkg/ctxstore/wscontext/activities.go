@@ -2,6 +2,7 @@ package wscontext
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,7 +25,7 @@ func (s *ContextService) activity(ctx context.Context, uri string) (activity, er
 		return activity{}, nil
 	}
 	e, err := s.cfg.Store.Get(ctx, activityPrefix+uri)
-	if isCode(err, ctxstore.NotFound) {
+	if errors.Is(err, ctxstore.NotFound) {
 		return activity{}, nil
 	} else if err != nil {
 		return activity{}, err
@@ -90,7 +91,7 @@ func (s *ContextService) change(ctx context.Context, uri string, change func(*ac
 			return unknown(uri)
 		}
 		_, err = s.cfg.Store.Put(ctx, activityPrefix+uri, value, ctxstore.PutOptions{IfRevision: &a.revision, TTL: ttl})
-		if !isCode(err, ctxstore.Conflict) {
+		if !errors.Is(err, ctxstore.Conflict) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -157,7 +158,7 @@ func (s *ContextService) below(ctx context.Context, parent string, timeout time.
 	e, err := s.cfg.Store.Get(ctx, parent)
 	rest, alive := s.rest(e.Expires)
 	switch {
-	case isCode(err, ctxstore.NotFound), isCode(err, ctxstore.Invalid), err == nil && !alive:
+	case errors.Is(err, ctxstore.NotFound), errors.Is(err, ctxstore.Invalid), err == nil && !alive:
 		return 0, &contextFault{fault: faultParent, uri: parent, reason: "there is no such parent"}
 	case err != nil:
 		return 0, err
@@ -305,7 +306,7 @@ func (s *ContextService) prolong(ctx context.Context, uri string, timeout time.D
 			return err
 		}
 		_, err = s.cfg.Store.Put(ctx, uri, e.Value, ctxstore.PutOptions{IfRevision: &e.Revision, TTL: timeout})
-		if !isCode(err, ctxstore.Conflict) {
+		if !errors.Is(err, ctxstore.Conflict) {
 			return err
 		}
 		if ctx.Err() != nil {

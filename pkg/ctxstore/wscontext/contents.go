@@ -108,11 +108,11 @@ func (s *ContextService) replace(ctx context.Context, uri string, expect *uint64
 	}
 	for {
 		e, err := s.cfg.Store.Get(ctx, uri)
-		if err != nil && !isCode(err, ctxstore.NotFound) {
+		if err != nil && !errors.Is(err, ctxstore.NotFound) {
 			return 0, err
 		}
 		version, err := s.cfg.Store.Commit(ctx, uri, e.Revision, value)
-		if !isCode(err, ctxstore.Conflict) {
+		if !errors.Is(err, ctxstore.Conflict) {
 			return version, err
 		}
 		if ctx.Err() != nil {
@@ -120,8 +120,6 @@ func (s *ContextService) replace(ctx context.Context, uri string, expect *uint64
 		}
 	}
 }
-
-func isCode(err error, code ctxstore.Code) bool { return errors.Is(err, &ctxstore.Error{Code: code}) }
 
 func (s *ContextService) delete(ctx context.Context, m *soapMessage) (*envelopeWriter, error) {
 	uri := m.identifier()
@@ -136,7 +134,7 @@ func (s *ContextService) delete(ctx context.Context, m *soapMessage) (*envelopeW
 		return nil, err
 	}
 	if len(activityPrefix)+len(uri) <= ctxstore.MaxURI {
-		if err := s.cfg.Store.Delete(ctx, activityPrefix+uri, nil); err != nil && !isCode(err, ctxstore.NotFound) {
+		if err := s.cfg.Store.Delete(ctx, activityPrefix+uri, nil); err != nil && !errors.Is(err, ctxstore.NotFound) {
 			return nil, err
 		}
 	}
@@ -244,7 +242,7 @@ func digest(list func(func(ctxstore.Info, error) bool)) (string, error) {
 	h := sha256.New()
 	for i, err := range list {
 		if err != nil {
-			if i.URI == "" && !isCode(err, ctxstore.Corrupt) {
+			if i.URI == "" && !errors.Is(err, ctxstore.Corrupt) {
 				return "", err
 			}
 			continue

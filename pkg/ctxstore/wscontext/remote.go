@@ -79,7 +79,7 @@ func (r *Remote) Has(ctx context.Context, uri string) (bool, error) {
 		return false, err
 	}
 	_, err := r.service.GetStatus(ctx, uri)
-	if isCode(err, ctxstore.NotFound) {
+	if errors.Is(err, ctxstore.NotFound) {
 		return false, nil
 	}
 	return err == nil, err

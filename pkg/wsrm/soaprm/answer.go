@@ -141,7 +141,7 @@ func (s *SequenceSource) protocolLocked(a *heardAnswer, toMessage bool) error {
 		}
 		s.heard = s.cfg.Clock.Now()
 		err := s.stepLocked(wsrm.Acknowledgement(ack.Ranges, ack.Nacks, false))
-		if errors.Is(err, &wsrm.Error{Code: wsrm.Refused}) {
+		if errors.Is(err, wsrm.Refused) {
 			s.cfg.Log.Warn("the service acknowledges what was never sent",
 				"sequence", ack.Sequence, "ranges", ack.Ranges)
 			s.complain(neverSent, acknowledgementBlock(s.record.Version, *ack))

@@ -61,7 +61,7 @@ func (e *SequenceDestination) load(ctx context.Context) error {
 			return unstored(err)
 		}
 		entry, err := e.cfg.Store.Get(ctx, info.URI)
-		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		if errors.Is(err, ctxstore.NotFound) {
 			continue // it expired just now
 		}
 		if err != nil {

@@ -38,7 +38,7 @@ func (s *SequenceSource) Finish(ctx context.Context) error {
 			return err
 		}
 		_, err = t.Reply(ctx)
-		if errors.Is(err, &Error{Code: Unanswered}) && s.ctx.Err() == nil { // it is the last one, and nothing else
+		if errors.Is(err, Unanswered) && s.ctx.Err() == nil { // it is the last one, and nothing else
 			s.cfg.Log.Warn("the last message is not acknowledged", "sequence", s.record.Identifier, "err", err)
 			err = nil
 		}

@@ -115,7 +115,7 @@ func (s states) engine(ctx context.Context, cfg wsrm.Config, uri string) (*wsrm.
 	entry, err := s.store.Get(ctx, uri)
 	var e *wsrm.Engine
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+	case errors.Is(err, ctxstore.NotFound):
 		e, err = wsrm.New(cfg, s, uri)
 	case err == nil:
 		e, err = wsrm.Restore(cfg, s, uri, entry.Value, entry.Revision)

@@ -130,7 +130,7 @@ func (s *servedPair) discard(ctx context.Context) error {
 func remove(ctx context.Context, store ctxstore.Store, uris ...string) error {
 	for _, uri := range uris {
 		err := store.Delete(ctx, uri, nil)
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		if err != nil && !errors.Is(err, ctxstore.NotFound) {
 			return unstored(err)
 		}
 	}

@@ -158,7 +158,7 @@ func (s *SequenceSource) Send(ctx context.Context, m OutgoingEnvelope) (*SentMes
 		return nil, &Error{Code: Unsent, Err: err}
 	}
 	t, err := s.accept(ctx, encodeTransfer(flags|flagLong, p.MessageID, p.Action, body.append(nil)))
-	if err != nil && !errors.Is(err, &Error{Code: Unstored}) {
+	if err != nil && !errors.Is(err, Unstored) {
 		err = errors.Join(err, s.bodies.Drop(context.WithoutCancel(ctx), body.name))
 	}
 	return t, err
@@ -202,7 +202,7 @@ func (s *SequenceSource) accept(ctx context.Context, payload []byte) (*SentMessa
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
+		if !errors.Is(err, wsrm.Full) {
 			return nil, &Error{Code: Unsent, Err: err}
 		}
 		eased := s.eased

@@ -89,7 +89,7 @@ func (s *servedPair) openLocked(ctx context.Context) error {
 func (s *servedPair) stepLocked(ctx context.Context, ev wsrm.Event) error {
 	actions, err := s.engine.Step(ctx, s.now(), ev)
 	s.takeLocked(actions)
-	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) {
+	if errors.Is(err, wsrm.Unstored) {
 		s.engine = nil // what the store has goes on
 		return unstored(err)
 	}
@@ -175,7 +175,7 @@ func (s *servedPair) acknowledged(a *admittedRequest, ack *header.Acknowledgemen
 		return err
 	}
 	err := s.stepLocked(ctx, wsrm.Acknowledgement(ack.Ranges, ack.Nacks, false))
-	if errors.Is(err, &wsrm.Error{Code: wsrm.Refused}) {
+	if errors.Is(err, wsrm.Refused) {
 		return invalidAcknowledgement(a.in.Version, s.record.Version, neverSent,
 			acknowledgementBlock(s.record.Version, *ack))
 	}

@@ -92,7 +92,7 @@ func OpenSource(ctx context.Context, cfg SourceConfig) (*SequenceSource, error) 
 		return openSource(ctx, other)
 	}
 	s, err := openSource(ctx, cfg)
-	if errors.Is(err, &Error{Code: Misaddressed}) { // nothing has happened
+	if errors.Is(err, Misaddressed) { // nothing has happened
 		return openSource(ctx, other)
 	}
 	return s, err
@@ -118,7 +118,7 @@ func openSource(ctx context.Context, cfg SourceConfig) (*SequenceSource, error) 
 func (s *SequenceSource) open(ctx context.Context) error {
 	entry, err := s.cfg.Store.Get(ctx, s.uri)
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+	case errors.Is(err, ctxstore.NotFound):
 		err = s.create(ctx)
 	case err == nil:
 		var r *pairRecord
@@ -321,7 +321,7 @@ func (s *SequenceSource) stepLocked(ev wsrm.Event) error {
 		default:
 		}
 	}
-	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) && s.broken == nil {
+	if errors.Is(err, wsrm.Unstored) && s.broken == nil {
 		s.broken = unstored(err)
 		s.cancel(s.broken)
 	}

@@ -67,5 +67,3 @@ func Expiry(c clock.Clock, ttl time.Duration) time.Time {
 
 // Expired reports whether an entry that expires at a time, zero being never, has.
 func Expired(c clock.Clock, at time.Time) bool { return !at.IsZero() && !c.Now().Before(at) }
-
-func isCode(err error, code ctxstore.Code) bool { return errors.Is(err, &ctxstore.Error{Code: code}) }

@@ -115,7 +115,7 @@ func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.
 func (s *Store) putShape(ctx context.Context, uri string, value []byte) error {
 	return s.change(ctx, uri, func() error {
 		_, err := s.storage.Get(uri)
-		if !isCode(err, ctxstore.NotFound) && !isCode(err, ctxstore.Corrupt) {
+		if !errors.Is(err, ctxstore.NotFound) && !errors.Is(err, ctxstore.Corrupt) {
 			return err
 		}
 		return s.storage.Update(ctx, uri, func(t Txn) error {
@@ -155,7 +155,7 @@ func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevisio
 // Its revision must be the one that is given. One that is damaged can be changed if none is.
 func (s *Store) expect(t Txn, uri string, ifRevision *uint64) (before ctxstore.Info, damaged bool, err error) {
 	before, err = t.Find(uri)
-	if ifRevision == nil && isCode(err, ctxstore.Corrupt) {
+	if ifRevision == nil && errors.Is(err, ctxstore.Corrupt) {
 		return ctxstore.Info{}, true, nil
 	}
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Store) Delete(ctx context.Context, uri string, ifRevision *uint64) erro
 	return s.change(ctx, uri, func() error {
 		return s.storage.Update(ctx, uri, func(t Txn) error {
 			before, damaged, err := s.expect(t, uri, ifRevision)
-			if before.Revision == 0 && !damaged && (err == nil || isCode(err, ctxstore.Conflict)) {
+			if before.Revision == 0 && !damaged && (err == nil || errors.Is(err, ctxstore.Conflict)) {
 				err = s.missing(uri)
 			}
 			if err == nil {
@@ -291,7 +291,7 @@ func (s *Store) revisions(ctx context.Context, prefix string) (map[string]uint64
 	list, failed, err := s.list(ctx, prefix)
 	if err == nil && len(list) == 0 {
 		for _, f := range failed {
-			if !isCode(f, ctxstore.Corrupt) {
+			if !errors.Is(f, ctxstore.Corrupt) {
 				err = errors.Join(err, f)
 			}
 		}

@@ -60,7 +60,7 @@ func (l *Leases) Hold(uri string) (release func(), err error) {
 	}
 	at := URI(uri)
 	revision, err := l.store.Put(l.open, at, []byte(uri), ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: Life})
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+	if errors.Is(err, ctxstore.Conflict) {
 		return nil, &ctxstore.Error{Code: ctxstore.Held, URI: uri}
 	} else if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (l *Leases) renew(ctx context.Context, at, uri string, revision uint64) {
 		switch {
 		case err == nil:
 			revision = next
-		case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+		case errors.Is(err, ctxstore.Conflict):
 			return
 		}
 	}
