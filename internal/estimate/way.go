@@ -1,7 +1,5 @@
 package estimate
 
-import "slices"
-
 // Way is how calls travel.
 type Way string
 
@@ -48,6 +46,3 @@ const (
 )
 
 var names = [ways]Way{Plain, Kept, Gzip, DCZ, Zlib, Zstd, FirstContact, ByConnection, MetBefore, ByConnectionMet}
-
-// Ways are all of them, in the order of reports.
-func Ways() []Way { return slices.Clone(names[:]) }

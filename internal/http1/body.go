@@ -241,25 +241,9 @@ func (b *Body) Skip(n int64) {
 // Sizes are the bytes taken so far, and those of them that were entity.
 func (b *Body) Sizes() (raw, entity int64) { return b.raw, b.entity }
 
-// Trailer is the trailer section as received, its empty line included; nil if the body is not
-// chunked or its trailer has not arrived yet.
-func (b *Body) Trailer() []byte { return b.trailer }
-
 // Framing returns what [Body.Record] recorded, and whether it is complete: beyond 1 MiB a recording
 // is abandoned.
 func (b *Body) Framing() ([]FramingPart, bool) { return b.parts, b.record && !b.given }
-
-// AppendRaw appends the raw body to dst: the entity with the recorded framing around it.
-func AppendRaw(dst, entity []byte, parts []FramingPart) []byte {
-	at := int64(0)
-	for _, p := range parts {
-		to := min(max(p.At, at), int64(len(entity)))
-		dst = append(dst, entity[at:to]...)
-		dst = append(dst, p.Octets...)
-		at = to
-	}
-	return append(dst, entity[at:]...)
-}
 
 // EntityOf returns the entity of a raw body with this recorded framing, in pieces that alias raw.
 func EntityOf(raw []byte, parts []FramingPart) (pieces [][]byte) {

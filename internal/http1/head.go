@@ -198,14 +198,6 @@ func (h *Head) Status() int {
 	return int(s[0]-'0')*100 + int(s[1]-'0')*10 + int(s[2]-'0')
 }
 
-// Reason is the reason phrase of a reply as received; nil for a request.
-func (h *Head) Reason() []byte {
-	if !h.reply {
-		return nil
-	}
-	return h.parts[2]
-}
-
 // Fields are all fields in their order. The caller must not change the slice.
 func (h *Head) Fields() []FieldLine { return h.fields }
 

@@ -49,9 +49,6 @@ func Relay(c clock.Clock, p Profile) (*Link, error) {
 	return &Link{clock: c, profile: p, up: newWay(c, p), down: newWay(c, p), conns: map[*linkConn]struct{}{}}, nil
 }
 
-// Profile is the profile of the link, with its defaults.
-func (l *Link) Profile() Profile { return l.profile }
-
 // Pipe returns the two ends of an established connection. Error: Closed if the link is.
 func (l *Link) Pipe() (near, far net.Conn, err error) {
 	n, f, err := l.pipe(addr("near"), addr("far"))

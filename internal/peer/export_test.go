@@ -1,7 +1,19 @@
 package peer
 
-// Pack writes ranges down as those that are built in, Unpack reads them.
-func (r *Ranges) Pack() []byte { return r.pack() }
+import "encoding/binary"
+
+// Pack writes ranges down as those that are built in, Unpack reads them: for each a varint with the
+// addresses between it and the one before, and one with its addresses but the first.
+func (r *Ranges) Pack() []byte {
+	var b []byte
+	var end uint32
+	for i := 0; i < len(r.bounds); i += 2 {
+		b = binary.AppendUvarint(b, uint64(r.bounds[i]-end))
+		b = binary.AppendUvarint(b, uint64(r.bounds[i+1]-r.bounds[i]))
+		end = r.bounds[i+1]
+	}
+	return b
+}
 
 // Unpack is the reverse of Pack.
 func Unpack(b []byte) (*Ranges, error) { return unpackRanges(b) }
@@ -14,3 +26,6 @@ func (r *Ranges) Has(address string) bool {
 	a, ok := parseAddress(address)
 	return ok && r.has(a)
 }
+
+// Len is how many ranges there are; those that touch count as one.
+func (r *Ranges) Len() int { return len(r.bounds) / 2 }

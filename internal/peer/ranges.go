@@ -110,27 +110,11 @@ func parseAddress(text string) (uint32, bool) {
 	return binary.BigEndian.Uint32(octets[:]), true
 }
 
-// Len is how many ranges there are; those that touch count as one.
-func (r *Ranges) Len() int { return len(r.bounds) / 2 }
-
 // has finds an address by binary search: it is in a range if the first bound not below it is the
 // end of one, or is the address itself.
 func (r *Ranges) has(address uint32) bool {
 	i := sort.Search(len(r.bounds), func(i int) bool { return r.bounds[i] >= address })
 	return i < len(r.bounds) && (i%2 == 1 || r.bounds[i] == address)
-}
-
-// pack writes ranges down: for each a varint with the addresses between it and the one before, and
-// one with its addresses but the first.
-func (r *Ranges) pack() []byte {
-	var b []byte
-	var end uint32
-	for i := 0; i < len(r.bounds); i += 2 {
-		b = binary.AppendUvarint(b, uint64(r.bounds[i]-end))
-		b = binary.AppendUvarint(b, uint64(r.bounds[i+1]-r.bounds[i]))
-		end = r.bounds[i+1]
-	}
-	return b
 }
 
 func unpackRanges(b []byte) (*Ranges, error) {

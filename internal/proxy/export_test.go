@@ -74,3 +74,10 @@ func (p *Proxy) LanesKept() int {
 	defer l.mu.Unlock()
 	return len(l.vacant.kept)
 }
+
+// IsClosed reports whether Close was called.
+func (k *Keeper[T]) IsClosed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.closed
+}

@@ -178,13 +178,6 @@ func (k *Keeper[T]) settle(ctx context.Context, sess T, err error) {
 	}
 }
 
-// IsClosed reports whether Close was called.
-func (k *Keeper[T]) IsClosed() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.closed
-}
-
 // Close ends the session; no other is opened.
 func (k *Keeper[T]) Close() {
 	var none T

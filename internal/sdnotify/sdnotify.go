@@ -48,9 +48,6 @@ func FromEnvironment(pid int, getenv func(string) string) (*Notifier, error) {
 	return n, nil
 }
 
-// Listens reports whether there is a service manager.
-func (n *Notifier) Listens() bool { return n.socket != "" }
-
 // Watchdog returns the time within which the manager wants to hear [Notifier.Alive] again; 0:
 // never.
 func (n *Notifier) Watchdog() time.Duration { return n.watchdog }

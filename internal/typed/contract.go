@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -280,22 +279,6 @@ func (s *Contract) named(name transit.OwnName) *shape.Shape {
 		return k.ownShape()
 	}
 	return nil
-}
-
-// OwnShapes yields the own shapes of all kinds, in the order of their names; nil where there can be
-// none.
-func (s *Contract) OwnShapes() iter.Seq[*shape.Shape] {
-	return func(yield func(*shape.Shape) bool) {
-		for _, k := range s.all {
-			made, err := own(k)
-			if err != nil {
-				made = nil
-			}
-			if !yield(made) {
-				return
-			}
-		}
-	}
 }
 
 // declare widens what was learned from a message.

@@ -66,11 +66,6 @@ func Prints(messages ...*Contents) (list []Print) {
 	return list
 }
 
-// Fingerprint is that of elements in a Body.
-func Fingerprint(elements ...*ElementDecl) [sha256.Size]byte {
-	return Prints(&Contents{Body: elements})[0].Fingerprint
-}
-
 func newGraph() *graph { return &graph{of: map[any]int{}, simple: map[*Simple]string{}} }
 
 // contents is the first line of a canonical form.

@@ -68,11 +68,6 @@ func list(names []QName) string {
 	return cmp.Or(strings.Join(texts, ", "), "nothing")
 }
 
-// Difference is [Contents.Difference] for elements.
-func Difference(a, b *ElementDecl) string {
-	return (&Contents{Body: []*ElementDecl{a}}).Difference(&Contents{Body: []*ElementDecl{b}})
-}
-
 type differ struct{ seen map[[2]*TypeDef]bool }
 
 func (d *differ) element(a, b *ElementDecl, path string) string {
