@@ -71,11 +71,8 @@ func operationOf(b *bytes.Reader) string {
 
 // lookInto returns a body of which the beginning can be looked at.
 func lookInto(body io.Reader) *looking {
-	switch b := body.(type) {
-	case *looking:
+	if b, ok := body.(*looking); ok {
 		return b
-	case io.ReadCloser:
-		return &looking{ReadCloser: b}
 	}
-	return &looking{ReadCloser: io.NopCloser(body)}
+	return &looking{resumed{rest: body}}
 }

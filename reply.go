@@ -75,11 +75,7 @@ func (r *Reply) Fault() *soap.Fault {
 }
 
 // looking is a body whose beginning was inspected.
-type looking struct {
-	io.ReadCloser
-	start []byte // was read, and not returned yet
-	err   error  // what comes after it
-}
+type looking struct{ resumed }
 
 // maxFault is the longest fault that is read, in bytes: devices put stack traces into faults.
 const maxFault = 1 << 20
@@ -90,7 +86,7 @@ func (l *looking) further(most int) bool {
 		return false
 	}
 	var more [4 << 10]byte
-	n, err := l.ReadCloser.Read(more[:min(len(more), most-len(l.start))])
+	n, err := l.rest.Read(more[:min(len(more), most-len(l.start))])
 	l.start, l.err = append(l.start, more[:n]...), err
 	return true
 }
@@ -113,17 +109,4 @@ func (l *looking) fault() *soap.Fault {
 		}
 	}
 	return &soap.Fault{Reason: err.Error()}
-}
-
-// Read implements [io.Reader].
-func (l *looking) Read(p []byte) (int, error) {
-	switch {
-	case len(l.start) > 0:
-		n := copy(p, l.start)
-		l.start = l.start[n:]
-		return n, nil
-	case l.err != nil:
-		return 0, l.err
-	}
-	return l.ReadCloser.Read(p)
 }

@@ -139,23 +139,15 @@ func openMemory(_ context.Context, rest string, o Options) (ctxstore.Store, erro
 }
 
 func openBolt(_ context.Context, path string, o Options) (ctxstore.Store, error) {
-	s, err := bolt.Open(path, bolt.Config{
+	return opened(bolt.Open(path, bolt.Config{
 		ReadOnly: o.ReadOnly, MaxBytes: cmp.Or(o.MaxBytes, FileBytes), Clock: o.Clock,
-	})
-	if err != nil {
-		return nil, err // not s: a nil pointer is no nil Store
-	}
-	return s, nil
+	}))
 }
 
 func openDirectory(_ context.Context, dir string, o Options) (ctxstore.Store, error) {
-	s, err := directory.Open(dir, directory.Config{
+	return opened(directory.Open(dir, directory.Config{
 		ReadOnly: o.ReadOnly, MaxBytes: cmp.Or(o.MaxBytes, FileBytes), Clock: o.Clock,
-	})
-	if err != nil {
-		return nil, err // not s: a nil pointer is no nil Store
-	}
-	return s, nil
+	}))
 }
 
 // openService opens the store of a context service.
@@ -165,25 +157,25 @@ func openService(scheme string) func(context.Context, string, Options) (ctxstore
 			return nil, &ctxstore.Error{Code: ctxstore.Invalid, At: scheme + rest,
 				Err: errors.New("a context service decides on its own space"), Hint: "give the space to who serves it"}
 		}
-		s, err := wscontext.Open(ctx, scheme+rest, wscontext.RemoteConfig{
+		return opened(wscontext.Open(ctx, scheme+rest, wscontext.RemoteConfig{
 			ClientConfig: wscontext.ClientConfig{Token: o.Token, TLS: o.TLS}, ReadOnly: o.ReadOnly, Clock: o.Clock,
-		})
-		if err != nil {
-			return nil, err // not s: a nil pointer is no nil Store
-		}
-		return s, nil
+		}))
 	}
 }
 
 // openNATS opens a bucket of NATS servers.
 func openNATS(scheme string) func(context.Context, string, Options) (ctxstore.Store, error) {
 	return func(ctx context.Context, rest string, o Options) (ctxstore.Store, error) {
-		s, err := nats.Open(ctx, scheme+rest, nats.Config{
+		return opened(nats.Open(ctx, scheme+rest, nats.Config{
 			ReadOnly: o.ReadOnly, MaxBytes: o.MaxBytes, Token: o.Token, TLS: o.TLS, Clock: o.Clock,
-		})
-		if err != nil {
-			return nil, err // not s: a nil pointer is no nil Store
-		}
-		return s, nil
+		}))
 	}
+}
+
+// opened returns a store that was opened. A nil pointer to one is no nil Store.
+func opened[S ctxstore.Store](s S, err error) (ctxstore.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

@@ -1,12 +1,14 @@
 package link
 
 import (
+	"bytes"
 	"container/heap"
 	"context"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/timeline"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
@@ -44,32 +46,11 @@ type socket struct {
 	path    *Path
 
 	mu       sync.Mutex
-	arriving arriving
+	arriving timeline.Queue[[]byte] // datagrams in transit
 	serial   int
 	closed   bool
 	changed  chan struct{} // holds one when something new arrives
 	reading  connDeadline
-}
-
-// arriving are datagrams in transit, the next one first.
-type arriving []arrivingOne
-
-type arrivingOne struct {
-	at     time.Time
-	serial int
-	octets []byte
-}
-
-func (a arriving) Len() int { return len(a) }
-func (a arriving) Less(i, j int) bool {
-	return a[i].at.Before(a[j].at) || a[i].at.Equal(a[j].at) && a[i].serial < a[j].serial
-}
-func (a arriving) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *arriving) Push(x any)   { *a = append(*a, x.(arrivingOne)) }
-func (a *arriving) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return last
 }
 
 func (s *socket) fault(op string, err error) error {
@@ -99,7 +80,7 @@ func (s *socket) arrive(at time.Time, p []byte) {
 		return
 	}
 	s.serial++
-	heap.Push(&s.arriving, arrivingOne{at, s.serial, append([]byte(nil), p...)})
+	heap.Push(&s.arriving, timeline.Event[[]byte]{At: at, Serial: s.serial, What: bytes.Clone(p)})
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -113,8 +94,8 @@ func (s *socket) ReadFrom(p []byte) (int, net.Addr, error) {
 		wait := time.Hour
 		s.mu.Lock()
 		if len(s.arriving) > 0 {
-			if wait = s.arriving[0].at.Sub(s.clock.Now()); wait <= 0 {
-				n := copy(p, heap.Pop(&s.arriving).(arrivingOne).octets)
+			if wait = s.arriving[0].At.Sub(s.clock.Now()); wait <= 0 {
+				n := copy(p, heap.Pop(&s.arriving).(timeline.Event[[]byte]).What)
 				s.mu.Unlock()
 				return n, s.other.addr, nil
 			}

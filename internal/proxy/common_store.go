@@ -50,12 +50,8 @@ func (u *upstream) referrer() *unchanging.Referrer {
 // askForReferences offers a session of plain SOAP.
 func (u *upstream) askForReferences() {
 	p := u.p
-	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
-		DialTLSContext: u.dialOffer(true),
-	}
 	s, err := session.Dial(u.ctx, u.cfg.URL.String(), session.Config{
-		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{},
+		HTTPClient: u.offering(), Transports: map[string]streamer.Transport{},
 		Store: p.cfg.Store, Coders: p.cfg.Coders, Common: p.cfg.Common, Archive: p.cfg.Archive, RememberFor: -1,
 		Timeout: p.cfg.Timeout, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})

@@ -313,7 +313,7 @@ func (l *lane) becameTunnel(ctx context.Context) bool {
 	if up == nil {
 		return false
 	}
-	last := up.latest()
+	_, last := up.ends()
 	if last == nil || last.outcome == nil {
 		return false
 	}

@@ -32,18 +32,22 @@ type link struct {
 	retire func()        // closes over
 }
 
+// offering returns the client that sends offers to the upstream.
+func (u *upstream) offering() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
+		DialTLSContext: u.dialOffer(true),
+	}}
+}
+
 // negotiate opens a session with the upstream; the error says why there is none.
 func (u *upstream) negotiate(ctx context.Context) (*link, error) {
 	p := u.p
 	l := &link{p: p, u: u, callers: map[uint64]*caller{}, clients: map[uint64]uint64{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
-	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
-		DialTLSContext: u.dialOffer(true),
-	}
 	d, err := session.NewDialer(session.Config{
 		Mode: u.cfg.Mode, RequireHHFR: true,
-		HTTPClient: &http.Client{Transport: transport}, Transports: u.transports, Store: p.cfg.Store,
+		HTTPClient: u.offering(), Transports: u.transports, Store: p.cfg.Store,
 		Archive: p.cfg.Archive, Coders: p.cfg.Coders, Contract: p.cfg.Contract, RequestSchema: p.cfg.Schema,
 		AllowHost: u.cfg.AllowHost, AllowCleartext: u.cfg.AllowCleartext, RememberFor: u.cfg.RememberFor,
 		AsksAgain: true,

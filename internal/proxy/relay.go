@@ -135,24 +135,15 @@ func (up *serverConn) isOver() bool {
 	return up.over
 }
 
-// front is the call that waits longest, nil if there is none.
-func (up *serverConn) front() *served {
+// ends are the call that waits longest, and the one that began last of those without a whole reply;
+// nil: there is none.
+func (up *serverConn) ends() (front, latest *served) {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	if len(up.calls) == 0 {
-		return nil
+		return nil, nil
 	}
-	return up.calls[0]
-}
-
-// latest is the call that began last of those without a whole reply; nil: there is none.
-func (up *serverConn) latest() *served {
-	up.mu.Lock()
-	defer up.mu.Unlock()
-	if len(up.calls) == 0 {
-		return nil
-	}
-	return up.calls[len(up.calls)-1]
+	return up.calls[0], up.calls[len(up.calls)-1]
 }
 
 // answer removes the call that waited longest: its reply is about to be whole.
@@ -178,7 +169,7 @@ func (l *lane) relay(up *serverConn) {
 		if _, err = up.in.Wait(up.ctx, 0, 0); err != nil {
 			break
 		}
-		if s := up.front(); s != nil {
+		if s, _ := up.ends(); s != nil {
 			err = l.reply(up, s)
 		} else {
 			err = up.awaitCall()

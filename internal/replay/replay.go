@@ -171,17 +171,23 @@ func (r *Recording) Target(to *url.URL) error {
 	if pathless(to) {
 		return nil
 	}
+	return r.eachHead(func(head []byte, h *http1.Head) ([]byte, error) {
+		line, err := http1.AppendRequestLine(nil, string(h.Method()), to.RequestURI(), "HTTP/1.1")
+		return append(line, head[bytes.IndexByte(head[len(h.Before()):], '\n')+len(h.Before())+1:]...), err
+	})
+}
+
+// eachHead changes the heads of all requests.
+func (r *Recording) eachHead(change func(head []byte, h *http1.Head) ([]byte, error)) error {
 	for i := range r.Exchanges {
 		x := &r.Exchanges[i]
 		h, _, err := http1.ParseHead(x.Head, 0)
+		if err == nil {
+			x.Head, err = change(x.Head, &h)
+		}
 		if err != nil {
 			return &Error{Code: BadTarget, Err: err}
 		}
-		head, err := http1.AppendRequestLine(nil, string(h.Method()), to.RequestURI(), "HTTP/1.1")
-		if err != nil {
-			return &Error{Code: BadTarget, Err: err}
-		}
-		x.Head = append(head, x.Head[bytes.IndexByte(x.Head[len(h.Before()):], '\n')+len(h.Before())+1:]...)
 	}
 	return nil
 }
@@ -199,15 +205,9 @@ func (r *Recording) SetFields(fields []soap.Field) error {
 	given := func(f http1.FieldLine) bool {
 		return slices.ContainsFunc(fields, func(g soap.Field) bool { return f.Is(g.Name) })
 	}
-	for i := range r.Exchanges {
-		x := &r.Exchanges[i]
-		h, _, err := http1.ParseHead(x.Head, 0)
-		if err != nil {
-			return &Error{Code: BadTarget, Err: err}
-		}
-		x.Head = http1.AppendEdited(nil, &h, given, add)
-	}
-	return nil
+	return r.eachHead(func(_ []byte, h *http1.Head) ([]byte, error) {
+		return http1.AppendEdited(nil, h, given, add), nil
+	})
 }
 
 // Offer is the URL at which to negotiate for requests to a URL: that URL, or, if it has no path and

@@ -259,11 +259,7 @@ func Build(e *Envelope) ([]byte, error) {
 		}
 	}
 	addAll(root.CreateElement("soap:Body"), e.Body, e.Version, "")
-	out, err := doc.WriteToBytes()
-	if err != nil {
-		return nil, &Error{Code: Malformed, At: -1, Err: err}
-	}
-	return out, nil
+	return written(doc)
 }
 
 // newDocument returns a document that is written with no more escapes than needed: quotes stay
@@ -299,4 +295,13 @@ func addAll(parent *etree.Element, children []Element, v Version, bound string) 
 		}
 		addAll(el, c.Children, v, inner)
 	}
+}
+
+// written returns the text of a document.
+func written(doc *etree.Document) ([]byte, error) {
+	out, err := doc.WriteToBytes()
+	if err != nil {
+		return nil, &Error{Code: Malformed, At: -1, Err: err}
+	}
+	return out, nil
 }

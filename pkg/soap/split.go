@@ -212,11 +212,7 @@ func buildBlocks(add []Element, v Version) ([]byte, error) {
 			add[i].mark(el, v)
 		}
 	}
-	out, err := doc.WriteToBytes()
-	if err != nil {
-		return nil, &Error{Code: Malformed, At: -1, Err: err}
-	}
-	return out, nil
+	return written(doc)
 }
 
 // Understood returns the fault that answers a message with header blocks that its ultimate receiver

@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"errors"
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -249,7 +250,7 @@ func (e *exchanges) deafen(why *Error) {
 			e.gaveUpLocked(x.in, lost)
 		}
 	}
-	e.failLeftLocked(lost)
+	failUnread(e.left.All, lost)
 	for _, c := range e.calls.All {
 		_, begun, _ := e.s.queue.state(c.out)
 		e.failLocked(c, why.took(fate(begun)))
@@ -262,21 +263,16 @@ func (e *exchanges) fail(why *Error) {
 	defer e.mu.Unlock()
 	e.closeLocked()
 	lost := why.took(FateUnknown)
-	for _, x := range e.served.All {
-		if !x.in.whole.Load() {
-			x.in.fail(lost)
-		}
-	}
-	e.failLeftLocked(lost)
+	failUnread(e.served.All, lost)
+	failUnread(e.left.All, lost)
 	for _, c := range e.calls.All {
 		c.failRepliesLocked(lost)
 	}
 }
 
-// failLeftLocked has handlers that still read the request of an exchange that is over see that no
-// more of it comes.
-func (e *exchanges) failLeftLocked(lost *Error) {
-	for _, x := range e.left.All {
+// failUnread has handlers that still read their requests see that no more of them comes.
+func failUnread(all iter.Seq2[frame.Key, *Exchange], lost *Error) {
+	for _, x := range all {
 		if !x.in.whole.Load() {
 			x.in.fail(lost)
 		}

@@ -64,24 +64,29 @@ func New(cfg Config, store Store, uri string) (*Engine, error) {
 // EffectOf is the effect in a stored value: what the last message that was handled left. It aliases
 // value. Errors: BadState.
 func EffectOf(value []byte) ([]byte, error) {
+	effect, _, err := cut(value)
+	return effect, err
+}
+
+// cut returns the effect in a stored value, and the state behind it.
+func cut(value []byte) (effect, state []byte, err error) {
 	r := bin.NewCursor(value, 0)
-	effect := r.Bytes(uint64(len(value)))
+	effect = r.Bytes(uint64(len(value)))
 	if err := r.Err(); err != nil {
-		return nil, &Error{Code: BadState, Err: err}
+		return nil, nil, &Error{Code: BadState, Err: err}
 	}
-	return effect, nil
+	return effect, r.Rest(), nil
 }
 
 // Restore goes on from the value that the store has under uri, and its revision. What was under way
 // is sent again, but for at-most-once, where it is reported as [Lost] in the first step; messages
 // begun and not committed are reported as [Unknown]. Errors: BadConfig, BadState.
 func Restore(cfg Config, store Store, uri string, value []byte, revision uint64) (*Engine, error) {
-	r := bin.NewCursor(value, 0)
-	effect := r.Bytes(uint64(len(value)))
-	if err := r.Err(); err != nil {
-		return nil, &Error{Code: BadState, Err: err}
+	effect, state, err := cut(value)
+	if err != nil {
+		return nil, err
 	}
-	m, err := restoreMachine(cfg, r.Rest())
+	m, err := restoreMachine(cfg, state)
 	if err != nil {
 		return nil, err
 	}

@@ -140,22 +140,11 @@ func (d *dialled) fault(err error) error {
 
 // read takes datagrams to where they belong, until the socket is closed.
 func (d *dialled) read() {
-	buf := make([]byte, 65536)
-	for broken := 0; broken < maxBroken; {
-		n, from, err := d.socket.ReadFrom(buf)
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			broken++
-			d.refuse(err)
-			continue
-		}
-		broken = 0
-		if g, ok := datagram.Parse(buf[:n]); ok && same(from, d.remote) {
+	readFrom(d.socket, d.refuse, func(g datagram.Datagram, from net.Addr) {
+		if same(from, d.remote) {
 			d.take(g, from)
 		}
-	}
+	})
 }
 
 func (d *dialled) take(g datagram.Datagram, from net.Addr) {

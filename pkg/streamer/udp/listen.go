@@ -144,19 +144,25 @@ func (l *listener) release(id uint64) {
 
 // read takes datagrams to where they belong, until the socket is closed.
 func (l *listener) read() {
+	readFrom(l.socket, func(error) {}, l.take)
+}
+
+// readFrom reads datagrams, until the socket is closed, or fails too often in a row.
+func readFrom(socket net.PacketConn, failed func(error), take func(datagram.Datagram, net.Addr)) {
 	buf := make([]byte, 65536)
 	for broken := 0; broken < maxBroken; {
-		n, from, err := l.socket.ReadFrom(buf)
+		n, from, err := socket.ReadFrom(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
 			broken++
+			failed(err)
 			continue
 		}
 		broken = 0
 		if g, ok := datagram.Parse(buf[:n]); ok {
-			l.take(g, from)
+			take(g, from)
 		}
 	}
 }

@@ -356,11 +356,5 @@ func (s *servedPair) decoupleLocked(ctx context.Context) error {
 	if s.record.Decoupled {
 		return nil
 	}
-	after := s.record
-	after.Decoupled = true
-	if err := after.put(ctx, s.endpoint.cfg.Store, s.uri, s.record.Expires.Sub(s.now())+tombstone); err != nil {
-		return err
-	}
-	s.record.Decoupled = true
-	return nil
+	return s.noteLocked(ctx, func(r *pairRecord) { r.Decoupled = true })
 }

@@ -308,13 +308,18 @@ const maxNumber = "9223372036854775807"
 
 // lastLocked notes the number of the last message (1.0, section 3.1).
 func (s *servedPair) lastLocked(ctx context.Context, n uint64) error {
+	return s.noteLocked(ctx, func(r *pairRecord) { r.Last = n })
+}
+
+// noteLocked changes the record, once it is stored.
+func (s *servedPair) noteLocked(ctx context.Context, change func(*pairRecord)) error {
 	after := s.record
-	after.Last = n
-	if err := after.put(ctx, s.endpoint.cfg.Store, s.uri, s.record.Expires.Sub(s.now())+tombstone); err != nil {
-		return err
+	change(&after)
+	err := after.put(ctx, s.endpoint.cfg.Store, s.uri, s.record.Expires.Sub(s.now())+tombstone)
+	if err == nil {
+		change(&s.record)
 	}
-	s.record.Last = n
-	return nil
+	return err
 }
 
 func (s *servedPair) dropLocked(n uint64) {
