@@ -53,17 +53,17 @@ func (s *Slot) Leave() {
 // Enter takes a slot for a peer, to be released by leave, once; false: there is none.
 func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
 	s := new(Slot)
-	if !r.Take(s, addr) {
+	if !r.Take(s, addr.String()) {
 		return nil, false
 	}
 	return s.Leave, true
 }
 
 // Take takes a slot for a peer as s, which is none yet; false: there is none.
-func (r *Room) Take(s *Slot, addr net.Addr) bool {
+func (r *Room) Take(s *Slot, addr string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	peer := Peer(addr.String())
+	peer := Peer(addr)
 	h := r.peers[peer]
 	if h == nil {
 		h = &held{room: r, peer: peer}
@@ -93,7 +93,7 @@ func (r *Room) Len() int {
 	return r.n
 }
 
-func (r *Room) refuse(full *bool, addr net.Addr, limit int) {
+func (r *Room) refuse(full *bool, addr string, limit int) {
 	if !*full && r.Log != nil {
 		r.Log.Warn("too many connections: further ones are refused", "peer", addr, "limit", limit)
 	}

@@ -74,6 +74,8 @@ var plan = map[string]row{
 	// The two sides of a session know nothing of each other.
 	"internal/session":   {floor: 6, not: []string{"internal/frame"}},
 	"internal/responder": {floor: 6, not: []string{"internal/frame"}},
+	// Which state a session is in, and what comes next: no lock, clock, socket or goroutine.
+	"internal/session/machine": {floor: 0},
 
 	"internal/upgrade":    {floor: 5, not: []string{"internal/frame"}},
 	"internal/httpmsg":    {floor: 5, not: []string{"internal/frame"}},

@@ -63,6 +63,14 @@ var apart = []room{
 		decoder decoder_rest decoder_blocked decoder_data decoder_shape decoder_sync decoder_next
 		sync_cost resynced shapes_out outgoing lanes_out
 		encoder encoder_sync encoder_shape encoder_window encoder_plain encoder_data encoder_rest`},
+	{name: "internal/session", up: 9, files: `
+		limits certificate upgraded_conn portal by_reference connect refusal plain_calls config describe mode dialer
+		remember nodes used outbox resume
+		mid_session negotiation stream open_stream scheme declared rejoin asker alpn asker_transport offer question
+		met paths
+		runner common_store attempt lost judge first_call
+		plain session session_sequence pending dial roundtripper origins idle`},
+	{name: "internal/session/machine", up: 1, files: "action config attempts machine event"},
 	{name: "internal/frame", files: `
 		errors frame close hello ack key data kept payload shape sync window idle resync cancel checks numbering parse
 		sniff`},

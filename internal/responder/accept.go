@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
@@ -57,7 +56,7 @@ func (l *openListener) drain() { _ = l.Close() }
 // enterConn counts a connection until the end of its stream. For one beyond the limit it returns
 // nil: its peer is told by a close frame, as long as few are told.
 func (r *Responder) enterConn(conn net.Conn) *servedStream {
-	v := r.count(conn.RemoteAddr())
+	v := r.count(conn.RemoteAddr().String())
 	if v != nil {
 		return v
 	}
@@ -85,7 +84,7 @@ func busy() error {
 }
 
 // count reserves a slot for a connection, until end is called for its stream; nil: there is none.
-func (r *Responder) count(peer net.Addr) *servedStream {
+func (r *Responder) count(peer string) *servedStream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -124,19 +123,19 @@ func (r *Responder) own(facts negotiate.Facts) Opened {
 // servedStream is one accepted stream, with all that is kept for it: there may be many, most of
 // them idle.
 type servedStream struct {
-	r       *Responder
-	slot    accept.Slot
-	base    context.Context // of its context
-	client  remoteClient
-	session negotiate.SessionID
-	rejoins bool // the session, which is joined, can be joined again
-	joined  bool
-	known   [][32]byte // shapes that its peer had when it was joined
-	coder   streamer.Coder
-	served  *servedSession     // for the contexts of handlers; nil: of none
-	headers *unchanging.Lifter // unchanging headers of the session; nil: there can be none
-	entry   *sequenceEntry     // the stream's place in the session's sequence; nil: it has none
-	left    func()             // leaves the sequence; nil: there is none
+	r               *Responder
+	slot            accept.Slot
+	context.Context // of its context
+	client          remoteClient
+	session         negotiate.SessionID
+	rejoins         bool // the session, which is joined, can be joined again
+	joined          bool
+	known           [][32]byte // shapes that its peer had when it was joined
+	coder           streamer.Coder
+	served          *servedSession     // for the contexts of handlers; nil: of none
+	headers         *unchanging.Lifter // unchanging headers of the session; nil: there can be none
+	entry           *sequenceEntry     // the stream's place in the session's sequence; nil: it has none
+	left            func()             // leaves the sequence; nil: there is none
 
 	// Once it lives.
 	conn   net.Conn
@@ -299,7 +298,7 @@ func (v *servedStream) end() {
 // opening returns the context in which the stream is opened, whose values are those of its
 // handlers' contexts. It ends with ctx and with the responder.
 func (v *servedStream) opening(ctx context.Context) (opening context.Context, cancel func()) {
-	v.base = ctx
+	v.Context = ctx
 	opening, stop := context.WithCancel((*streamContext)(v))
 	undo := context.AfterFunc(v.r.ctx, stop)
 	return opening, func() {
@@ -354,15 +353,6 @@ func clientOf(req *http.Request) remoteClient {
 // streamContext is a stream as the context whose values those of its handlers have.
 type streamContext servedStream
 
-// Deadline implements [context.Context].
-func (c *streamContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
-
-// Done implements [context.Context].
-func (c *streamContext) Done() <-chan struct{} { return c.base.Done() }
-
-// Err implements [context.Context].
-func (c *streamContext) Err() error { return c.base.Err() }
-
 // Value implements [context.Context].
 func (c *streamContext) Value(key any) any {
 	switch key {
@@ -371,7 +361,7 @@ func (c *streamContext) Value(key any) any {
 	case servedKey{}:
 		return c.served
 	}
-	return c.base.Value(key)
+	return c.Context.Value(key)
 }
 
 // requestOf returns what is known of a stream's connection, in the form of a request that came over

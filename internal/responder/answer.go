@@ -1,6 +1,7 @@
 package responder
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,9 +9,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -24,7 +25,7 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 	path := req.URL.EscapedPath()
 	a := &negotiate.Answer{
 		Session:     negotiate.NewSessionID(),
-		Lifetime:    min(cmpDefault(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime),
+		Lifetime:    min(cmp.Or(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime),
 		RequestHead: negotiate.DefaultRequestFields,
 		ReplyHead:   negotiate.DefaultReplyFields,
 		Ignored:     o.Ignored,
@@ -162,13 +163,6 @@ func requestOrigin(req *http.Request) string {
 	return negotiate.Origin(u)
 }
 
-func cmpDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
-}
-
 // common returns the fingerprints whose shapes the store has, in the order of the offer.
 func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte, error) {
 	var have [][32]byte
@@ -204,7 +198,7 @@ func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiat
 	if facts.Common != nil {
 		o.TTL = r.archived(a.Lifetime) // plain SOAP refers to it also if the session is not joined
 	}
-	if err := r.keepScope(ctx, &facts, a.Lifetime); err != nil {
+	if err := unchanging.KeepScope(ctx, r.cfg.Store, &facts, r.archived(a.Lifetime)); err != nil {
 		return 0, err
 	}
 	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)

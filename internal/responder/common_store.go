@@ -42,14 +42,6 @@ func (r *Responder) offeredHeaders(ctx context.Context, o *negotiate.Offer, a *n
 	return slices.Concat(o.Headers, texts), nil
 }
 
-// keepScope stores which session has the key of the fragments that messages refer to.
-func (r *Responder) keepScope(ctx context.Context, facts *negotiate.Facts, ttl time.Duration) error {
-	if facts.Common == nil {
-		return nil
-	}
-	return unchanging.KeepScope(ctx, r.cfg.Store, facts, r.archived(ttl))
-}
-
 // archived is how long something is kept that decodes recordings; 0: for good.
 func (r *Responder) archived(ttl time.Duration) time.Duration {
 	if r.cfg.Archive {
@@ -58,7 +50,8 @@ func (r *Responder) archived(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// dropScope is the reverse of keepScope, for a session whose context is about to be deleted.
+// dropScope is the reverse of [unchanging.KeepScope], for a session whose context is about to be
+// deleted.
 func (r *Responder) dropScope(ctx context.Context, id negotiate.SessionID) {
 	if r.cfg.Common == nil {
 		return

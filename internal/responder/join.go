@@ -1,6 +1,7 @@
 package responder
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -105,7 +107,7 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 	id := negotiate.SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
 	if err != nil {
-		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		if errors.Is(err, ctxstore.NotFound) {
 			return nil, 0, refusedSession()
 		}
 		return nil, 0, r.storeFailed(ctx, "session not looked up", id, err)
@@ -144,7 +146,7 @@ func (r *Responder) spend(
 	if c.Limits != nil {
 		j.promised = *c.Limits
 	}
-	c.Lifetime = cmpDefault(c.Lifetime, negotiate.DefaultLifetime)
+	c.Lifetime = cmp.Or(c.Lifetime, negotiate.DefaultLifetime)
 	if err := r.renew(ctx, c, j, ctxstore.If(revision)); err != nil {
 		return nil, err
 	}
@@ -175,12 +177,12 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document,
 		ctxstore.PutOptions{IfRevision: revision, TTL: r.archived(c.Lifetime)})
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+	case errors.Is(err, ctxstore.Conflict):
 		return errChanged
 	case err != nil:
 		return r.storeFailed(ctx, "session not stored", c.Session, err)
 	}
-	if err := r.keepScope(ctx, &c.Facts, c.Lifetime); err != nil {
+	if err := unchanging.KeepScope(ctx, r.cfg.Store, &c.Facts, r.archived(c.Lifetime)); err != nil {
 		return r.storeFailed(ctx, "session not stored", c.Session, err)
 	}
 	r.storeFails.Store(false)

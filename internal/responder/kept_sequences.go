@@ -106,7 +106,7 @@ func (r *Responder) listSequences(ctx context.Context) error {
 	}
 	kept, soon := map[string]*keptSequence{}, r.cfg.Clock.Now().Add(sequence.SpareLife)
 	for info, err := range r.cfg.Store.List(ctx, ctxstore.SequencePrefix) {
-		if ctx.Err() != nil || errors.Is(err, &ctxstore.Error{Code: ctxstore.Unavailable}) {
+		if ctx.Err() != nil || errors.Is(err, ctxstore.Unavailable) {
 			return errors.Join(err, context.Cause(ctx))
 		}
 		name := strings.TrimPrefix(info.URI, ctxstore.SequencePrefix)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -49,7 +50,7 @@ func (r *Responder) extend() {
 		ctx, cancel := context.WithTimeout(r.ctx, negotiate.DefaultTimeout)
 		facts, err := coders.Extend(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), lifetime)
 		if facts != nil {
-			err = r.keepScope(ctx, facts, lifetime)
+			err = unchanging.KeepScope(ctx, r.cfg.Store, facts, r.archived(lifetime))
 		}
 		cancel()
 		switch {

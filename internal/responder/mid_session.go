@@ -69,7 +69,7 @@ func (r *Responder) keepFragments(
 // does not reach the peer.
 func fragmentsFault(err error) soap.Fault {
 	why := "the fragments cannot be taken"
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if errors.Is(err, ctxstore.NotFound) {
 		why = "the fragments are not in the context store"
 	}
 	return soap.Fault{Code: soap.Server, Reason: why}

@@ -78,7 +78,7 @@ func (r *Responder) takeDescription(
 	if c := r.contract(facts.Path, true); c != nil && c.URI() == d.Fingerprint {
 		return d, nil
 	}
-	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, ctxstore.NotFound) {
 		return refuse("not known here")
 	} else if err != nil {
 		return nil, err

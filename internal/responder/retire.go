@@ -15,12 +15,17 @@ func (r *Responder) forget(ctx context.Context, gone []dropped) {
 		if d.revision == 0 {
 			continue
 		}
-		r.dropScope(ctx, d.id)
-		err := r.cfg.Store.Delete(ctx, d.id.URI(), ctxstore.If(d.revision))
-		gone, joined := &ctxstore.Error{Code: ctxstore.NotFound}, &ctxstore.Error{Code: ctxstore.Conflict}
-		if err != nil && !errors.Is(err, gone) && !errors.Is(err, joined) {
-			r.cfg.Log.Warn("context of an unjoined session not deleted", "session", d.id.String(), "err", err)
-		}
+		r.drop(ctx, d.id, ctxstore.If(d.revision))
+	}
+}
+
+// drop deletes the context of a session, if that is still at a revision; nil: at any.
+func (r *Responder) drop(ctx context.Context, id negotiate.SessionID, at *uint64) {
+	r.dropScope(ctx, id)
+	err := r.cfg.Store.Delete(ctx, id.URI(), at)
+	// it is gone, or joined again
+	if err != nil && !errors.Is(err, ctxstore.NotFound) && !errors.Is(err, ctxstore.Conflict) {
+		r.cfg.Log.Warn("context of a session not deleted", "session", id.String(), "err", err)
 	}
 }
 
@@ -52,15 +57,8 @@ func (r *Responder) retire(ctx context.Context, id negotiate.SessionID, headers 
 		r.endedWeight -= r.ended[0].weight
 	}
 	r.mu.Unlock()
-	if len(oldest) == 0 {
-		return
-	}
 	for _, id := range oldest {
-		r.dropScope(ctx, id)
-		err := r.cfg.Store.Delete(ctx, id.URI(), nil)
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			r.cfg.Log.Warn("context of an ended session not deleted", "session", id.String(), "err", err)
-		}
+		r.drop(ctx, id, nil)
 	}
 }
 

@@ -358,7 +358,7 @@ func (r *Responder) upgrade(
 	if err := r.admit(u.Request); err != nil {
 		return err
 	}
-	v := r.count(remote(u.Request.RemoteAddr))
+	v := r.count(u.Request.RemoteAddr)
 	if v == nil {
 		return errNoConn
 	}
@@ -409,12 +409,3 @@ func (r *Responder) elsewhere(req *http.Request) string {
 	}
 	return ""
 }
-
-// remote is the address of a request's client.
-type remote string
-
-// Network returns "tcp", which is assumed.
-func (remote) Network() string { return "tcp" }
-
-// String returns the address.
-func (a remote) String() string { return string(a) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -48,7 +47,7 @@ const selectedIdle = 5 * time.Second
 func newSelected(a *asker, conn *cryptotls.Conn) *selected {
 	t := &selected{a: a, conn: conn}
 	idle := time.AfterFunc(selectedIdle, t.shut)
-	stop := context.AfterFunc(a.s.ctx, t.shut)
+	stop := context.AfterFunc(a.ctx, t.shut)
 	t.taken = func() { idle.Stop(); stop() }
 	return t
 }
@@ -88,11 +87,11 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body := httpmsg.Keep(httpmsg.BodyOf(req))
 	reply, err := t.n.stream.Lane(0).Call(req.Context(), &streamer.Message{Head: head, Body: body.Reader()})
-	if !errors.Is(err, &streamer.Error{Code: streamer.Unsent}) {
+	if !streamFailed(err, streamer.Unsent) {
 		body.Release()
 	}
 	switch {
-	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+	case streamFailed(err, streamer.Unsent):
 		// only after the stream has released the body: net/http reads its own
 		if again, ok := body.Again(req.Context()); ok {
 			_ = httpmsg.CloseReader(again)
@@ -118,19 +117,12 @@ func (t *selected) met(ctx context.Context, asking *ask) error {
 	}
 }
 
-// targetOf returns what a first contact names a service by: its URL, without what may be secret.
-func targetOf(u *url.URL) string {
-	target := *u
-	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
-	return target.String()
-}
-
 // open begins the stream: a first contact with the service that the request is for.
 func (t *selected) open(req *http.Request, asking *ask) (*negotiation, error) {
-	n := asking.negotiation(t.a.s)
+	n := asking.negotiation(t.a.by)
 	facts := n.plainFacts(negotiate.NewSessionID(), "tls", portOf(n.url))
 	facts.Path = negotiate.PathOf(req.URL)
-	n.named = n.dialer.cfg.hint() != nil
+	n.named = n.cfg.hint() != nil
 	n.transport, n.address = facts.Transport, t.conn.RemoteAddr().String()
 	ctx := context.WithoutCancel(req.Context())
 	cfg, err := n.streamConfig(ctx, &facts, n.named)
@@ -140,10 +132,10 @@ func (t *selected) open(req *http.Request, asking *ask) (*negotiation, error) {
 	}
 	early := streamer.EarlyLimits
 	cfg.Session, cfg.Target, cfg.Early = facts.Session, targetOf(req.URL), &early
-	cfg.Description = n.dialer.cfg.hint()
+	cfg.Description = n.cfg.hint()
 	if err := n.over(ctx, t.conn, cfg, &facts, t.conn.RemoteAddr().String()); err != nil {
 		return nil, err
 	}
-	asking.began(t.a.s, n)
+	asking.began(t.a.by, n)
 	return n, nil
 }

@@ -25,10 +25,19 @@ import (
 // stream. Its connections are those of the transport that it was made from, except for streams that
 // TLS selects.
 type asker struct {
-	s     *Session
+	cfg   *Config
+	ctx   context.Context // done when the session is closed
+	nodes *nodes
+	by    starter
 	base  http.RoundTripper // a copy of the transport; the transport itself if its kind is unknown
 	alone *http.Transport   // a copy for questions that have a connection to themselves; nil if there are none
 	own   bool              // base is one of net/http, which reports its connections
+}
+
+// starter is a session, which uses the streams that its requests open.
+type starter interface {
+	negotiation() *negotiation
+	begin(*negotiation)
 }
 
 // ask is the outcome of the request that asks, besides its answer.
@@ -40,9 +49,7 @@ type ask struct {
 	pending  *streamer.Pending   // for the reply that comes over an upgraded connection
 	reply    *streamer.Message   // the reply that came over a stream that TLS selected
 	invited  *upgrade.Invitation // the invitation in an answer
-	refused  error               // why there will be no stream
-	passing  bool                // the refusal may pass
-	portal   bool                // the answer may be that of a portal
+	refused  refusal             // why there will be no stream
 	answer   *http.Response      // without its body; nil: none has come
 
 	// A dial in the background reads these.
@@ -53,26 +60,26 @@ type ask struct {
 type askKey struct{}
 
 // negotiation returns the negotiation that the request opens a stream for.
-func (k *ask) negotiation(s *Session) *negotiation {
+func (k *ask) negotiation(by starter) *negotiation {
 	if k.question != nil {
 		return k.question
 	}
-	return s.negotiation()
+	return by.negotiation()
 }
 
 // began makes the session use a stream that a call has opened. The stream of a question belongs to
 // its asker.
-func (k *ask) began(s *Session, n *negotiation) {
+func (k *ask) began(by starter, n *negotiation) {
 	if k.question == nil {
 		n.tried(negotiate.FirstCall, nil)
-		s.begin(n)
+		by.begin(n)
 	}
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
 	asking, ok := req.Context().Value(askKey{}).(*ask)
-	if !ok || !a.s.isNode(req.URL) { // redirected to another origin
+	if !ok || !a.nodes.has(req.URL) { // redirected to another origin
 		return a.base.RoundTrip(req)
 	}
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
@@ -97,20 +104,19 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 		return a.base.RoundTrip(req)
 	}
 	fields := req.Header.Clone()
+	if fields == nil {
+		fields = http.Header{}
+	}
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { a.got(asking, fields, info.Conn) }}
 	out := req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 	out.Header = fields
-	if fields == nil {
-		out.Header = http.Header{}
-		fields = out.Header
-	}
 	stages, err := a.stages(req.Context())
 	if err != nil {
 		return nil, err
 	}
-	wish := upgrade.Wish{Stages: stages | streamer.BriefHello, Description: a.s.cfg.hint()}
+	wish := upgrade.Wish{Stages: stages | streamer.BriefHello, Description: a.cfg.hint()}
 	fields[negotiate.Field] = []string{wish.String()} // spelled as it is; Set would change the case
-	resp, err := a.by(asking).RoundTrip(out)
+	resp, err := a.transport(asking).RoundTrip(out)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +124,8 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	return a.answered(asking, req, resp)
 }
 
-// by returns the transport for a request that asks.
-func (a *asker) by(k *ask) http.RoundTripper {
+// transport returns the one for a request that asks.
+func (a *asker) transport(k *ask) http.RoundTripper {
 	if k.alone && a.alone != nil {
 		return a.alone
 	}
@@ -128,8 +134,8 @@ func (a *asker) by(k *ask) http.RoundTripper {
 
 // stages returns the stages that this end asks for.
 func (a *asker) stages(ctx context.Context) (uint64, error) {
-	cfg := &a.s.cfg.Stream
-	coder, err := a.s.cfg.Coders(ctx, coders.Spec{Representation: 1, Limits: cfg.Limits})
+	cfg := &a.cfg.Stream
+	coder, err := a.cfg.Coders(ctx, coders.Spec{Representation: 1, Limits: cfg.Limits})
 	if err != nil {
 		return 0, err
 	}
@@ -163,15 +169,16 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 	case resp.StatusCode == http.StatusBadRequest,
 		resp.StatusCode == http.StatusUpgradeRequired,
 		resp.StatusCode == http.StatusNotImplemented:
-		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
+		asking.refused.err = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d",
+			resp.StatusCode)
 	default:
-		asking.portal = mayBePortal(resp)
-		asking.passing = asking.portal || saysNothing(resp.StatusCode)
-		asking.refused = errors.New("the answer to the first call offers no stream")
+		asking.refused.portal = mayBePortal(resp)
+		asking.refused.passing = asking.refused.portal || saysNothing(resp.StatusCode)
+		asking.refused.err = errors.New("the answer to the first call offers no stream")
 		if value := resp.Header.Get(negotiate.Field); value != "" {
 			i, err := upgrade.ParseInvitation(value)
-			if asking.passing = err == nil; asking.passing && i.Token != nil {
-				asking.invited, asking.refused = i, nil
+			if asking.refused.passing = err == nil; asking.refused.passing && i.Token != nil {
+				asking.invited, asking.refused.err = i, nil
 			}
 			resp.Header.Del(negotiate.Field) // nobody else may use its token
 		}
@@ -201,20 +208,20 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 		_ = resp.Body.Close()
 		return nil, errors.New("status 101 that was not asked for")
 	}
-	n := asking.negotiation(a.s)
+	n := asking.negotiation(a.by)
 	address := portOf(n.url)
 	if i, err := upgrade.ParseInvitation(resp.Header.Get(negotiate.Field)); err == nil {
 		address, n.onePath = cmp.Or(i.Address, address), i.OnePath
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(req.Context(), a.cfg.Timeout)
 	defer cancel()
 	p, err := n.upgraded(ctx, &sharedConn{ReadAheadConn: httpmsg.NewReadAheadConn(conn, rest)}, req.URL, address,
 		req.Method != http.MethodOptions)
 	if err != nil {
-		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+		return nil, coded(negotiate.FateUnknown, err)
 	}
 	asking.n, asking.pending = n, p
-	asking.began(a.s, n)
+	asking.began(a.by, n)
 	return synthetic(req), nil
 }
 
@@ -242,13 +249,13 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 	case err != nil && k.conn == nil: // no server was there
 		return nil
 	case err != nil:
-		k.refused = fmt.Errorf("no answer to a request that asks for a stream: %w", withoutURL(err))
+		k.refused.err = fmt.Errorf("no answer to a request that asks for a stream: %w", withoutURL(err))
 		if !isSafe(req.Method) {
 			return nil
 		}
 		k.plain.Store(true)
 	case resp.StatusCode == http.StatusUpgradeRequired,
-		k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
+		k.refused.err != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
 		k.plain.Store(true)
 	default:
 		return nil
@@ -279,7 +286,7 @@ func (n *negotiation) upgraded(
 	facts := n.plainFacts(negotiate.SessionID{}, "upgrade", address)
 	facts.Path = negotiate.PathOf(u)
 	n.transport, n.address = facts.Transport, address
-	n.named = n.dialer.cfg.hint() != nil
+	n.named = n.cfg.hint() != nil
 	cfg, err := n.streamConfig(ctx, &facts, false)
 	if err != nil {
 		_ = conn.Close()
@@ -293,10 +300,10 @@ func (n *negotiation) upgraded(
 	facts = n.confirmed(facts, &hello)
 	facts.Session = stream.Session()
 	if hello.Lifetime > 0 {
-		facts.Expires = n.dialer.cfg.Clock.Now().Add(time.Duration(min(hello.Lifetime, 1<<31)) * time.Second)
+		facts.Expires = n.cfg.Clock.Now().Add(time.Duration(min(hello.Lifetime, 1<<31)) * time.Second)
 	}
-	if n.dialer.cfg.OnSession != nil {
-		n.dialer.cfg.OnSession(facts, conn)
+	if n.cfg.OnSession != nil {
+		n.cfg.OnSession(facts, conn)
 	}
 	return p, n.opened(ctx, stream, &facts)
 }

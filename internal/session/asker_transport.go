@@ -10,14 +10,15 @@ import (
 
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-func newAsker(s *Session, transport http.RoundTripper) *asker {
+func newAsker(
+	ctx context.Context, cfg *Config, nodes *nodes, by starter, transport http.RoundTripper,
+) *asker {
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
-	a := &asker{s: s, base: transport}
+	a := &asker{cfg: cfg, ctx: ctx, nodes: nodes, by: by, base: transport}
 	t, ok := transport.(*http.Transport)
 	if !ok {
 		return a
@@ -27,7 +28,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own.DialContext = directly(own)
 	a.base = own
 	defer func() { a.alone = oneByOne(own) }()
-	if s.url.Scheme != "https" || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
+	if nodes.urls[0].Scheme != "https" || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
 		return a
 	}
 	h2 := speaksH2(t)
@@ -117,15 +118,6 @@ func speaksH2(t *http.Transport) bool {
 	}
 	return t.ForceAttemptHTTP2 ||
 		t.TLSClientConfig == nil && t.DialContext == nil && t.Dial == nil //nolint:staticcheck // as above
-}
-
-type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-func dialerOf(t *http.Transport) dialFunc {
-	if t.DialContext != nil {
-		return t.DialContext
-	}
-	return func(ctx context.Context, _, addr string) (net.Conn, error) { return tcp.Transport{}.Dial(ctx, addr) }
 }
 
 // directly is the DialContext of a transport, whose connections over TCP cost less; nil if it has

@@ -113,14 +113,20 @@ func refusedBy(resp *http.Response, references []string) (why error, forever boo
 	if resp.StatusCode/100 != 5 || soap.ParseContentType(resp.Header.Get("Content-Type")).Version() == soap.None {
 		return nil, false
 	}
-	start, err := io.ReadAll(io.LimitReader(resp.Body, unchanging.MaxFault))
-	resp.Body = &httpmsg.Peeked{
-		Reader: io.MultiReader(bytes.NewReader(start), httpmsg.Failing(err), resp.Body), Closer: resp.Body,
-	}
+	start, err := beginning(resp, unchanging.MaxFault)
 	if err != nil {
 		return nil, false
 	}
 	return unchanging.RefusedBy(start, references)
+}
+
+// beginning reads the beginning of a reply's body, which can be read from there afterwards.
+func beginning(resp *http.Response, most int64) ([]byte, error) {
+	start, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	resp.Body = httpmsg.Peeked{
+		Reader: io.MultiReader(bytes.NewReader(start), httpmsg.Failing(err), resp.Body), Closer: resp.Body,
+	}
+	return start, err
 }
 
 // wholeReply returns a reply with what it refers to. A reply that cannot be made whole is none: the

@@ -174,7 +174,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	if err := negotiate.CheckHeaders(c.Headers); err != nil {
-		return c, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
+		return c, coded(negotiate.BadConfig, err)
 	}
 	if c.Reconnect < 0 || len(c.Shapes) > negotiate.MaxShapes {
 		return c, negotiate.BadConfigf("Reconnect below 0, or more than %d shapes", negotiate.MaxShapes)
@@ -241,4 +241,34 @@ func (c *Config) streams(secure bool) []string {
 		}
 	}
 	return slices.Clip(uris)
+}
+
+// sequenced reports whether sessions have a sequence.
+func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
+
+// kept reports whether the sequence outlives its sessions.
+func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
+
+// shares reports whether a session has the common store of the configuration, or none as there.
+func (c *Config) shares(common *negotiate.Common) bool {
+	if c.Common == nil || common == nil {
+		return c.Common == nil && common == nil
+	}
+	return c.Common.URL == common.URL
+}
+
+// archived is how long something is kept that decodes recordings; 0: for good.
+func (c *Config) archived(ttl time.Duration) time.Duration {
+	if c.Archive {
+		return 0
+	}
+	return ttl
+}
+
+// hint names the description in a hello or a request that asks; nil: there is none.
+func (c *Config) hint() []byte {
+	if c.Contract == nil || c.RequestSchema != nil || c.ReplySchema != nil {
+		return nil
+	}
+	return c.Contract.Hint()
 }

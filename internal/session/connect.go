@@ -135,3 +135,12 @@ func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr
 	}
 	return conn, nil
 }
+
+func dialerOf(t *http.Transport) dialFunc {
+	if t.DialContext != nil {
+		return t.DialContext
+	}
+	return func(ctx context.Context, _, addr string) (net.Conn, error) { return tcp.Transport{}.Dial(ctx, addr) }
+}
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +14,6 @@ import (
 // errNotDeclared means that the description of the service declares no stream, or that there is no
 // description.
 var errNotDeclared = errors.New("no description of the service declares a stream at this URL")
-
-// declares returns what the description declares for the service of the negotiation; nil: nothing.
-func (n *negotiation) declares() *wsdl.DeclaredStreams {
-	if n.dialer.cfg.Contract == nil {
-		return nil
-	}
-	return n.dialer.cfg.Contract.StreamsAt(n.url)
-}
 
 // declared opens a stream where the description of the service says that there is one. It waits
 // only for the connection: hello and the first message leave together.
@@ -45,9 +36,7 @@ func (n *negotiation) declared(ctx context.Context) error {
 		o.early = nil
 	}
 	err = n.openStream(ctx, o)
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		refused.notAsked = true // a description that is out of date says nothing of the service
-	}
+	refusalOf(err).notAsked = true // a description that is out of date says nothing of the service
 	return err
 }
 
@@ -97,32 +86,4 @@ func (n *negotiation) declaredFacts() (facts negotiate.Facts, transport string, 
 		return facts, name, nil
 	}
 	return facts, "", errors.New("the description declares no transport that is allowed here")
-}
-
-// hint names the description in a hello or a request that asks; nil: there is none.
-func (c *Config) hint() []byte {
-	if c.Contract == nil || c.RequestSchema != nil || c.ReplySchema != nil {
-		return nil
-	}
-	return c.Contract.Hint()
-}
-
-// confirmed returns the facts of a session with the description of the service, if the hello of its
-// responder names that.
-func (n *negotiation) confirmed(facts negotiate.Facts, hello *streamer.Hello) negotiate.Facts {
-	if hint := n.dialer.cfg.hint(); hint != nil && bytes.Equal(hello.Description, hint) {
-		facts.RequestDescription = n.dialer.cfg.Contract.URI()
-		facts.ReplyDescription = facts.RequestDescription
-	}
-	return facts
-}
-
-// sharer is a coder whose shapes may stand on the description of the service.
-type sharer interface{ Share(shared bool) }
-
-// share tells the coder of a stream whose hello named the description whether its peer has that.
-func (n *negotiation) share(hello *streamer.Hello) {
-	if c, ok := n.coder.(sharer); ok && n.named {
-		c.Share(bytes.Equal(hello.Description, n.dialer.cfg.hint()))
-	}
 }

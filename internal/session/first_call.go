@@ -2,10 +2,10 @@ package session
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/session/machine"
 	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -13,137 +13,123 @@ import (
 
 // claim reports whether the next request is the one that asks for a stream, and reserves that for
 // it.
-func (s *Session) claim() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.fresh || s.asking || s.plain || s.closed {
-		return false
-	}
-	s.asking = true
-	return true
+func (r *runner) claim() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.step(machine.Called{})) > 0
 }
 
 // isFresh reports whether a call is to ask for a stream, or is asking.
-func (s *Session) isFresh() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.undecided()
-}
-
-// undecided is isFresh with the lock held.
-func (s *Session) undecided() bool {
-	return (s.fresh || s.asking || s.joining) && !s.plain && !s.closed
+func (r *runner) isFresh() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Undecided()
 }
 
 // asked records the outcome of the request that asked, with its error.
-func (s *Session) asked(k *ask, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asking = false
-	switch {
-	case k.n != nil || s.link != nil || s.closed:
-		s.fresh, s.unanswered = false, 0
-	case k.invited != nil:
-		s.fresh, s.joining, s.agreed.Why = false, true,
-			"the stream that the answer to the first call names is not open yet"
-		s.wait.Go(func() { s.accept(k.invited) })
-	case k.refused == nil, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
-		// No server was there: the next call asks again.
-		s.fresh = true
-	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered:
-		// The refusal may pass, or the server has served a stream before.
-		if err != nil {
-			s.unanswered++
+func (r *runner) asked(k *ask, err error) {
+	if k.n != nil {
+		return // it has opened a stream
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.step(machine.Answered{
+		Invited: k.invited != nil,
+		Refused: k.refused.err != nil && !isUnreachable(err), // else nobody was there
+		Passes:  k.refused.passing,
+		Silent:  err != nil,
+	}) {
+		switch a.Do {
+		case machine.Join:
+			r.agreed.Why = "the stream that the answer to the first call names is not open yet"
+			r.wait.Go(func() { r.accept(k.invited) })
+		case machine.Explain:
+			r.agreed.Why = k.refused.Error()
+		default:
+			r.agreed.Tried = append(slices.Clip(r.agreed.Tried),
+				negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
+			r.plain(a, &k.refused)
 		}
-		s.fresh, s.agreed.Why = true, k.refused.Error()
-	default:
-		s.agreed.Tried = append(slices.Clip(s.agreed.Tried),
-			negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
-		s.refusedLocked(k.refused)
 	}
 }
 
 // askNow asks for a stream with a request of its own, instead of with the next call.
-func (s *Session) askNow(ctx context.Context) error {
+func (r *runner) askNow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	ctx, end := within(ctx, s.cfg.Timeout)
+	defer context.AfterFunc(r.ctx, cancel)()
+	ctx, end := within(ctx, r.cfg.Timeout)
 	defer end()
-	n := s.negotiation()
+	n := r.negotiation()
 	err := n.try(negotiate.FirstCall, func() error { return n.question(ctx) })
 	if err == nil {
-		s.begin(n)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asking = false
-	var refused *refusal
-	if errors.As(err, &refused) && !refused.passing {
-		if !s.closed {
-			s.refusedLocked(err)
-		}
+		r.begin(n)
 		return nil
 	}
-	if refused != nil {
-		return &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Err: err}
+	refused := refusalOf(err)
+	final := refused.err != nil && !refused.passing
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.step(machine.Answered{Refused: final}) {
+		r.plain(a, err)
+	}
+	switch {
+	case final:
+		return nil
+	case refused.err != nil:
+		return coded(negotiate.NoHHFR, err)
 	}
 	return err
-}
-
-// maxUnanswered is how many calls in a row may ask without an answer in a session that has had a
-// stream: something on the path may have changed.
-const maxUnanswered = 2
-
-// refusedLocked makes the session speak plain SOAP: the peer gave a reason.
-func (s *Session) refusedLocked(why error) {
-	s.plain, s.agreed.Why = true, why.Error()
-	s.cfg.Log.Info("plain SOAP", "url", loggable(s.url), "why", why)
-	s.wait.Go(func() {
-		s.tell()
-		s.rememberBroken(why)
-	})
 }
 
 // accept opens the stream that an answer named, while calls go on. Where that is not possible, a
 // request of its own may be upgraded although the call was not. That request has no body, since
 // HAProxy upgrades no request with one, and goes by HTTP/1.1.
-func (s *Session) accept(i *upgrade.Invitation) {
-	ctx, cancel := within(s.ctx, s.cfg.Timeout)
+func (r *runner) accept(i *upgrade.Invitation) {
+	ctx, cancel := within(r.ctx, r.cfg.Timeout)
 	defer cancel()
-	n := s.negotiation()
+	n := r.negotiation()
 	err := n.try(negotiate.FirstCall, func() error {
-		ctx, cancel := within(ctx, s.cfg.Timeout/2) // the rest is for the request of its own
+		ctx, cancel := within(ctx, r.cfg.Timeout/2) // the rest is for the request of its own
 		defer cancel()
 		return n.invited(ctx, i)
 	})
-	if err != nil && s.ctx.Err() == nil {
-		if by := s.negotiation(); by.upgradedBeside(ctx) {
+	if err != nil && r.ctx.Err() == nil {
+		if by := r.negotiation(); by.upgradedBeside(ctx) {
 			n, err = by, nil
 		}
 	}
 	if err == nil {
-		s.begin(n)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.joining = false
-	if err == nil || s.closed {
+		r.begin(n)
 		return
 	}
-	s.agreed.Tried = slices.Concat(s.agreed.Tried, n.agreed.Tried)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.blocked != "" {
-		s.agreed.NoStream = refused.blocked
-		if s.cfg.OnAgreed == nil { // OnAgreed would report it otherwise
-			s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.step(machine.Refused{}) {
+		r.agreed.Tried = slices.Concat(r.agreed.Tried, n.agreed.Tried)
+		if refused := refusalOf(err); refused.blocked != "" {
+			r.agreed.NoStream = refused.blocked
+			if r.cfg.OnAgreed == nil { // OnAgreed would report it otherwise
+				r.log.Warn(blockedWarning, "why", err, "hint", BlockedHint)
+			}
 		}
+		r.plain(a, err)
 	}
-	s.refusedLocked(err)
+}
+
+// ask sends the request that asks for a stream. Its reply may come over that.
+func (r *runner) ask(
+	ctx context.Context, send func(context.Context) (*http.Response, error),
+) (*http.Response, *streamer.Message, error) {
+	k := &ask{}
+	resp, err := send(context.WithValue(ctx, askKey{}, k))
+	r.asked(k, err)
+	reply, err := r.firstReply(ctx, k, err)
+	return resp, reply, err
 }
 
 // firstReply returns the reply to the request that asked, if it comes over a stream.
-func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.Message, error) {
+func (r *runner) firstReply(ctx context.Context, k *ask, err error) (*streamer.Message, error) {
 	if err != nil || k.pending == nil {
 		return k.reply, err
 	}
@@ -151,27 +137,15 @@ func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.
 	if err == nil {
 		return reply, nil
 	}
-	s.mu.Lock()
-	l := s.link
-	s.mu.Unlock()
+	r.mu.Lock()
+	l := r.link
+	r.mu.Unlock()
 	if l != nil {
-		unsent, failure := s.judge(ctx, l, nil, err)
+		unsent, failure := r.judge(ctx, l, nil, err)
 		if unsent {
-			failure = &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+			failure = coded(negotiate.Unsent, err)
 		}
 		err = failure
 	}
 	return nil, err
-}
-
-// firstCall sends the request of an HTTP client that asks for a stream.
-func (s *Session) firstCall(req *http.Request) (*http.Response, error) {
-	k := &ask{}
-	resp, err := s.asker.RoundTrip(req.WithContext(context.WithValue(req.Context(), askKey{}, k)))
-	s.asked(k, err)
-	reply, err := s.firstReply(req.Context(), k, err)
-	if err != nil || reply == nil {
-		return resp, err
-	}
-	return s.replies.Response(reply, req)
 }

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -63,27 +63,6 @@ func (t *RoundTripper) sweep() {
 		}
 		t.forgetLocked(o)
 	}
-}
-
-// isPending reports whether the session has messages in a sequence that its peer has not taken, and
-// goes on with them.
-func (s *Session) isPending() bool {
-	if s.outbox == nil || !s.streaming() {
-		return false
-	}
-	q := s.outbox.sequence()
-	status := q.Status()
-	return q.Err() == nil && status.Done < status.Accepted
-}
-
-// Sequenced is how many messages the session's sequence has accepted, and how many of these the
-// peer is done with, in all processes that had it; 0 without a sequence.
-func (s *Session) Sequenced() (accepted, done uint64) {
-	if s.outbox == nil {
-		return 0, 0
-	}
-	status := s.outbox.sequence().Status()
-	return status.Accepted, status.Done
 }
 
 // Sequenced is the sum of [Session.Sequenced] over the sessions that there are.
@@ -178,35 +157,6 @@ func (t *RoundTripper) untilRead(o *originSession, resp *http.Response, err erro
 		t.release(o)
 		return resp, nil
 	}
-	resp.Body = &usingBody{ReadCloser: resp.Body, t: t, o: o}
+	resp.Body = &endingReply{ReadCloser: resp.Body, end: sync.OnceFunc(func() { t.release(o) })}
 	return resp, nil
-}
-
-// usingBody is the body of a response, which has its origin in use.
-type usingBody struct {
-	io.ReadCloser
-	t    *RoundTripper
-	o    *originSession
-	over atomic.Bool
-}
-
-// Read implements [io.Reader].
-func (b *usingBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.end()
-	}
-	return n, err
-}
-
-// Close implements [io.Closer].
-func (b *usingBody) Close() error {
-	defer b.end()
-	return b.ReadCloser.Close()
-}
-
-func (b *usingBody) end() {
-	if !b.over.Swap(true) {
-		b.t.release(b.o)
-	}
 }

@@ -22,10 +22,17 @@ type laterHeaders struct {
 	looked atomic.Uint64
 
 	mu      sync.Mutex
-	session *Session // nil: the stream is not in use yet
-	on      *sessionStream
+	session headersKeeper // nil: the stream is not in use yet
+	on      *streamer.Stream
 	telling bool
 	told    map[string]bool // blocks that the peer was told of
+}
+
+// headersKeeper is a session whose streams have such headers.
+type headersKeeper interface {
+	Referrer() *unchanging.Referrer
+	// start runs something beside the session, until its context is done; false: it is closed.
+	start(func(context.Context)) bool
 }
 
 const (
@@ -38,13 +45,12 @@ const (
 )
 
 // newHeaders returns the headers of a stream; nil: bodies travel as they are.
-func (n *negotiation) newHeaders(facts *negotiate.Facts) *laterHeaders {
-	common := n.dialer.cfg.Common
-	later := facts.Common != nil && common != nil && len(common.Headers) > 0
+func newHeaders(cfg *Config, facts *negotiate.Facts, taken *atomic.Int64) *laterHeaders {
+	later := facts.Common != nil && cfg.Common != nil && len(cfg.Common.Headers) > 0
 	if len(facts.Headers) == 0 && !later {
 		return nil
 	}
-	h := &laterHeaders{Lifter: unchanging.Lifter{Texts: facts.Headers, Taken: n.taken}, told: map[string]bool{}}
+	h := &laterHeaders{Lifter: unchanging.Lifter{Texts: facts.Headers, Taken: taken}, told: map[string]bool{}}
 	if later {
 		h.Look = h.look
 	}
@@ -52,7 +58,7 @@ func (n *negotiation) newHeaders(facts *negotiate.Facts) *laterHeaders {
 }
 
 // begin has messages of a stream looked at.
-func (h *laterHeaders) begin(s *Session, on *sessionStream) {
+func (h *laterHeaders) begin(s headersKeeper, on *streamer.Stream) {
 	if h == nil {
 		return
 	}
@@ -71,7 +77,7 @@ func (h *laterHeaders) look(beginning []byte) {
 	if h.session == nil || h.telling {
 		return
 	}
-	r := h.session.referrer.Load()
+	r := h.session.Referrer()
 	if r == nil {
 		return
 	}
@@ -84,16 +90,16 @@ func (h *laterHeaders) look(beginning []byte) {
 	if len(blocks) == 0 {
 		return
 	}
-	h.telling = h.session.start(func() { h.tell(r, blocks) })
+	h.telling = h.session.start(func(ctx context.Context) { h.tell(ctx, r, blocks) })
 }
 
 // tell tells the peer of blocks. It may leave them out of replies before its reply is here.
-func (h *laterHeaders) tell(r *unchanging.Referrer, blocks []string) {
+func (h *laterHeaders) tell(ctx context.Context, r *unchanging.Referrer, blocks []string) {
 	var references []string
 	for _, b := range blocks {
 		references = append(references, r.Reference(b))
 	}
-	err := h.agree(references, blocks)
+	err := h.agree(ctx, references, blocks)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.telling = false
@@ -102,13 +108,13 @@ func (h *laterHeaders) tell(r *unchanging.Referrer, blocks []string) {
 		for _, b := range blocks {
 			h.told[b] = true
 		}
-	case h.session.ctx.Err() == nil && !h.on.stream.Over():
+	case ctx.Err() == nil && !h.on.Over():
 		r.Refused(references, false, err)
 	}
 }
 
 // agree asks the peer to keep blocks, and takes them out of messages from then on.
-func (h *laterHeaders) agree(references, blocks []string) error {
+func (h *laterHeaders) agree(ctx context.Context, references, blocks []string) error {
 	if !h.Know(blocks) {
 		return errors.New("more blocks than a stream may have")
 	}
@@ -116,9 +122,9 @@ func (h *laterHeaders) agree(references, blocks []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(h.session.ctx, tellingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, tellingTimeout)
 	defer cancel()
-	reply, err := h.on.stream.Lane(negotiate.FragmentsLane).Call(ctx, streamer.NewMessage(nil, message))
+	reply, err := h.on.Lane(negotiate.FragmentsLane).Call(ctx, streamer.NewMessage(nil, message))
 	if err != nil {
 		return err
 	}
@@ -131,15 +137,4 @@ func (h *laterHeaders) agree(references, blocks []string) error {
 		h.Take(blocks)
 	}
 	return err
-}
-
-// start runs something beside the session, which Close waits for; false: it is closed.
-func (s *Session) start(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.wait.Go(f)
-	return true
 }

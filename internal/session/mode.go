@@ -34,22 +34,3 @@ func (c *Config) undeclarable() string {
 	}
 	return ""
 }
-
-// try tries one path to a stream, and records the outcome.
-func (n *negotiation) try(mode negotiate.Mode, way func() error) error {
-	n.transport, n.address = "", ""
-	err := way()
-	n.tried(mode, err)
-	return err
-}
-
-// tried records the outcome of a path.
-func (n *negotiation) tried(mode negotiate.Mode, err error) {
-	a := negotiate.Attempt{Mode: mode, Transport: n.transport, Address: n.address}
-	if err != nil {
-		a.Why = err.Error()
-	} else {
-		n.agreed.Mode = mode
-	}
-	n.agreed.Tried = append(n.agreed.Tried, a)
-}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,53 +14,11 @@ import (
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// join opens the stream that was agreed on.
-func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
-	d := n.dialer
-	facts := negotiate.Facts{
-		Session:            a.Session,
-		Scheme:             a.Scheme,
-		Representation:     a.Representation,
-		Transport:          a.Transport,
-		Assurance:          a.Assurance,
-		Security:           a.Security,
-		Sequence:           a.Sequence,
-		RequestDescription: a.Request.Name(),
-		ReplyDescription:   a.Reply.Name(),
-		Origin:             negotiate.Origin(n.url),
-		Path:               negotiate.PathOf(n.url),
-		Address:            a.Address,
-		Expires:            d.cfg.Clock.Now().Add(a.Lifetime),
-		PeerShapes:         a.Shapes,
-	}
-	switch {
-	case a.HeadersKept > 0:
-		facts.Headers = d.cfg.Headers
-	case n.referrer != nil && len(n.agreed.Offer.References) > 0:
-		n.referrer.Lost(d.cfg.Headers)
-	}
-	if a.ContextStore != "" {
-		facts.Common = n.agreed.Offer.Common
-	}
-	if a.Transport == negotiate.HTTPTransport {
-		return n.agreePlain(ctx, &facts)
-	}
-	transport, _ := strings.CutPrefix(a.Transport, negotiate.TransportPrefix)
-	addr, err := d.streamAddr(transport, a.Address, n.url)
-	if err != nil {
-		return &refusal{err: err}
-	}
-	if err := d.keepSchemas(ctx, a); err != nil {
-		return err
-	}
-	return n.openStream(ctx, &streamOpening{facts: facts, transport: transport, addr: addr, token: a.Token[:]})
-}
 
 // streamOpening is what openStream needs to open a stream.
 type streamOpening struct {
@@ -81,7 +40,7 @@ const dialFor = 8 * time.Second
 // openStream opens the stream of a session.
 func (n *negotiation) openStream(ctx context.Context, o *streamOpening) error {
 	n.transport, n.address = o.facts.Transport, o.addr
-	n.named = o.names && n.dialer.cfg.hint() != nil && !n.dialer.cfg.shared(&o.facts)
+	n.named = o.names && n.cfg.hint() != nil && !n.cfg.shared(&o.facts)
 	cfg, err := n.streamConfig(ctx, &o.facts, n.named && o.optimistic)
 	if err != nil {
 		return err
@@ -99,7 +58,7 @@ func (n *negotiation) openStream(ctx context.Context, o *streamOpening) error {
 	}
 	cfg.Session, cfg.Token, cfg.Target, cfg.Early = o.facts.Session, o.token, o.target, o.early
 	if n.named {
-		cfg.Description = n.dialer.cfg.hint()
+		cfg.Description = n.cfg.hint()
 	}
 	if o.stages != nil {
 		cfg.Without = ^*o.stages
@@ -128,7 +87,7 @@ func (n *negotiation) streamConfig(
 	cfg = d.cfg.Stream
 	cfg.Initiator, cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = true, number, n.coder, nil, n.serve
 	cfg.Implied = httpmsg.Implied(facts.Path)
-	if n.headers = n.newHeaders(facts); n.headers != nil {
+	if n.headers = newHeaders(n.cfg, facts, n.taken); n.headers != nil {
 		cfg.Outgoing, cfg.Incoming = n.headers.Outgoing, n.headers.Incoming
 	}
 	if n.outbox != nil {
@@ -144,15 +103,15 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 	if err != nil {
 		return err
 	}
-	store, now := n.dialer.cfg.Store, n.dialer.cfg.Clock.Now()
+	store, now := n.cfg.Store, n.cfg.Clock.Now()
 	// If this end has another session of this name, it can only be one that is joined again, or the
 	// peer uses the same store. That session is not overwritten.
 	_, err = store.Put(ctx, facts.Session.URI(), document,
-		ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: n.dialer.cfg.archived(facts.Expires.Sub(now))})
-	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: n.cfg.archived(facts.Expires.Sub(now))})
+	if err != nil && !errors.Is(err, ctxstore.Conflict) {
 		return err
 	}
-	return n.keepScope(ctx, facts, facts.Expires.Sub(now))
+	return unchanging.KeepScope(ctx, store, facts, n.cfg.archived(facts.Expires.Sub(now)))
 }
 
 // over makes a stream of a connection that was opened for it.
@@ -199,33 +158,6 @@ func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts
 	return nil
 }
 
-// keepSchemas stores the schemas that were agreed on, as the peer does: with them the session's
-// context describes its messages.
-func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
-	for _, c := range []struct {
-		ours   *schema.Schema
-		agreed *negotiate.Description
-	}{{d.cfg.RequestSchema, a.Request}, {d.cfg.ReplySchema, a.Reply}} {
-		s := c.ours
-		switch {
-		case c.agreed == nil:
-			continue
-		case c.agreed.Schema != "":
-			var err error
-			if s, err = schema.Parse([]byte(c.agreed.Schema)); err != nil {
-				d.cfg.Log.Warn("description in the answer not read", "err", err)
-				continue
-			}
-		case s == nil || s.URI() != c.agreed.Fingerprint:
-			continue
-		}
-		if err := coders.KeepSchema(ctx, d.cfg.Store, s, d.cfg.archived(a.Lifetime)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // streamAddr returns the address at which to open the stream. It refuses hosts that the URL did not
 // name and the configuration does not allow: an answer must not send messages, or connections from
 // inside a network, elsewhere.
@@ -250,4 +182,42 @@ func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, erro
 func sameIP(a, b string) bool {
 	x, y := net.ParseIP(a), net.ParseIP(b)
 	return x != nil && x.Equal(y)
+}
+
+// confirmed returns the facts of a session with the description of the service, if the hello of its
+// responder names that.
+func (n *negotiation) confirmed(facts negotiate.Facts, hello *streamer.Hello) negotiate.Facts {
+	if hint := n.cfg.hint(); hint != nil && bytes.Equal(hello.Description, hint) {
+		facts.RequestDescription = n.cfg.Contract.URI()
+		facts.ReplyDescription = facts.RequestDescription
+	}
+	return facts
+}
+
+// sharer is a coder whose shapes may stand on the description of the service.
+type sharer interface{ Share(shared bool) }
+
+// share tells the coder of a stream whose hello named the description whether its peer has that.
+func (n *negotiation) share(hello *streamer.Hello) {
+	if c, ok := n.coder.(sharer); ok && n.named {
+		c.Share(bytes.Equal(hello.Description, n.cfg.hint()))
+	}
+}
+
+// earlyDialer is a transport that can send what is written to a connection before the peer has
+// answered its dial. Where the dial fails, the connection ends with its error, a *[net.OpError] of
+// the operation "dial".
+type earlyDialer interface {
+	DialEarly(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// connect opens the connection of a stream. One of a session that was met does not wait for the
+// peer if its messages stand in a sequence that outlives streams: what such a connection loses is
+// sent again, and not processed twice.
+func (n *negotiation) connect(ctx context.Context, o *streamOpening) (net.Conn, error) {
+	t := n.cfg.Transports[o.transport]
+	if e, ok := t.(earlyDialer); ok && o.early != nil && n.cfg.kept() {
+		return e.DialEarly(ctx, o.addr)
+	}
+	return t.Dial(ctx, o.addr)
 }

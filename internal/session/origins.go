@@ -3,11 +3,11 @@ package session
 import (
 	"container/list"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/session/machine"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -71,7 +71,7 @@ func (t *RoundTripper) use(req *http.Request) (o *originSession, first bool, err
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return nil, false, &negotiate.Error{Code: negotiate.Closed, At: -1}
+		return nil, false, coded(negotiate.Closed, nil)
 	}
 	origin, known := t.originLocked(req.URL)
 	o = t.origins[origin]
@@ -159,10 +159,10 @@ func (t *RoundTripper) keep() time.Duration {
 // but sooner if the peer only had no space, or may not have been the one that answered.
 func (s *Session) askAgain(keep time.Duration) time.Duration {
 	s.mu.Lock()
-	soon := s.portal || s.agreed.NoRoom()
+	soon := s.machine.Portal() || s.agreed.NoRoom()
 	s.mu.Unlock()
 	if soon {
-		return min(keep, maxBackOff)
+		return min(keep, machine.MaxPause)
 	}
 	return keep
 }
@@ -191,14 +191,13 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 		if session != nil {
 			t.wait.Go(func() { _ = session.Close() })
 		}
-		o.err = &negotiate.Error{Code: negotiate.Closed, At: -1}
-	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}) && !t.dialer.cfg.RequireHHFR:
+		o.err = coded(negotiate.Closed, nil)
+	case isUnreachable(err) && !t.dialer.cfg.RequireHHFR:
 		// The request itself finds out, and so does the next one.
 		o.until = time.Unix(0, 1)
 	case err != nil:
 		o.err, o.until = err, time.Unix(0, 1)
-		var refused *refusal
-		if errors.As(err, &refused) && !refused.mayPass() {
+		if refused := refusalOf(err); refused.err != nil && !refused.mayPass() {
 			o.until = now.Add(t.keep())
 		}
 	default:

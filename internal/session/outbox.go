@@ -85,12 +85,12 @@ func (o *outbox) replaced() {
 
 // restore opens the sequence that the store has, or another in its place.
 func (o *outbox) restore(ctx context.Context) error {
-	stored, err := o.store.Get(ctx, o.uri)
+	stored, err := lookUp(ctx, o.store, o.uri)
 	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		return o.begin(ctx, sequence.NewRun())
 	case err != nil:
 		return err
+	case stored == nil:
+		return o.begin(ctx, sequence.NewRun())
 	}
 	o.revision = stored.Revision
 	if o.entry, err = negotiate.ParseOutbox(stored.Value); err != nil {
@@ -138,27 +138,13 @@ func outboxURI(u *url.URL) string {
 // service knows: its messages go by hhfr, and by nothing else beside it. What is over counts until
 // the next [Dialer.Dial].
 func HasSequence(ctx context.Context, store ctxstore.Store, u *url.URL) (bool, error) {
-	entry, err := store.Get(ctx, outboxURI(u))
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return false, nil
-	}
-	if err != nil {
+	entry, err := lookUp(ctx, store, outboxURI(u))
+	if entry == nil {
 		return false, err
 	}
 	o, err := negotiate.ParseOutbox(entry.Value)
 	return o.Joined, err
 }
-
-// assurance returns the URI of the configured assurance.
-func (d *Dialer) assurance() string {
-	return negotiate.AssuranceURI(max(d.cfg.Assurance, wsrm.AtMostOnce), d.cfg.Ordered)
-}
-
-// sequenced reports whether sessions have a sequence.
-func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
-
-// kept reports whether the sequence outlives its sessions.
-func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
 
 // save makes e the entry, unless it cannot be stored.
 func (o *outbox) save(ctx context.Context, e negotiate.Outbox) error {
@@ -214,7 +200,7 @@ func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Sent
 // forget deletes the state of the sequence that an entry named.
 func (o *outbox) forget(ctx context.Context, e negotiate.Outbox) {
 	if err := o.store.Delete(ctx, e.StateURI(), nil); err != nil &&
-		!errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		!errors.Is(err, ctxstore.NotFound) {
 		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", e.StateURI(), "err", err)
 	}
 }
@@ -232,25 +218,21 @@ func (o *outbox) sequence() *sequence.Sequence {
 	return o.seq
 }
 
-// name returns the sequence's URI; "" without an outbox.
-func (o *outbox) name() string {
+// named returns the entry; that of nothing without an outbox.
+func (o *outbox) named() negotiate.Outbox {
 	if o == nil {
-		return ""
+		return negotiate.Outbox{}
 	}
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
-	return o.entry.Sequence
+	return o.entry
 }
 
+// name returns the sequence's URI; "" without an outbox.
+func (o *outbox) name() string { return o.named().Sequence }
+
 // joined reports whether a responder has taken the sequence before; false without an outbox.
-func (o *outbox) joined() bool {
-	if o == nil {
-		return false
-	}
-	o.entryMu.Lock()
-	defer o.entryMu.Unlock()
-	return o.entry.Joined
-}
+func (o *outbox) joined() bool { return o.named().Joined }
 
 func (o *outbox) late(number uint64, m sequence.Stored, err error) {
 	reply := m.Message(context.Background())
@@ -323,3 +305,25 @@ func (o *outbox) taken(ctx context.Context) error {
 	e.Joined = true
 	return o.save(ctx, e)
 }
+
+// sequenceError returns an error of a sequence as an error of this package.
+func sequenceError(err error) error {
+	var e *sequence.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	code := negotiate.Unsent
+	switch e.Code {
+	case sequence.Kept, sequence.Unstored:
+		code = negotiate.Kept
+	case sequence.FateUnknown, sequence.Outdated:
+		code = negotiate.FateUnknown
+	case sequence.BadConfig:
+		code = negotiate.BadConfig
+	case sequence.Unsent, sequence.TooLarge:
+	}
+	return coded(code, err)
+}
+
+// opens reports whether the session has a sequence that no peer has taken yet.
+func (o *outbox) opens() bool { return o != nil && !o.joined() }

@@ -75,7 +75,7 @@ func (p *PendingReply) begin(ctx context.Context, from io.Reader) error {
 		}
 		var ok bool
 		if from, ok = p.body.Again(ctx); !ok {
-			return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+			return coded(negotiate.Unsent, err)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (p *PendingReply) Reply(ctx context.Context) (*streamer.Message, error) {
 		}
 		from, ok := p.body.Again(ctx)
 		if !ok {
-			return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+			return nil, coded(negotiate.Unsent, err)
 		}
 		if err := p.begin(ctx, from); err != nil {
 			return nil, err

@@ -6,59 +6,47 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
+// plainSOAP sends the messages of a session as plain SOAP.
+type plainSOAP struct {
+	by       *runner
+	implicit *httpmsg.DefaultHead
+	calls    *plainCalls
+}
+
 // post sends a request as plain SOAP and returns its reply; the first one asks for a stream.
-func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
-	ctx, answered, end := s.calls.begin(ctx)
-	resp, reply, err := s.roundTrip(ctx, m)
+func (p *plainSOAP) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
+	ctx, answered, end := p.calls.begin(ctx)
+	resp, reply, err := p.roundTrip(ctx, m)
 	answered()
 	if err != nil {
 		end()
 		return nil, err
 	}
+	in := context.Context(nil)
 	if reply == nil {
-		reply = &streamer.Message{Head: httpmsg.HeadOf(resp), Body: &plainReply{ctx, resp.Body}}
+		in = ctx
+		reply = &streamer.Message{Head: httpmsg.HeadOf(resp), Body: resp.Body}
 	}
 	body, ok := reply.Body.(io.ReadCloser)
 	if !ok { // it has none
 		end()
 		return reply, nil
 	}
-	reply.Body = &endingReply{body, end}
+	reply.Body = &endingReply{body, end, in}
 	return reply, nil
 }
 
-// plainReply is the body of a reply. If it breaks off, the request has no reply, and may have been
-// processed.
-type plainReply struct {
-	ctx context.Context
-	io.ReadCloser
-}
-
-// Read implements [io.Reader]. Errors: FateUnknown.
-func (r *plainReply) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		if r.ctx.Err() != nil {
-			err = context.Cause(r.ctx)
-		}
-		err = &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: fmt.Errorf("the reply broke off: %w", err)}
-	}
-	return n, err
-}
-
 // postOneWay sends a message as plain SOAP and expects only that it was accepted.
-func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
-	ctx, answered, end := s.calls.begin(ctx)
+func (p *plainSOAP) postOneWay(ctx context.Context, m *streamer.Message) error {
+	ctx, answered, end := p.calls.begin(ctx)
 	defer end()
-	resp, reply, err := s.roundTrip(ctx, m)
+	resp, reply, err := p.roundTrip(ctx, m)
 	answered()
 	if err != nil {
 		return err
@@ -84,30 +72,22 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 }
 
 // roundTrip sends a request as plain SOAP. Its reply may come over a stream all the same.
-func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, *streamer.Message, error) {
-	req, err := httpmsg.ClientRequest(ctx, m, s.target(), s.implicit)
+func (p *plainSOAP) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, *streamer.Message, error) {
+	req, err := httpmsg.ClientRequest(ctx, m, p.by.nodes.target(), p.implicit)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !s.claim() {
-		resp, err := s.do(ctx, req)
+	if !p.by.claim() {
+		resp, err := p.do(ctx, req)
 		return resp, nil, err
 	}
-	k := &ask{}
-	resp, err := s.do(context.WithValue(ctx, askKey{}, k), req)
-	s.asked(k, err)
-	reply, err := s.firstReply(ctx, k, err)
-	return resp, reply, err
+	return p.by.ask(ctx, func(ctx context.Context) (*http.Response, error) { return p.do(ctx, req) })
 }
 
 // do sends a request.
-func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, error) {
-	var connected atomic.Bool
-	req = req.WithContext(
-		httptrace.WithClientTrace(ctx,
-			&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}),
-	)
-	resp, err := s.client.Do(req)
+func (p *plainSOAP) do(ctx context.Context, req *http.Request) (*http.Response, error) {
+	tracing, connected := traced(ctx)
+	resp, err := p.by.client.Do(req.WithContext(tracing))
 	if err == nil {
 		if err := schemeReply(req.URL, resp); err != nil {
 			return nil, err
@@ -121,9 +101,9 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 	case errors.As(err, &own):
 		return nil, own
 	case errors.As(err, &useless):
-		return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: useless}
+		return nil, coded(negotiate.Unsent, useless)
 	case errors.As(err, &exchange) && exchange.Code == streamer.FateUnknown:
-		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: exchange}
+		return nil, coded(negotiate.FateUnknown, exchange)
 	case errors.As(err, &exchange):
 		return nil, exchange
 	}
@@ -135,11 +115,31 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 		if err = context.Cause(ctx); !connected.Load() {
 			return nil, err
 		}
-		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+		return nil, coded(negotiate.FateUnknown, err)
 	}
 	// a server that wants another certificate does not pass the request on
 	if !connected.Load() || TroubleOf(err) != 0 {
-		return nil, &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: withoutURL(err)}
+		return nil, coded(negotiate.Unreachable, withoutURL(err))
 	}
-	return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: withoutURL(err)}
+	return nil, coded(negotiate.FateUnknown, withoutURL(err))
+}
+
+// plainly sends a message as plain SOAP, to the first node that can be reached.
+func (p *plainSOAP) plainly(
+	ctx context.Context, m streamer.Message, by func(*sessionStream, streamer.Message) error,
+) (err error) {
+	nodes := p.by.nodes
+	for range nodes.urls[1:] {
+		node, body := nodes.target(), httpmsg.Keep(m.Body)
+		if err = by(nil, streamer.Message{Head: m.Head, Body: body.Reader()}); !isUnreachable(err) {
+			body.Release()
+			return err
+		}
+		nodes.leave(node)
+		var ok bool
+		if m.Body, ok = body.Again(ctx); !ok {
+			return err
+		}
+	}
+	return by(nil, m)
 }

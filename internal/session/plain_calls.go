@@ -2,12 +2,15 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // plainGrace is how long Close waits for calls in plain SOAP: as long as it waits for those of a
@@ -72,15 +75,24 @@ func (c *plainCalls) finish() {
 	})
 }
 
-// endingReply is the body of a reply, whose end ends the context of its call.
+// endingReply is the body of a reply, whose end ends what lasts as long as its call.
 type endingReply struct {
 	io.ReadCloser
 	end func()
+	// plain is the context of a call in plain SOAP: if the reply breaks off, the request has none,
+	// and may have been processed. nil: it is another.
+	plain context.Context
 }
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. Errors: FateUnknown.
 func (r *endingReply) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
+	if r.plain != nil && err != nil && !errors.Is(err, io.EOF) {
+		if r.plain.Err() != nil {
+			err = context.Cause(r.plain)
+		}
+		err = coded(negotiate.FateUnknown, fmt.Errorf("the reply broke off: %w", err))
+	}
 	if err != nil {
 		r.end()
 	}

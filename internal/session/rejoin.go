@@ -1,17 +1,22 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"net"
+	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/upgrade"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // rejoin opens a stream of a session that was met before. It waits only for the connection.
-func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
+func (n *negotiation) rejoin(ctx context.Context) error {
+	c := n.met
 	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
 	addr, err := n.dialer.streamAddr(transport, c.Address, n.url)
 	if err != nil {
@@ -31,54 +36,77 @@ func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 		o.early = nil
 	}
 	err = n.openStream(ctx, &o)
-	var refused *refusal
-	switch {
-	case err == nil:
-		n.met = c
+	if err == nil {
+		return nil
+	}
+	n.met = nil
 	// An address that drops packets is not tried repeatedly.
-	case errors.As(err, &refused) && refused.unsent && !refused.silent, isFull(err):
-		n.dialer.putMetBack(ctx, n.url, c)
+	if refused := refusalOf(err); refused.unsent && !refused.silent || isFull(err) {
+		n.dialer.putMet(ctx, n.url, c, ctxstore.If(0)) // no peer has used up its token
 	}
 	return err
 }
 
-// earlyDialer is a transport that can send what is written to a connection before the peer has
-// answered its dial. Where the dial fails, the connection ends with its error, a *[net.OpError] of
-// the operation "dial".
-type earlyDialer interface {
-	DialEarly(ctx context.Context, addr string) (net.Conn, error)
-}
+// errNotMet means that there is no session to join again.
+var errNotMet = errors.New("no session to join again is remembered")
 
-// connect opens the connection of a stream. One of a session that was met does not wait for the
-// peer if its messages stand in a sequence that outlives streams: what such a connection loses is
-// sent again, and not processed twice.
-func (n *negotiation) connect(ctx context.Context, o *streamOpening) (net.Conn, error) {
-	t := n.dialer.cfg.Transports[o.transport]
-	if e, ok := t.(earlyDialer); ok && o.early != nil && n.dialer.cfg.kept() {
-		return e.DialEarly(ctx, o.addr)
+// takeMet takes what is remembered of the last session with a peer, so that nobody else joins it
+// with the same token; nil if nothing remembered fits the configuration.
+func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*negotiate.Context, error) {
+	c, revision, err := metBefore(ctx, d.cfg.Store, u)
+	if c == nil || !d.serves(c, u, outbox) {
+		return nil, err // the next session replaces it
 	}
-	return t.Dial(ctx, o.addr)
-}
-
-// dialError is that of a connection that was dialed early, if a stream ended by it; else nil.
-func dialError(err error) *net.OpError {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return op
+	err = d.cfg.Store.Delete(ctx, metURI(u), ctxstore.If(revision))
+	if errors.Is(err, ctxstore.Conflict) || errors.Is(err, ctxstore.NotFound) {
+		return nil, nil // another session has taken it
 	}
-	return nil
+	return c, err
 }
 
-// isNobody reports whether nobody listens where a connection was dialed early: nobody has spent the
-// token.
-func isNobody(err error) bool {
-	op := dialError(err)
-	return op != nil && !op.Timeout()
+// serves reports whether a session is what the configuration would agree on.
+func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
+	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
+	_, dials := d.cfg.Transports[transport]
+	allowed := slices.Contains(d.cfg.offerable(u.Scheme == "https"), c.Transport)
+	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials &&
+		allowed &&
+		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) &&
+		cmp.Or(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
+		c.Sequence == outbox.name() && d.cfg.shares(c.Common) && slices.Equal(c.Headers, d.cfg.Headers) &&
+		(c.RequestDescription == d.cfg.describe(d.cfg.RequestSchema).Name() &&
+			c.ReplyDescription == d.cfg.describe(d.cfg.ReplySchema).Name() ||
+			// A description that the peer did not have, hello names again.
+			d.cfg.hint() != nil && c.RequestDescription == "" && c.ReplyDescription == "")
 }
 
-// isFull reports whether a peer had no slot for a stream, before the peer accepted it: then it has
-// not used up the token.
-func isFull(err error) bool {
-	var e *streamer.Error
-	return errors.As(err, &e) && e.Remote && e.Code == streamer.BeyondLimits
+// putMet remembers a session that can be joined again. only: where the store has none at a
+// revision.
+func (d *Dialer) putMet(ctx context.Context, u *url.URL, c *negotiate.Context, only *uint64) {
+	document, err := c.Marshal()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
+		defer cancel()
+		_, err = d.cfg.Store.Put(ctx, metURI(u), document,
+			ctxstore.PutOptions{IfRevision: only, TTL: c.Expires.Sub(d.cfg.Clock.Now())})
+	}
+	if err != nil && !errors.Is(err, ctxstore.Conflict) {
+		d.cfg.Log.Warn("session not remembered", "url", loggable(u), "err", err)
+	}
+}
+
+// invited joins the session that the field of an answer names.
+func (n *negotiation) invited(ctx context.Context, i *upgrade.Invitation) error {
+	d := n.dialer
+	if !slices.Contains(d.cfg.offerable(n.url.Scheme == "https"), negotiate.TransportURI(i.Transport)) {
+		return &refusal{err: errors.New("the answer names a stream by " + i.Transport + ", which is not allowed")}
+	}
+	addr, err := d.streamAddr(i.Transport, i.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
+	facts := n.plainFacts(i.Session, i.Transport, i.Address)
+	facts.Expires = d.cfg.Clock.Now().Add(i.Lifetime)
+	return n.openStream(ctx, &streamOpening{facts: facts, transport: i.Transport, addr: addr, token: i.Token,
+		names: true})
 }

@@ -26,14 +26,11 @@ func (d *Dialer) recall(ctx context.Context, u *url.URL) error {
 	if d.cfg.RememberFor < 0 {
 		return nil
 	}
-	entry, err := d.cfg.Store.Get(ctx, plainURI(u))
-	switch {
-	case err == nil:
-		return &refusal{err: fmt.Errorf("remembered: %s", entry.Value), remembered: true}
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		return nil
+	entry, err := lookUp(ctx, d.cfg.Store, plainURI(u))
+	if entry == nil {
+		return err
 	}
-	return err
+	return &refusal{err: fmt.Errorf("remembered: %s", entry.Value), remembered: true}
 }
 
 func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
@@ -59,24 +56,47 @@ type Recollection struct {
 func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Recollection, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return m, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
+		return m, coded(negotiate.BadConfig, err)
 	}
-	notFound := &ctxstore.Error{Code: ctxstore.NotFound}
-	entry, err := store.Get(ctx, metURI(u))
-	switch {
-	case err == nil:
-		if c, err := negotiate.ParseContext(entry.Value); err == nil {
-			m.Met = &c.Facts
-		}
-	case !errors.Is(err, notFound):
+	c, _, err := metBefore(ctx, store, u)
+	if err != nil {
 		return m, err
 	}
-	entry, err = store.Get(ctx, plainURI(u))
-	switch {
-	case err == nil:
+	if c != nil {
+		m.Met = &c.Facts
+	}
+	entry, err := lookUp(ctx, store, plainURI(u))
+	if entry != nil {
 		m.Plain = string(entry.Value)
-	case !errors.Is(err, notFound):
-		return m, err
 	}
-	return m, nil
+	return m, err
+}
+
+// MetPrefix begins the URIs of the entries that record how the session with an origin can be joined
+// again. They are secret: each has a token.
+const MetPrefix = xmlns.HHFRNegotiation + ":met:"
+
+func metURI(u *url.URL) string { return MetPrefix + negotiate.Origin(u) }
+
+// metBefore returns the session with a peer that can be joined again, and the revision of its
+// entry; nil: there is none.
+func metBefore(ctx context.Context, store ctxstore.Store, u *url.URL) (*negotiate.Context, uint64, error) {
+	entry, err := lookUp(ctx, store, metURI(u))
+	if entry == nil {
+		return nil, 0, err
+	}
+	c, _ := negotiate.ParseContext(entry.Value)
+	return c, entry.Revision, nil
+}
+
+// lookUp returns an entry of a store; nil: there is none.
+func lookUp(ctx context.Context, store ctxstore.Store, uri string) (*ctxstore.Entry, error) {
+	entry, err := store.Get(ctx, uri)
+	switch {
+	case errors.Is(err, ctxstore.NotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &entry, nil
 }

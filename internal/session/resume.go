@@ -52,7 +52,7 @@ func (o *outbox) restoreRun(ctx context.Context) (last sequence.SentRun, err err
 		o.fresh = true
 		return last, o.interrupted(ctx, last, last.ID)
 	case !known && o.seq.Status().Accepted > 0:
-		return last, &negotiate.Error{Code: negotiate.OldStore, At: -1}
+		return last, coded(negotiate.OldStore, nil)
 	case !known || last.ID == o.entry.Behind:
 		o.resume = &resumption{o: o}
 	default:
@@ -180,20 +180,7 @@ func (r *resumption) refuseLike() {
 }
 
 func (r *resumption) refuse(format string, args ...any) {
-	r.err = &negotiate.Error{Code: negotiate.OtherRun, At: -1, Err: fmt.Errorf(format, args...)}
-}
-
-// Resumed reports what became of the messages so far, with [Config].Resume.
-func (s *Session) Resumed() Resumed {
-	if s.outbox == nil {
-		return Resumed{}
-	}
-	s.outbox.entryMu.Lock()
-	defer s.outbox.entryMu.Unlock()
-	if s.outbox.resume == nil {
-		return Resumed{}
-	}
-	return s.outbox.resume.found
+	r.err = coded(negotiate.OtherRun, fmt.Errorf(format, args...))
 }
 
 // interrupted records that a run is not continued now, unless it is complete or never began. behind
@@ -229,31 +216,4 @@ func (o *outbox) finish(q *sequence.Sequence) {
 	}
 }
 
-// EndRun records in the store that the messages of the session were a whole run, after
-// [Session.Finish], and that whoever started it knows. The next session with the same store and URL
-// then has messages of another run. EndRun may be called after [Session.Close]. A session that is
-// not finished has no run to end; one without messages had none.
-func (s *Session) EndRun(ctx context.Context) error {
-	o := s.outbox
-	if o == nil || !s.cfg.kept() {
-		return nil
-	}
-	o.entryMu.Lock()
-	defer o.entryMu.Unlock()
-	e := o.entry
-	switch {
-	case o.finished != nil:
-		e.Ended, e.At = o.finished.ID, s.cfg.Clock.Now()
-		alike := func(r negotiate.Run) bool { return r.First == o.finished.First }
-		e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), alike)
-	case !o.over || !o.fresh:
-		return nil
-	}
-	e.Behind = [16]byte{}
-	if err := o.save(ctx, e); err != nil {
-		return fmt.Errorf("all messages are committed, but that could not be recorded: %w", err)
-	}
-	return nil
-}
-
-var errAccepted = &negotiate.Error{Code: negotiate.Accepted, At: -1, Err: errors.New("by an earlier run")}
+var errAccepted = coded(negotiate.Accepted, errors.New("by an earlier run"))

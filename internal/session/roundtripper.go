@@ -126,11 +126,15 @@ func (t *RoundTripper) by(session *Session, req *http.Request) (*http.Response, 
 	case session == nil:
 		return t.base.RoundTrip(req)
 	case session.claim():
-		return session.firstCall(req)
-	case !session.streaming() && session.asker != nil:
-		return session.referring(session.asker).RoundTrip(req) // the request has a connection already
+		resp, reply, err := session.ask(req.Context(), func(ctx context.Context) (*http.Response, error) {
+			return session.asker.RoundTrip(req.WithContext(ctx))
+		})
+		if err == nil && reply != nil {
+			return session.replies.Response(reply, req)
+		}
+		return resp, err
 	case !session.streaming():
-		return session.referring(t.base).RoundTrip(req)
+		return session.client.Transport.RoundTrip(req) // which has a connection already
 	}
 	return session.RoundTrip(req)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -35,7 +35,7 @@ func (e *SchemeError) Error() string {
 }
 
 func wrongScheme(scheme string) error {
-	return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: &SchemeError{scheme}}
+	return coded(negotiate.Unreachable, &SchemeError{scheme})
 }
 
 // schemeOf reports whether an error of an HTTP client means that the server does not speak what the
@@ -68,13 +68,9 @@ func schemeReply(u *url.URL, resp *http.Response) error {
 	if u.Scheme != "http" || resp.StatusCode != http.StatusBadRequest {
 		return nil
 	}
-	start, err := io.ReadAll(io.LimitReader(resp.Body, maxTold))
-	if tellsOfTLS.Match(start) {
+	if start, _ := beginning(resp, maxTold); tellsOfTLS.Match(start) {
 		_ = resp.Body.Close()
 		return wrongScheme("https")
-	}
-	resp.Body = httpmsg.Peeked{
-		Reader: io.MultiReader(bytes.NewReader(start), httpmsg.Failing(err), resp.Body), Closer: resp.Body,
 	}
 	return nil
 }
@@ -92,10 +88,7 @@ func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	var shaken atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { shaken.Store(true) },
-	})
+	ctx, shaken := traced(ctx)
 	secure := *n.url
 	secure.Scheme, secure.User = "https", nil
 	if secure.Port() == "" {
@@ -107,7 +100,7 @@ func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	}
 	// A body that is shorter than its length fails before the head leaves the buffer.
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(nil)), 1
-	resp, err := n.dialer.cfg.HTTPClient.Do(req)
+	resp, err := n.cfg.HTTPClient.Do(req)
 	if err == nil {
 		_ = resp.Body.Close()
 		return false
@@ -115,4 +108,26 @@ func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	var untrusted *tls.CertificateVerificationError
 	var refused *net.OpError // an alert
 	return shaken.Load() || errors.As(err, &untrusted) || errors.As(err, &refused) && refused.Op == "remote error"
+}
+
+// traced returns a context whose requests say when they have a connection.
+func traced(ctx context.Context) (_ context.Context, connected *atomic.Bool) {
+	connected = new(atomic.Bool)
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	return httptrace.WithClientTrace(ctx, trace), connected
+}
+
+// noReply returns the error of a request that had no reply, which the text is for. connected: it
+// had a connection.
+func (n *negotiation) noReply(ctx context.Context, err error, connected bool, text string) error {
+	if wrong := schemeOf(n.url, err); wrong != nil {
+		return wrong
+	}
+	switch err = late(ctx, withoutURL(err)); {
+	case !connected, TroubleOf(err) != 0:
+		return coded(negotiate.Unreachable, err)
+	case n.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
+		return wrongScheme("https")
+	}
+	return &refusal{err: fmt.Errorf(text, err), passing: true, undecided: true}
 }

@@ -5,20 +5,12 @@
 package session
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"net/http"
-	"net/url"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/sequence"
-	"github.com/hhfr/hhfr/internal/unchanging"
+	"github.com/hhfr/hhfr/internal/session/machine"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -26,161 +18,10 @@ import (
 // Session speaks with one service, over a stream or in plain SOAP. All methods are safe for
 // concurrent use; exchanges run side by side, and replies may overtake one another.
 type Session struct {
-	cfg      *Config
-	dialer   *Dialer
-	url      *url.URL   // as dialed: the sequence and what is remembered belong to it
-	nodes    []*url.URL // url, and those of further nodes
-	implicit *httpmsg.DefaultHead
-	heads    httpmsg.RequestHeads // of requests of net/http
-	replies  httpmsg.Replies
-	handler  atomic.Pointer[streamer.ExchangeHandler]
-	outbox   *outbox // nil: no sequence
-	asker    *asker
-	client   *http.Client // the client that speaks plain SOAP, through the asker
-	calls    *plainCalls
-	taken    atomic.Int64 // number of unchanging headers taken out of messages
-	referrer atomic.Pointer[unchanging.Referrer]
-
-	ctx    context.Context // done at Close
-	cancel context.CancelFunc
-	wait   sync.WaitGroup
-
-	mu     sync.Mutex
-	node   int // index of the target in nodes
-	agreed negotiate.Agreed
-	link   *sessionStream   // the current stream; nil: there never was one
-	before []*sessionStream // earlier streams that may not have ended yet
-	again  chan struct{}    // closed when an attempt to open a new stream is over; nil: no attempt runs
-	plain  bool             // plain SOAP from now on
-	// undeclared: the stream that the description declares was of no use.
-	undeclared bool
-	fresh      bool // no call has asked for a stream yet
-	asking     bool // a call is asking for a stream
-	// unanswered counts calls that asked for a stream and had no answer, since the last stream.
-	unanswered    int
-	joining       bool // the stream that the answer named is being opened
-	portal        bool // the reason for plain SOAP may come from a portal
-	closed        bool
-	failedStreams atomic.Int32 // streams in a row that made no progress
-	progress      int64        // progress of the sequence when the last stream ended
-	met           bool         // there was a stream before that the peer accepted
-}
-
-// sessionStream is one stream of a session.
-type sessionStream struct {
-	stream *streamer.Stream
-	lane   *streamer.Lane
-	path   string // path for messages without a head
-	node   *url.URL
-	used   usedShapes
-	// confirm adds to the facts what the hello of the peer says of them.
-	confirm func(negotiate.Facts, *streamer.Hello) negotiate.Facts
-	// declared: the description of the service has led here.
-	declared bool
-	// onePath: the peer takes only requests for path, since others have further handlers to pass.
-	onePath bool
-}
-
-func newSession(d *Dialer, nodes []*url.URL) *Session {
-	u := nodes[0]
-	s := &Session{cfg: &d.cfg, dialer: d, url: u, nodes: nodes, implicit: httpmsg.DefaultHeadOf(u),
-		calls: newPlainCalls()}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.client = d.cfg.HTTPClient
-	if d.cfg.Mode != negotiate.Explicit {
-		s.asker = newAsker(s, d.cfg.HTTPClient.Transport)
-		client := *d.cfg.HTTPClient
-		client.Transport = s.asker
-		s.client = &client
-	}
-	if d.cfg.Common != nil {
-		client := *s.client
-		client.Transport = s.referring(client.Transport)
-		s.client = &client
-	}
-	if d.cfg.Handler != nil {
-		s.OnMessage(d.cfg.Handler)
-	}
-	return s
-}
-
-// OnMessage sets the handler of the exchanges that the peer begins, from now on: one-way messages,
-// and requests, which are answered by Exchange.Reply. It may be called at any time, also by the
-// handler. A message that arrives before there is a handler is dropped; Config.Handler misses none.
-// In plain SOAP the peer cannot begin exchanges.
-func (s *Session) OnMessage(handler streamer.ExchangeHandler) { s.handler.Store(&handler) }
-
-// serve hands an exchange to the current handler.
-func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
-	if s.failedStreams.Load() != 0 { // a stream that carries a message justifies another one
-		s.failedStreams.Store(0)
-	}
-	if h := s.handler.Load(); h != nil && *h != nil {
-		(*h)(ctx, x)
-	}
-}
-
-// Agreed returns what was agreed, and the reason for plain SOAP if that is spoken.
-func (s *Session) Agreed() negotiate.Agreed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	agreed := s.agreed
-	if l := s.link; l != nil && agreed.Facts != nil && l.confirm != nil && isMet(l.stream) {
-		hello := l.stream.Hello()
-		facts := l.confirm(*agreed.Facts, &hello)
-		agreed.Facts = &facts
-	}
-	agreed.Undecided = s.undecided()
-	return agreed
-}
-
-// tell calls Config.OnAgreed with how the session speaks now.
-func (s *Session) tell() {
-	if s.cfg.OnAgreed != nil {
-		s.cfg.OnAgreed(negotiate.Origin(s.url), s.Agreed())
-	}
-}
-
-// Stream returns the session's stream, for its figures; the last one if there were several; nil if
-// there never was one, or the next call asks for one.
-func (s *Session) Stream() *streamer.Stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.link == nil {
-		return nil
-	}
-	return s.link.stream
-}
-
-// HeadersTaken is how many unchanging headers were taken out of messages that this end sent (see
-// Config.Headers and Config.Common). In plain SOAP those next to one another count as one.
-func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
-
-// Wait waits as long as the peer can begin exchanges, and asks for a stream if no call has done so.
-// It waits until ctx is done, whose cause it returns, or until there is no stream and none will
-// come, by Config.Reconnect either. Then the error is a [negotiate.Error] with the code NoHHFR that
-// gives the reason, or Closed.
-func (s *Session) Wait(ctx context.Context) error {
-	for {
-		l, err := s.current(ctx)
-		switch {
-		case err != nil:
-			return err
-		case l == nil && s.claim():
-			if err := s.askNow(ctx); err != nil {
-				return err
-			}
-			continue
-		case l == nil:
-			return &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Err: errors.New(s.Agreed().Why)}
-		}
-		select {
-		case <-l.stream.Done():
-		case <-s.ctx.Done():
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	runner
+	plainSOAP
+	heads   httpmsg.RequestHeads // of requests of net/http
+	replies httpmsg.Replies
 }
 
 // Call sends a request and waits for the first bytes of its reply. A request without a head goes to
@@ -271,10 +112,10 @@ func (p *PostedMessage) Err() error {
 	}
 	err := p.on.Err()
 	switch {
-	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
-		return &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
-	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
-		return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+	case streamFailed(err, streamer.FateUnknown):
+		return coded(negotiate.FateUnknown, err)
+	case streamFailed(err, streamer.Unsent):
+		return coded(negotiate.Unsent, err)
 	}
 	return err
 }
@@ -334,59 +175,9 @@ func (s *Session) send(
 		}
 		var ok bool
 		if from, ok = body.Again(ctx); !ok {
-			return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+			return coded(negotiate.Unsent, err)
 		}
 	}
-}
-
-// takes reports whether the peer takes a request with this head, nil for the default one, from the
-// stream.
-func (l *sessionStream) takes(head []byte) bool {
-	if !l.onePath || head == nil {
-		return true
-	}
-	if rest, post := bytes.CutPrefix(head, []byte("POST ")); post { // as nearly all begin
-		if rest, same := bytes.CutPrefix(rest, []byte(l.path)); same && bytes.HasPrefix(rest, []byte(" HTTP/1.1\r\n")) {
-			return true
-		}
-	}
-	h, _, err := http1.ParseHead(head, 0)
-	if err != nil {
-		return true // that is reported elsewhere
-	}
-	path, _, _ := strings.Cut(string(h.Target()), "?")
-	return path == l.path && string(h.Method()) == http.MethodPost
-}
-
-func isUnprocessed(err error) bool {
-	if err == nil {
-		return false
-	}
-	var e *streamer.Error
-	return errors.As(err, &e) && e.Code == streamer.Unprocessed && e.Remote
-}
-
-// judge classifies the outcome of an exchange on a stream that had a body; nil: none that is kept.
-// unsent: the exchange did not take place, and the next path is to be tried.
-func (s *Session) judge(
-	ctx context.Context, l *sessionStream, body *httpmsg.KeptBody, err error,
-) (unsent bool, _ error) {
-	switch {
-	case err == nil:
-		s.recordProgress(l)
-		return false, nil
-	case ctx.Err() != nil:
-		return false, err
-	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
-		s.over(l)
-		return false, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
-	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}) && body != nil && body.Failed():
-		return false, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err} // no fault of the stream
-	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
-		s.lost(l)
-		return true, nil
-	}
-	return false, err
 }
 
 // Close ends the stream, after what it accepted is written, and waits for everything that the
@@ -395,8 +186,8 @@ func (s *Session) judge(
 // stream that was open until now; errors of earlier streams are in [Session.Agreed].
 func (s *Session) Close() error {
 	s.mu.Lock()
-	was := s.closed
-	s.closed = true
+	was := s.machine.Phase() == machine.Closed
+	s.step(machine.Ended{})
 	links := slices.Clone(s.before)
 	if s.link != nil {
 		links = append(links, s.link)
@@ -416,7 +207,7 @@ func (s *Session) Close() error {
 		if err = l.stream.Close(); was {
 			err = nil
 		}
-		s.keepUsed(l)
+		l.used.keep(s.dialer, s.url)
 	}
 	<-plain
 	s.wait.Wait()
@@ -442,3 +233,7 @@ func (s *Session) headFor(l *sessionStream, head []byte) ([]byte, error) {
 	}
 	return httpmsg.TrimHead(head)
 }
+
+// HeadersTaken is how many unchanging headers were taken out of messages that this end sent (see
+// Config.Headers and Config.Common). In plain SOAP those next to one another count as one.
+func (s *Session) HeadersTaken() int64 { return s.taken.Load() }

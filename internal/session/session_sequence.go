@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/sequence"
@@ -92,7 +93,7 @@ func (s *Session) sendPrepared(
 }
 
 // unprepared is the error of a message that cannot be sent.
-func unprepared(err error) error { return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err} }
+func unprepared(err error) error { return coded(negotiate.Unsent, err) }
 
 // replyTo waits for the reply to a message of the sequence. If the wait for a message that is in no
 // store is canceled, the fate of the message is unknown.
@@ -100,7 +101,7 @@ func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*stre
 	m, err := sending.Wait(ctx)
 	if err != nil && !s.cfg.kept() {
 		if settled, _ := sending.Settled(); !settled {
-			return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+			return nil, coded(negotiate.FateUnknown, err)
 		}
 		m, err = sending.Wait(context.Background())
 	}
@@ -108,25 +109,6 @@ func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*stre
 		return nil, s.sequenceError(err)
 	}
 	return m.Message(ctx), nil
-}
-
-// sequenceError returns an error of a sequence as an error of this package.
-func sequenceError(err error) error {
-	var e *sequence.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	code := negotiate.Unsent
-	switch e.Code {
-	case sequence.Kept, sequence.Unstored:
-		code = negotiate.Kept
-	case sequence.FateUnknown, sequence.Outdated:
-		code = negotiate.FateUnknown
-	case sequence.BadConfig:
-		code = negotiate.BadConfig
-	case sequence.Unsent, sequence.TooLarge:
-	}
-	return &negotiate.Error{Code: code, At: -1, Err: err}
 }
 
 // sequenceError also reports why there is no stream any more, if that is the cause.
@@ -175,4 +157,61 @@ func (s *Session) Finish(ctx context.Context) error {
 		}
 		q = next
 	}
+}
+
+// Resumed reports what became of the messages so far, with [Config].Resume.
+func (s *Session) Resumed() Resumed {
+	if s.outbox == nil {
+		return Resumed{}
+	}
+	s.outbox.entryMu.Lock()
+	defer s.outbox.entryMu.Unlock()
+	if s.outbox.resume == nil {
+		return Resumed{}
+	}
+	return s.outbox.resume.found
+}
+
+// EndRun records in the store that the messages of the session were a whole run, after
+// [Session.Finish], and that whoever started it knows. The next session with the same store and URL
+// then has messages of another run. EndRun may be called after [Session.Close]. A session that is
+// not finished has no run to end; one without messages had none.
+func (s *Session) EndRun(ctx context.Context) error {
+	o := s.outbox
+	if o == nil || !s.cfg.kept() {
+		return nil
+	}
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	e := o.entry
+	switch {
+	case o.finished != nil:
+		e.Ended, e.At = o.finished.ID, s.cfg.Clock.Now()
+		alike := func(r negotiate.Run) bool { return r.First == o.finished.First }
+		e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), alike)
+	case !o.over || !o.fresh:
+		return nil
+	}
+	e.Behind = [16]byte{}
+	if err := o.save(ctx, e); err != nil {
+		return fmt.Errorf("all messages are committed, but that could not be recorded: %w", err)
+	}
+	return nil
+}
+
+// isPending reports whether the session has messages in a sequence that its peer has not taken, and
+// goes on with them.
+func (s *Session) isPending() bool {
+	if s.outbox == nil || !s.streaming() {
+		return false
+	}
+	accepted, done := s.Sequenced()
+	return s.sequence().Err() == nil && done < accepted
+}
+
+// Sequenced is how many messages the session's sequence has accepted, and how many of these the
+// peer is done with, in all processes that had it; 0 without a sequence.
+func (s *Session) Sequenced() (accepted, done uint64) {
+	status := s.Sequence()
+	return status.Accepted, status.Done
 }

@@ -37,12 +37,63 @@ const (
 
 func usedURI(u *url.URL) string { return UsedPrefix + negotiate.Origin(u) }
 
+// usedShapes are the shapes that a stream has used, until they are stored.
+type usedShapes struct {
+	coder streamer.Coder
+	known [][32]byte // the peer had them when the stream began
+	once  sync.Once
+}
+
+// keepUsed stores that shapes were used with a peer, if the next offer would not name them anyway.
+// If another session does so at the same time, the other one wins.
+func (d *Dialer) keepUsed(u *url.URL, now [][32]byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Timeout)
+	defer cancel()
+	before, entry := d.used(ctx, u)
+	now = slices.DeleteFunc(now, func(fp [32]byte) bool {
+		return !slices.Contains(before, fp) && !d.worthNaming(ctx, fp)
+	})
+	used, changed := coders.UsedLast(before, now, maxUsed)
+	if !changed {
+		return
+	}
+	var value []byte
+	for _, fp := range used {
+		value = append(value, fp[:]...)
+	}
+	_, err := d.cfg.Store.Put(ctx, usedURI(u), value,
+		ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: usedFor})
+	if err != nil && !errors.Is(err, ctxstore.Conflict) {
+		d.cfg.Log.Warn("used shapes not remembered", "url", loggable(u), "err", err)
+	}
+}
+
+// worthNaming reports whether a shape is so long that offers name it.
+func (d *Dialer) worthNaming(ctx context.Context, fp [32]byte) bool {
+	octets, err := ctxstore.Shapes{Store: d.cfg.Store}.Get(ctx, fp)
+	return err == nil && len(transit.Pack(nil, octets, nil)) >= worthNaming
+}
+
+// used returns the shapes that were used with a peer, those used last at the end, and their entry.
+func (d *Dialer) used(ctx context.Context, u *url.URL) (fps [][32]byte, entry ctxstore.Entry) {
+	entry, _ = d.cfg.Store.Get(ctx, usedURI(u))
+	for fp := range slices.Chunk(entry.Value, 32) {
+		if len(fp) == 32 {
+			fps = append(fps, [32]byte(fp))
+		}
+	}
+	return fps, entry
+}
+
 // known returns the shapes to offer: all of Config.Shapes that were used with the peer before, then
 // others of Config.Shapes, then what was used last. The likeliest stand at the end.
 func (d *Dialer) known(ctx context.Context, u *url.URL) (fps [][32]byte) {
-	used, _, err := d.used(ctx, u)
-	if err != nil {
-		used = d.usedByMet(ctx, u)
+	used, entry := d.used(ctx, u)
+	if entry.Revision == 0 {
+		// Stores of earlier versions know only what the session used which can be joined again.
+		if c, _, _ := metBefore(ctx, d.cfg.Store, u); c != nil {
+			used = c.PeerShapes
+		}
 	}
 	var sure, others [][32]byte
 	for _, fp := range d.cfg.Shapes {
@@ -58,74 +109,11 @@ func (d *Dialer) known(ctx context.Context, u *url.URL) (fps [][32]byte) {
 	return slices.Concat(used, others, sure)
 }
 
-// used returns the shapes that were used with a peer, those used last at the end, and their entry.
-func (d *Dialer) used(ctx context.Context, u *url.URL) (fps [][32]byte, entry ctxstore.Entry, err error) {
-	entry, err = d.cfg.Store.Get(ctx, usedURI(u))
-	for fp := range slices.Chunk(entry.Value, 32) {
-		if len(fp) == 32 {
-			fps = append(fps, [32]byte(fp))
-		}
-	}
-	return fps, entry, err
-}
-
-// usedByMet returns the shapes that the session used which can be joined again: stores of earlier
-// versions know nothing else.
-func (d *Dialer) usedByMet(ctx context.Context, u *url.URL) [][32]byte {
-	entry, err := d.cfg.Store.Get(ctx, metURI(u))
-	if err != nil {
-		return nil
-	}
-	c, err := negotiate.ParseContext(entry.Value)
-	if err != nil {
-		return nil
-	}
-	return c.PeerShapes
-}
-
-// usedShapes are the shapes that a stream has used, until they are stored.
-type usedShapes struct {
-	coder streamer.Coder
-	known [][32]byte // the peer had them when the stream began
-	once  sync.Once
-}
-
-// keepUsed stores which shapes a stream has used, once it has ended.
-func (s *Session) keepUsed(l *sessionStream) {
-	u := &l.used
+// keep stores which shapes a stream has used with a peer, once it has ended.
+func (u *usedShapes) keep(d *Dialer, peer *url.URL) {
 	u.once.Do(func() {
 		if coders.Learned(u.known, u.coder) {
-			s.dialer.keepUsed(s.url, coders.Carried(u.coder))
+			d.keepUsed(peer, coders.Carried(u.coder))
 		}
 	})
-}
-
-// keepUsed stores that shapes were used with a peer, if the next offer would not name them anyway.
-// If another session does so at the same time, the other one wins.
-func (d *Dialer) keepUsed(u *url.URL, now [][32]byte) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Timeout)
-	defer cancel()
-	before, entry, _ := d.used(ctx, u)
-	now = slices.DeleteFunc(now, func(fp [32]byte) bool {
-		return !slices.Contains(before, fp) && !d.worthNaming(ctx, fp)
-	})
-	used, changed := coders.UsedLast(before, now, maxUsed)
-	if !changed {
-		return
-	}
-	var value []byte
-	for _, fp := range used {
-		value = append(value, fp[:]...)
-	}
-	_, err := d.cfg.Store.Put(ctx, usedURI(u), value,
-		ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: usedFor})
-	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
-		d.cfg.Log.Warn("used shapes not remembered", "url", loggable(u), "err", err)
-	}
-}
-
-// worthNaming reports whether a shape is so long that offers name it.
-func (d *Dialer) worthNaming(ctx context.Context, fp [32]byte) bool {
-	octets, err := ctxstore.Shapes{Store: d.cfg.Store}.Get(ctx, fp)
-	return err == nil && len(transit.Pack(nil, octets, nil)) >= worthNaming
 }

@@ -155,6 +155,9 @@ func scopeOf(reference string) string {
 // 0: forever. A later session with the same key takes the place of an earlier one, but nobody's
 // takes that of another key with the same handle.
 func KeepScope(ctx context.Context, own ctxstore.Store, facts *negotiate.Facts, ttl time.Duration) error {
+	if facts.Common == nil {
+		return nil
+	}
 	o := ctxstore.PutOptions{TTL: ttl}
 	if _, err := own.Put(ctx, ScopeURI(facts.Common.Scope()), []byte(facts.Session.URI()), o); err != nil {
 		return err
