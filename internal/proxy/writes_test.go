@@ -78,32 +78,42 @@ func (c sentConn) Write(p []byte) (int, error) {
 }
 
 // TestShortEndIsForThoseWhoReadIt: the end of a connection is one byte, unless the far half is of a
-// version that reads the long line alone.
+// version that reads the long line alone. What a connection takes else is the same, but for what
+// goes by time: such a pair of connections does not count.
 func TestShortEndIsForThoseWhoReadIt(t *testing.T) {
 	t.Parallel()
-	var costs [2]int64 // to a far half that can, and to one that cannot
-	for i := range costs {
-		server := startOrigin(t, "127.0.0.1:0", server(echoReply))
-		far := startProxy(t, "127.0.0.1:0", server.url(), nil)
-		var sent atomic.Int64
-		near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
-			c.Listen, c.Clients = elsewhere{c.Listen}, principal.ByProof
-			c.WrapDialed = func(conn net.Conn) net.Conn {
-				conn = sentConn{conn, &sent}
-				if i > 0 {
-					conn = unable{conn}
-				}
-				return conn
-			}
-		})
-		near.linked(t)
-		before := sent.Load()
-		c := connectFrom(t, netip.MustParseAddr("127.0.0.2"), near.url())
-		c.say(post(withSecret, envelope))
-		c.hear(envelope)
-		require.NoError(t, c.Close())
-		require.Eventually(t, func() bool { return near.LanesKept() == 1 }, patience, time.Millisecond)
-		costs[i] = sent.Load() - before
+	const want = len("=h\n") - len("=")
+	var costs [][2]int64
+	for range 5 {
+		costs = append(costs, [2]int64{costOfConnection(t, false), costOfConnection(t, true)})
+		if last := costs[len(costs)-1]; last[1]-last[0] == int64(want) {
+			return
+		}
 	}
-	assert.EqualValues(t, len("=h\n")-len("="), costs[1]-costs[0], "%d", costs)
+	assert.Fail(t, "never so many bytes less", "%d: %d", want, costs)
+}
+
+// costOfConnection is what a near half sends for a connection with a call, and its end.
+func costOfConnection(t *testing.T, toUnable bool) int64 {
+	server := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", server.url(), nil)
+	var sent atomic.Int64
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
+		c.Listen, c.Clients = elsewhere{c.Listen}, principal.ByProof
+		c.WrapDialed = func(conn net.Conn) net.Conn {
+			conn = sentConn{conn, &sent}
+			if toUnable {
+				conn = unable{conn}
+			}
+			return conn
+		}
+	})
+	near.linked(t)
+	before := sent.Load()
+	c := connectFrom(t, netip.MustParseAddr("127.0.0.2"), near.url())
+	c.say(post(withSecret, envelope))
+	c.hear(envelope)
+	require.NoError(t, c.Close())
+	require.Eventually(t, func() bool { return near.LanesKept() == 1 }, patience, time.Millisecond)
+	return sent.Load() - before
 }
