@@ -72,7 +72,8 @@ func TestDecoupledExactlyOnceInOrder(t *testing.T) {
 		e.link.mu.Lock()
 		defer e.link.mu.Unlock()
 		for _, octets := range e.link.answers {
-			if w.name == "callback" {
+			// A request that the end overtook is refused on its connection.
+			if w.name == "callback" && !strings.Contains(string(octets), ":SequenceTerminated<") {
 				assert.Empty(t, string(octets))
 			}
 		}
