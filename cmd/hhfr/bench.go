@@ -153,7 +153,7 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		return out.err
 	}
 	if errors.Is(err, bench.ErrNotTheLink) {
-		return &problem{exitFailed, err, "see --speed, and what else runs on this machine"}
+		return failure(exitFailed, err, "see --speed, and what else runs on this machine")
 	}
 	return err
 }

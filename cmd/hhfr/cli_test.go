@@ -214,7 +214,7 @@ func TestCodeOf(t *testing.T) {
 			"without FILEs and --resume finishes what the store has"},
 		{&negotiate.Error{Code: negotiate.OtherRun}, exitUsage, "nothing was sent of these messages"},
 		{signalled{os.Interrupt}, exitInterrupted, ""},
-		{&problem{exitPartial, signalled{syscall.SIGTERM}, "go on"}, exitInterrupted, "go on"},
+		{failure(exitPartial, signalled{syscall.SIGTERM}, "go on"), exitInterrupted, "go on"},
 		{&ctxstore.Error{Code: ctxstore.Invalid, At: "/a/file"}, exitFailed, ""},
 		{&ctxstore.Error{Code: ctxstore.Invalid, Hint: "write DIR"}, exitUsage, "write DIR"},
 	} {

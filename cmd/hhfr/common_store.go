@@ -36,12 +36,14 @@ func (o *commonOptions) flags(f *pflag.FlagSet, sends bool) {
 	}
 }
 
-// open opens the store; nil if there is none. done closes it.
-func (o *commonOptions) open(ctx context.Context, g *global) (common *unchanging.CommonStore, done func(), err error) {
+// open opens the store as access says; nil if there is none. done closes it.
+func (o *commonOptions) open(
+	ctx context.Context, g *global, access *storeFlags,
+) (common *unchanging.CommonStore, done func(), err error) {
 	if common, err = o.read(); common == nil {
 		return nil, func() {}, err
 	}
-	if common.Store, err = g.openEngine(ctx, o.store, engines.Options{}); err != nil {
+	if common.Store, err = access.openEngine(ctx, g, o.store, engines.Options{}); err != nil {
 		return nil, nil, fmt.Errorf("--common-store: %w", err)
 	}
 	return common, func() { _ = common.Store.Close() }, nil

@@ -36,32 +36,33 @@ stands there under a URI. --store names the store: ` + strings.Join(engines.Form
 
 // contextOptions are what most of these commands take.
 type contextOptions struct {
-	store, output string
+	store  storeFlags
+	output string
 }
 
-func (o *contextOptions) flags(f *pflag.FlagSet, g *global) {
-	g.storeFlags(f, &o.store, "", contextStoreAbout)
+func (o *contextOptions) flags(f *pflag.FlagSet) {
+	o.store.flags(f, "", contextStoreAbout)
 }
 
 // writtenFlags are flags of a command that writes the store.
-func (o *contextOptions) writtenFlags(f *pflag.FlagSet, g *global) {
-	g.writtenStoreFlags(f, &o.store, "", contextStoreAbout)
+func (o *contextOptions) writtenFlags(f *pflag.FlagSet) {
+	o.store.writtenFlags(f, "", contextStoreAbout)
 }
 
 const contextStoreAbout = "context store: "
 
 // open opens the store, which exists already if it is only read.
 func (o *contextOptions) open(ctx context.Context, g *global, readOnly bool) (ctxstore.Store, error) {
-	if o.store == "" {
+	if o.store.spec == "" {
 		return nil, usage(errors.New("--store is missing"), "it is one of "+strings.Join(engines.Forms(), ", "))
 	}
 	if !readOnly {
-		return g.openWritten(ctx, o.store)
+		return o.store.openWritten(ctx, g)
 	}
-	if g.storeSize > 0 {
+	if o.store.size > 0 {
 		return nil, usage(errors.New("--store-size is for a store that is written"), "")
 	}
-	return g.openEngine(ctx, o.store, engines.Options{ReadOnly: true})
+	return o.store.openReadOnly(ctx, g)
 }
 
 func newContextGet(env Env, g *global) *cobra.Command {
@@ -77,7 +78,7 @@ hexadecimal. -o raw prints the bytes, -o json what the store knows of the entry 
 		Args: takes("URI"),
 		RunE: func(c *cobra.Command, args []string) error { return runContextGet(c.Context(), env, g, o, args[0]) },
 	}
-	o.flags(c.Flags(), g)
+	o.flags(c.Flags())
 	outputFlag(c, &o.output, "text", "json", "raw")
 	return c
 }
@@ -174,7 +175,7 @@ there already is replaced, unless --if-revision says which one: 0 means that the
 			return runContextPut(c.Context(), env, g, o, args[0], args[1])
 		},
 	}
-	o.writtenFlags(c.Flags(), g)
+	o.writtenFlags(c.Flags())
 	c.Flags().DurationVar(&o.ttl, "ttl", 0, "how long the entry lives; 0: forever")
 	c.Flags().StringVar(&o.ifRevision, "if-revision", "",
 		"store only if the entry has this revision; 0: if there is none")
@@ -235,7 +236,7 @@ func revision(text string) (*uint64, error) {
 // revisionProblem has an entry with another revision be one of this command.
 func revisionProblem(err error) error {
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
-		return &problem{exitFailed, err, "nothing was changed"}
+		return failure(exitFailed, err, "nothing was changed")
 	}
 	return err
 }
@@ -270,7 +271,7 @@ func newContextDelete(env Env, g *global) *cobra.Command {
 			return writeJSON(env.Out, contextDeleted{1, args[0]})
 		},
 	}
-	o.writtenFlags(c.Flags(), g)
+	o.writtenFlags(c.Flags())
 	c.Flags().StringVar(&o.ifRevision, "if-revision", "", "delete only if the entry has this revision")
 	outputFlag(c, &o.output, "text", "json")
 	return c

@@ -31,7 +31,7 @@ the file.`,
 			return runContextExport(c.Context(), env, g, o, args[0], firstOf(args[1:]))
 		},
 	}
-	o.flags(c.Flags(), g)
+	o.flags(c.Flags())
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
@@ -70,7 +70,7 @@ func runContextExport(ctx context.Context, env Env, g *global, o contextOptions,
 	}
 	g.note("%s exported", count(n, "entry"))
 	if left > 0 {
-		return &problem{exitPartial, fmt.Errorf("%s not readable, and not exported", count(left, "entry")), ""}
+		return failure(exitPartial, fmt.Errorf("%s not readable, and not exported", count(left, "entry")), "")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ the file was cut, 4 that it is not one of export.`,
 			return runContextImport(c.Context(), env, g, o, args[0])
 		},
 	}
-	o.writtenFlags(c.Flags(), g)
+	o.writtenFlags(c.Flags())
 	c.Flags().BoolVar(&o.keep, "keep", false, "keep entries that the store has already")
 	outputFlag(c, &o.output, "text", "json")
 	return c
@@ -119,9 +119,9 @@ func runContextImport(ctx context.Context, env Env, g *global, o contextImportOp
 	var f *transfer.FileError
 	switch {
 	case errors.As(err, &f) && f.Cut:
-		return &problem{exitPartial, fmt.Errorf("%s: %w", file, err), "what it has was imported"}
+		return failure(exitPartial, fmt.Errorf("%s: %w", file, err), "what it has was imported")
 	case errors.As(err, &f):
-		return &problem{exitMalformed, fmt.Errorf("%s: %w", file, err), "hhfr context export writes such files"}
+		return failure(exitMalformed, fmt.Errorf("%s: %w", file, err), "hhfr context export writes such files")
 	}
 	return err
 }

@@ -33,7 +33,7 @@ are found to be damaged are reported and left out, and the exit code is 5.`,
 			return runContextList(c.Context(), env, g, o, firstOf(args))
 		},
 	}
-	o.flags(c.Flags(), g)
+	o.flags(c.Flags())
 	c.Flags().BoolVar(&o.check, "check", false, "read the value of each entry, to find those that are damaged")
 	outputFlag(c, &o.output, "text", "json", "jsonl")
 	return c
@@ -77,7 +77,7 @@ func runContextList(ctx context.Context, env Env, g *global, o contextListOption
 		return err
 	}
 	if unread > 0 {
-		return &problem{exitPartial, fmt.Errorf("%s damaged", count(unread, "entry")), ""}
+		return failure(exitPartial, fmt.Errorf("%s damaged", count(unread, "entry")), "")
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ printed as one, the last.`,
 			return runContextWatch(c.Context(), env, g, o, firstOf(args))
 		},
 	}
-	o.flags(c.Flags(), g)
+	o.flags(c.Flags())
 	outputFlag(c, &o.output, "text", "jsonl")
 	return c
 }

@@ -62,7 +62,7 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 		RunE: func(c *cobra.Command, _ []string) error { return runContextServe(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
-	o.writtenFlags(f, g)
+	o.writtenFlags(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8085", "address to listen at; port 0 takes a free one")
 	f.StringVar(&o.admit, "admit", "loopback", "who may use it: loopback, certificate, bearer:FILE or everybody")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse to change anything")

@@ -15,16 +15,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/internal/capture"
-	"github.com/hhfr/hhfr/internal/engines"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
 type decodeOptions struct {
-	files                                []string
-	store, saveDir, writeStreams, output string
-	schema                               schemaSource
-	lenient                              bool
-	raw                                  bool // bytes of streams, without a capture
+	files                         []string
+	store                         storeFlags
+	saveDir, writeStreams, output string
+	schema                        schemaSource
+	lenient                       bool
+	raw                           bool // bytes of streams, without a capture
 }
 
 func newDecode(env Env, g *global) *cobra.Command {
@@ -79,7 +78,7 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 		},
 	}
 	f := c.Flags()
-	g.storeFlags(f, &o.store, "", "context store with shapes that the capture lacks: ")
+	o.store.flags(f, "", "context store with shapes that the capture lacks: ")
 	o.schema.flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
 	f.StringVar(&o.saveDir, "save-dir", "",
 		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
@@ -97,7 +96,7 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 		return err
 	}
 	defer func() { _ = in.close() }()
-	store, err := g.openReadOnly(ctx, o.store)
+	store, err := o.store.openReadOnly(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -144,14 +143,6 @@ func (o *decodeOptions) starts() bool { return o.saveDir == "" && o.output == "t
 // names lists the inputs for people.
 func (o *decodeOptions) names() string { return strings.Join(o.files, ", ") }
 
-// openReadOnly opens a store that must exist; nil for no name.
-func (g *global) openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
-	if spec == "" {
-		return nil, nil
-	}
-	return g.openEngine(ctx, spec, engines.Options{ReadOnly: true})
-}
-
 // present prints and saves what is decoded as it arrives; its error says what is missing.
 func present(ctx context.Context, env Env, g *global, o decodeOptions, r *capture.Reader,
 	events iter.Seq2[capture.Event, error]) error {
@@ -192,11 +183,11 @@ func (l *listing) verdict(g *global, o decodeOptions, s *capture.Summary) error 
 	summarize(g, o, s, l)
 	switch {
 	case o.raw && len(s.Streams) == 0:
-		return &problem{exitMalformed, errors.New("no hhfr stream in " + o.names()),
-			"raw stream bytes begin with a hello, or have a sync frame; captures are for hhfr decode"}
+		return failure(exitMalformed, errors.New("no hhfr stream in "+o.names()),
+			"raw stream bytes begin with a hello, or have a sync frame; captures are for hhfr decode")
 	case s.Counts().Messages == 0 && len(s.Streams) == 0 && !s.Partial():
-		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(),
-			instead(s)), ""}
+		return failure(exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(),
+			instead(s)), "")
 	case s.Partial() && !o.lenient:
 		return quiet(exitPartial)
 	}

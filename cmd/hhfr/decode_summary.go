@@ -123,7 +123,7 @@ func warnOfLack(g *global, o decodeOptions, r *capture.Summary, messages int, wh
 		source = "input"
 	}
 	those := fmt.Sprintf("%s %s %s that neither the %s nor", count(messages, "message"), need, what, source)
-	if o.store == "" {
+	if o.store.spec == "" {
 		known := ""
 		if all := defaultStores(); len(all) > 0 {
 			known = ": this user has " + strings.Join(all, ", ")
@@ -131,7 +131,7 @@ func warnOfLack(g *global, o decodeOptions, r *capture.Summary, messages int, wh
 		g.warn("%s a store has; --store names one%s", those, known)
 		return
 	}
-	g.warn("%s the store %s has", those, o.store)
+	g.warn("%s the store %s has", those, o.store.spec)
 }
 
 // shapeName is the short name of a missing shape: the beginning of its fingerprint. Some streams

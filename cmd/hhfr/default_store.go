@@ -70,24 +70,24 @@ func defaultStores() []string {
 
 // openServerStore opens the store of a server, and returns its name: the one that is given or, in a
 // tighter space, the default one. Where that cannot be, it is in memory.
-func (g *global) openServerStore(
-	ctx context.Context, command string, o *serverOptions,
+func (s *storeFlags) openServerStore(
+	ctx context.Context, g *global, command, address string,
 ) (_ ctxstore.Store, name string, err error) {
-	if o.store != "" {
-		store, err := g.openStore(ctx, o.store)
-		return store, o.store, err
+	if s.spec != "" {
+		store, err := s.open(ctx, g)
+		return store, s.spec, err
 	}
-	name = defaultStore(command, o.listen)
+	name = defaultStore(command, address)
 	if name == "" {
 		g.warn("the store is in memory, as no folder is known for it: set HOME, or name one with --store")
 		name = memoryStore
 	}
-	size := cmp.Or(int64(g.storeSize), ctxstore.DefaultMaxBytes)
-	store, err := g.openEngine(ctx, name, engines.Options{MaxBytes: size})
+	size := cmp.Or(int64(s.size), ctxstore.DefaultMaxBytes)
+	store, err := s.openEngine(ctx, g, name, engines.Options{MaxBytes: size})
 	if err != nil && name != memoryStore {
 		g.warn("the store is in memory: %v; name another with --store", err)
 		name = memoryStore
-		store, err = g.openEngine(ctx, name, engines.Options{MaxBytes: size})
+		store, err = s.openEngine(ctx, g, name, engines.Options{MaxBytes: size})
 	}
 	if err != nil {
 		return nil, "", err

@@ -102,7 +102,7 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		return out.err
 	}
 	if errors.Is(err, demo.ErrNotTheLink) {
-		return &problem{exitFailed, err, "see --speed, and what else runs on this machine"}
+		return failure(exitFailed, err, "see --speed, and what else runs on this machine")
 	}
 	return err
 }
@@ -220,8 +220,8 @@ func demoMessages() ([]demo.TourMessage, error) {
 		return !strings.HasSuffix(path, ".wsdl") && !strings.HasSuffix(path, ".xsd")
 	})
 	if err != nil {
-		return nil, &problem{exitUsage, fmt.Errorf("HHFR_SHARED: %s: %w", dir, err),
-			"unset HHFR_SHARED for the messages built in"}
+		return nil, failure(exitUsage, fmt.Errorf("HHFR_SHARED: %s: %w", dir, err),
+			"unset HHFR_SHARED for the messages built in")
 	}
 	return messages, nil
 }

@@ -167,7 +167,7 @@ func runEstimate(ctx context.Context, env Env, g *global, o *estimateOptions) (e
 	case errors.Is(err, estimate.ErrNoSOAP):
 		return o.nothing(ctx, g, in)
 	case errors.Is(err, estimate.ErrManyServers):
-		return &problem{exitFailed, err, "cut the capture to those of one link: tshark -r IN -Y 'ip.addr == …' -w OUT"}
+		return failure(exitFailed, err, "cut the capture to those of one link: tshark -r IN -Y 'ip.addr == …' -w OUT")
 	case err != nil:
 		return err
 	}
@@ -236,8 +236,8 @@ func (o *estimateOptions) nothing(ctx context.Context, g *global, in *sources) e
 	s := r.Summary()
 	files := strings.Join(o.files, ", ")
 	if len(s.Streams) > 0 {
-		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files,
-			count(len(s.Streams), "hhfr stream")), "what is on them, hhfr decode shows; estimates are of plain SOAP"}
+		return failure(exitFailed, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files,
+			count(len(s.Streams), "hhfr stream")), "what is on them, hhfr decode shows; estimates are of plain SOAP")
 	}
 	if s.Counts().Messages > 0 || s.Partial() {
 		warnOfGaps(g, &s.Stats)
@@ -245,7 +245,7 @@ func (o *estimateOptions) nothing(ctx context.Context, g *global, in *sources) e
 		if n := s.Counts().Messages; n > 0 {
 			found = count(n, "message") + ", none with both its request and its reply whole"
 		}
-		return &problem{exitPartial, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files, found), ""}
+		return failure(exitPartial, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files, found), "")
 	}
-	return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files, instead(s)), ""}
+	return failure(exitFailed, fmt.Errorf("%w in %s; found instead: %s", estimate.ErrNoSOAP, files, instead(s)), "")
 }

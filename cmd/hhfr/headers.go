@@ -28,9 +28,9 @@ func readHeaders(files []string) (blocks []string, err error) {
 			return nil, err
 		}
 		if err := negotiate.CheckHeader(block); err != nil {
-			return nil, &problem{exitMalformed, fmt.Errorf("--unchanging-header %s: %w", name, err),
-				"one element, as it stands in the messages, that declares its own prefixes: " +
-					"docs/negotiation.md, section 3.2"}
+			return nil, failure(exitMalformed, fmt.Errorf("--unchanging-header %s: %w", name, err),
+				"one element, as it stands in the messages, that declares its own prefixes: "+
+					"docs/negotiation.md, section 3.2")
 		}
 		blocks = append(blocks, block)
 	}

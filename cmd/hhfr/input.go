@@ -55,7 +55,7 @@ func documents(ctx context.Context, env Env, g *global) iter.Seq2[[]byte, error]
 		}
 		if n == 0 {
 			err := errors.New("stdin: no message in it")
-			yield(nil, &problem{exitMalformed, err, "- takes XML documents, one after another"})
+			yield(nil, failure(exitMalformed, err, "- takes XML documents, one after another"))
 		}
 	}
 }

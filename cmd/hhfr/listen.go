@@ -29,14 +29,14 @@ func listen(ctx context.Context, flag, addr string,
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr),
-			"choose another with " + flag + " 127.0.0.1:PORT; port 0 takes a free one"}
+		return nil, failure(exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr),
+			"choose another with "+flag+" 127.0.0.1:PORT; port 0 takes a free one")
 	case errors.Is(err, syscall.EACCES):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr),
-			"ports below 1024 are for root; choose another with " + flag}
+		return nil, failure(exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr),
+			"ports below 1024 are for root; choose another with "+flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: that address is not one of this machine", flag, addr),
-			"127.0.0.1 is this machine alone, 0.0.0.0 all its networks"}
+		return nil, failure(exitFailed, fmt.Errorf("%s %s: that address is not one of this machine", flag, addr),
+			"127.0.0.1 is this machine alone, 0.0.0.0 all its networks")
 	}
 	return nil, usage(fmt.Errorf("%s %s: %w", flag, addr, err), flag+" takes HOST:PORT")
 }
@@ -63,10 +63,10 @@ func listenSame(ctx context.Context, addr string) (l, datagrams net.Listener, er
 		if datagrams, err = (udp.Transport{}).Listen(ctx, l.Addr().String()); err == nil {
 			return l, datagrams, nil
 		}
-		err = errors.Join(&problem{
+		err = errors.Join(failure(
 			exitFailed, fmt.Errorf("--listen %s: no UDP at that number: %w", l.Addr(), err),
 			"--udp HOST:PORT has streams over UDP elsewhere, --udp none does without",
-		}, l.Close())
+		), l.Close())
 		if !strings.HasSuffix(addr, ":0") {
 			break
 		}

@@ -29,14 +29,15 @@ import (
 )
 
 type negotiateOptions struct {
-	url, representation, soap, replySchema, store, output string
-	schema                                                schemaSource
-	mode, transport, assurance                            string
-	allowHost, headerFiles, fields                        []string
-	requireHHFR, allowCleartext, ordered                  bool
-	timeout, lifetime                                     time.Duration
-	tls                                                   clientTLS
-	common                                                commonOptions
+	url, representation, soap, replySchema, output string
+	store                                          storeFlags
+	schema                                         schemaSource
+	mode, transport, assurance                     string
+	allowHost, headerFiles, fields                 []string
+	requireHHFR, allowCleartext, ordered           bool
+	timeout, lifetime                              time.Duration
+	tls                                            clientTLS
+	common                                         commonOptions
 }
 
 func newNegotiate(env Env, g *global) *cobra.Command {
@@ -88,7 +89,7 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
 	o.common.flags(f, true)
-	g.writtenStoreFlags(f, &o.store, "mem:", "context store, of which offers name what was used with the service: ")
+	o.store.writtenFlags(f, "mem:", "context store, of which offers name what was used with the service: ")
 	f.StringArrayVar(
 		&o.allowHost,
 		"allow-host",
@@ -156,11 +157,11 @@ func readSchema(name string) (*schema.Schema, error) {
 func parseSchema(name string, text []byte) (*schema.Schema, error) {
 	s, err := schema.Parse(text)
 	if err != nil {
-		return nil, &problem{
+		return nil, failure(
 			exitMalformed,
 			fmt.Errorf("%s: %w", name, err),
 			"the HHFR Schema dialect is described in docs/negotiation.md, section 8",
-		}
+		)
 	}
 	return s, nil
 }
@@ -202,7 +203,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	defer secure.close()
-	store, err := g.openStore(ctx, o.store)
+	store, err := o.store.open(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	var closeCommon func()
-	if cfg.Common, closeCommon, err = o.common.open(ctx, g); err != nil {
+	if cfg.Common, closeCommon, err = o.common.open(ctx, g, &o.store); err != nil {
 		return err
 	}
 	defer closeCommon()
@@ -226,7 +227,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	if o.requireHHFR && !r.HHFR {
-		err = &problem{exitNoPeer, errors.New("no HHFR: " + r.Why), "without --require-hhfr that is no failure"}
+		err = failure(exitNoPeer, errors.New("no HHFR: "+r.Why), "without --require-hhfr that is no failure")
 	}
 	if o.output == "json" {
 		return errors.Join(writeJSON(env.Out, r), err)

@@ -59,7 +59,7 @@ func (o *proxyOptions) flags(f *pflag.FlagSet, g *global) {
 	f.StringVar(&o.tcp, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
 	f.StringVar(&o.advertise, "advertise", "",
 		"host that answers name for streams, if it is not that of the URL")
-	g.serverStoreFlags(f, &o.store)
+	o.store.serverFlags(f)
 	o.schema.flags(f, "WSDL or XML Schema of the server, or HHFR Schema of its requests")
 	o.schema.annotationFlag(f)
 	o.common.flags(f, true)

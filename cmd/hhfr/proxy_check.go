@@ -34,7 +34,7 @@ func (o *proxyOptions) checkOnly(ctx context.Context, env Env, g *global) error 
 	if err != nil {
 		return err
 	}
-	store := cmp.Or(o.store, defaultStore("proxy", o.listen), memoryStore)
+	store := cmp.Or(o.store.spec, defaultStore("proxy", o.listen), memoryStore)
 	if err := o.checkStores(g, store); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (o *proxyOptions) checkOnly(ctx context.Context, env Env, g *global) error 
 // checkStores checks the names of stores and of files that are written, and reads what stores are
 // opened with.
 func (o *proxyOptions) checkStores(g *global, store string) error {
-	if _, _, err := g.storeAccess.open(g.system); err != nil {
+	if _, _, err := o.store.access(g.system); err != nil {
 		return err
 	}
 	if err := engines.Check(store); err != nil {

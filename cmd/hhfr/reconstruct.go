@@ -37,7 +37,7 @@ is written as soon as it is whole, and a line says when a check verified or with
 		},
 	}
 	f := c.Flags()
-	g.storeFlags(f, &o.store, "", "context store with the shapes: ")
+	o.store.flags(f, "", "context store with the shapes: ")
 	o.schema.flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
 	f.StringVar(&o.saveDir, "save-dir", "",
 		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
@@ -48,7 +48,7 @@ is written as soon as it is whole, and a line says when a check verified or with
 
 func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) error {
 	defer frugal(enoughToDecode)()
-	store, err := g.openReadOnly(ctx, o.store)
+	store, err := o.store.openReadOnly(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func rawOctets(name string, in io.Reader) (io.Reader, error) {
 	}
 	switch {
 	case n == 0:
-		return nil, &problem{exitMalformed, errors.New(name + " is empty"), ""}
+		return nil, failure(exitMalformed, errors.New(name+" is empty"), "")
 	case flow.IsCapture(begin):
-		return nil, &problem{exitMalformed, errors.New(name + " is a capture"),
-			"captures are for hhfr decode; its --write-streams writes the bytes of their streams"}
+		return nil, failure(exitMalformed, errors.New(name+" is a capture"),
+			"captures are for hhfr decode; its --write-streams writes the bytes of their streams")
 	}
 	if s, ok := in.(io.Seeker); ok {
 		_, err := s.Seek(0, io.SeekStart)

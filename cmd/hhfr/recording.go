@@ -122,7 +122,7 @@ func (r *recording) close() error {
 		return nil
 	}
 	if err := r.file.Close(); err != nil {
-		return &problem{exitPartial, fmt.Errorf("the recording %s is not complete: %w", r.name, err), ""}
+		return failure(exitPartial, fmt.Errorf("the recording %s is not complete: %w", r.name, err), "")
 	}
 	return nil
 }

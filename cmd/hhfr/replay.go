@@ -52,7 +52,7 @@ or the capture lacks something.`,
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
 	fieldsFlag(f, &o.fields, "each request (it replaces recorded fields of that name) and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
-	g.writtenStoreFlags(f, &o.store, "mem:", "context store, for shapes that the recording lacks, too: ")
+	o.store.writtenFlags(f, "mem:", "context store, for shapes that the recording lacks, too: ")
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"a host, besides that of --to, that the answer may name for the stream")
@@ -128,7 +128,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	store, err := g.openStore(ctx, o.store)
+	store, err := o.store.open(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		ctx,
 	)
 	if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
-		return &problem{exitNoPeer, err, "without --as hhfr the requests go as plain SOAP"}
+		return failure(exitNoPeer, err, "without --as hhfr the requests go as plain SOAP")
 	}
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func loadRecording(ctx context.Context, g *global, file string, in io.Reader, st
 	err = fmt.Errorf("%s: %w; %s left out, found instead: %s",
 		file, err, count(recorded.Skipped, "message"), countKinds(recorded.Found))
 	if recorded.Partial {
-		return nil, &problem{exitPartial, err, "hhfr decode shows what is missing"}
+		return nil, failure(exitPartial, err, "hhfr decode shows what is missing")
 	}
 	return nil, err
 }

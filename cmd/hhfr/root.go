@@ -47,7 +47,11 @@ type problem struct {
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-func usage(err error, hint string) error { return &problem{exitUsage, err, hint} }
+// failure ends a command with a code, for an error; hint, if any, is the remedy.
+func failure(code int, err error, hint string) error { return &problem{code, err, hint} }
+
+// usage is the failure of a wrong command line.
+func usage(err error, hint string) error { return failure(exitUsage, err, hint) }
 
 // quiet ends a command with a code whose reason was reported already.
 type quiet int

@@ -78,9 +78,9 @@ func unreadDescription(err error, hint string) error {
 	var unreachable *net.OpError
 	switch {
 	case errors.As(err, &malformed):
-		return &problem{exitMalformed, err, hint}
+		return failure(exitMalformed, err, hint)
 	case errors.As(err, &unreachable):
-		return &problem{exitNoPeer, err, unreachableHint(err)}
+		return failure(exitNoPeer, err, unreachableHint(err))
 	}
 	return err
 }

@@ -74,7 +74,7 @@ func runSchemaCheck(ctx context.Context, env Env, g *global, o schemaOptions, sc
 		}
 		root, err := xsd.ParseMessage(name, text)
 		if err != nil {
-			return &problem{exitMalformed, err, ""}
+			return failure(exitMalformed, err, "")
 		}
 		misfits := d.Check(root)
 		if len(misfits) > 0 {

@@ -101,8 +101,8 @@ func wantedOf(all []described, file string, wanted []string) (list []described, 
 		}
 	}
 	if len(list) == 0 {
-		return nil, &problem{exitPartial, fmt.Errorf("%s: nothing compiles", file),
-			"hhfr schema compile " + file + " says why"}
+		return nil, failure(exitPartial, fmt.Errorf("%s: nothing compiles", file),
+			"hhfr schema compile "+file+" says why")
 	}
 	return list, nil
 }

@@ -47,7 +47,7 @@ func newServe(env Env, g *global) *cobra.Command {
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	f.StringVar(&o.advertise, "advertise", "",
 		"host that answers name for streams, if it is not that of the URL")
-	g.serverStoreFlags(f, &o.store)
+	o.store.serverFlags(f)
 	o.common.flags(f, false)
 	o.record.flags(f, "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")

@@ -44,11 +44,11 @@ func (o *serveOptions) ranges() (*peer.Ranges, error) {
 	defer f.Close()
 	ranges, err := peer.ParseRanges(f)
 	if err != nil {
-		return nil, &problem{
+		return nil, failure(
 			exitMalformed,
 			fmt.Errorf("--geoip %s: %w", o.geoip, err),
 			"one range a line: ADDRESS/LENGTH, FIRST-LAST or ADDRESS; # begins a comment",
-		}
+		)
 	}
 	return ranges, nil
 }

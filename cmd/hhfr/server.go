@@ -15,14 +15,15 @@ import (
 
 // serverOptions are the flags that serve and proxy have in common.
 type serverOptions struct {
-	listen, tcp, advertise, store, context, output string
-	metrics                                        metricsOptions
-	own                                            serverTLS
-	common                                         commonOptions
-	record                                         recordOptions
-	calls                                          accessLogOptions
-	sync                                           size
-	flushDelay                                     time.Duration
+	listen, tcp, advertise, context, output string
+	store                                   storeFlags
+	metrics                                 metricsOptions
+	own                                     serverTLS
+	common                                  commonOptions
+	record                                  recordOptions
+	calls                                   accessLogOptions
+	sync                                    size
+	flushDelay                              time.Duration
 }
 
 // openedServer is what serve and proxy have open while they run.
@@ -111,12 +112,12 @@ func (s *openedServer) openAccess(o *serverOptions) (err error) {
 
 // openStores opens the stores, and the context service.
 func (s *openedServer) openStores(ctx context.Context, g *global, command string, o *serverOptions) (err error) {
-	if s.store, s.storeName, err = g.openServerStore(ctx, command, o); err != nil {
+	if s.store, s.storeName, err = o.store.openServerStore(ctx, g, command, o.listen); err != nil {
 		return err
 	}
 	s.closes(func() error { _ = s.store.Close(); return nil })
 	var closeCommon func()
-	if s.common, closeCommon, err = o.common.open(ctx, g); err != nil {
+	if s.common, closeCommon, err = o.common.open(ctx, g, &o.store); err != nil {
 		return err
 	}
 	s.closes(func() error { closeCommon(); return nil })

@@ -49,8 +49,8 @@ func (b *background) watched(l net.Listener) net.Listener {
 func (b *background) ready(status string) error {
 	if b.notify.Watchdog() > 0 {
 		if err := b.answers(context.Background()); err != nil {
-			return &problem{exitFailed, fmt.Errorf("the watchdog would end this server: %w", err),
-				"start it without WatchdogSec= if its own address cannot be reached from this machine"}
+			return failure(exitFailed, fmt.Errorf("the watchdog would end this server: %w", err),
+				"start it without WatchdogSec= if its own address cannot be reached from this machine")
 		}
 	}
 	b.mu.Lock()

@@ -16,8 +16,6 @@ type global struct {
 	logFormat      string
 	dns            dnsServer
 	system         resolve.System
-	storeAccess    storeAccess
-	storeSize      size
 	err            io.Writer
 }
 

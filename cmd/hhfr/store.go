@@ -17,47 +17,52 @@ import (
 	"github.com/hhfr/hhfr/pkg/schema"
 )
 
-// storeAccess are the flags for a store that is a context service.
-type storeAccess struct{ token, cacert, cert, key string }
+// storeFlags name a store, how it is accessed if it is a context service, and what it may take.
+type storeFlags struct {
+	spec                     string
+	token, cacert, cert, key string
+	size                     size
+}
 
-// writtenStoreFlags declares --store of a command that writes it, and how much space it may take.
-func (g *global) writtenStoreFlags(f *pflag.FlagSet, spec *string, value, about string) {
-	g.storeFlags(f, spec, value, about)
-	f.Var(&g.storeSize, "store-size", fmt.Sprintf("space that --store may take; default %s for a file or folder, "+
+// writtenFlags declares --store of a command that writes it, and how much space it may take.
+func (s *storeFlags) writtenFlags(f *pflag.FlagSet, value, about string) {
+	s.flags(f, value, about)
+	f.Var(&s.size, "store-size", fmt.Sprintf("space that --store may take; default %s for a file or folder, "+
 		"else %s", sizeText(engines.FileBytes), sizeText(ctxstore.DefaultMaxBytes)))
 }
 
-// serverStoreFlags are those of a command that listens.
-func (g *global) serverStoreFlags(f *pflag.FlagSet, spec *string) {
-	g.writtenStoreFlags(f, spec, "", "context store; none: a folder of this user, for the command and --listen, of "+
+// serverFlags are those of a command that listens.
+func (s *storeFlags) serverFlags(f *pflag.FlagSet) {
+	s.writtenFlags(f, "", "context store; none: a folder of this user, for the command and --listen, of "+
 		sizeText(ctxstore.DefaultMaxBytes)+" at most, or mem: with port 0: ")
 }
 
-// storeFlags declares --store, and how a context service is accessed.
-func (g *global) storeFlags(f *pflag.FlagSet, spec *string, value, about string) {
-	f.StringVar(spec, "store", value, about+strings.Join(engines.Forms(), " or "))
-	a := &g.storeAccess
-	f.StringVar(&a.token, "store-token", "", "file with the token for a context service or NATS servers")
-	f.StringVar(&a.cacert, "store-cacert", "", "PEM file of certificates to trust for a store over TLS")
-	f.StringVar(&a.cert, "store-cert", "", "PEM file with the certificate to show to a store over TLS")
-	f.StringVar(&a.key, "store-key", "", "PEM file with the key of --store-cert")
+// flags declares --store, and how a context service is accessed.
+func (s *storeFlags) flags(f *pflag.FlagSet, value, about string) {
+	f.StringVar(&s.spec, "store", value, about+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&s.token, "store-token", "", "file with the token for a context service or NATS servers")
+	f.StringVar(&s.cacert, "store-cacert", "", "PEM file of certificates to trust for a store over TLS")
+	f.StringVar(&s.cert, "store-cert", "", "PEM file with the certificate to show to a store over TLS")
+	f.StringVar(&s.key, "store-key", "", "PEM file with the key of --store-cert")
 }
 
 // openEngine opens a store as it is.
-func (g *global) openEngine(ctx context.Context, spec string, o engines.Options) (ctxstore.Store, error) {
+func (s *storeFlags) openEngine(
+	ctx context.Context, g *global, spec string, o engines.Options,
+) (ctxstore.Store, error) {
 	var err error
-	if o.Token, o.TLS, err = g.storeAccess.open(g.system); err != nil {
+	if o.Token, o.TLS, err = s.access(g.system); err != nil {
 		return nil, err
 	}
 	store, err := engines.Open(ctx, spec, o)
 	if err == nil {
-		g.warnOfExposure(spec)
+		warnOfExposure(g, spec)
 	}
 	return store, err
 }
 
 // warnOfExposure warns of a store that other users may change.
-func (g *global) warnOfExposure(spec string) {
+func warnOfExposure(g *global, spec string) {
 	path, mode := engines.Exposed(spec)
 	if path == "" {
 		return
@@ -71,14 +76,22 @@ func (g *global) warnOfExposure(spec string) {
 }
 
 // openWritten opens the --store of a command that writes it.
-func (g *global) openWritten(ctx context.Context, spec string) (ctxstore.Store, error) {
-	return g.openEngine(ctx, spec, engines.Options{MaxBytes: int64(g.storeSize)})
+func (s *storeFlags) openWritten(ctx context.Context, g *global) (ctxstore.Store, error) {
+	return s.openEngine(ctx, g, s.spec, engines.Options{MaxBytes: int64(s.size)})
 }
 
-// open reads the files.
-func (a *storeAccess) open(system resolve.System) (token string, c *tls.Config, err error) {
-	if a.token != "" {
-		tokens, err := tokensIn("--store-token", a.token)
+// openReadOnly opens the --store of a command that only reads it, which must exist; nil for none.
+func (s *storeFlags) openReadOnly(ctx context.Context, g *global) (ctxstore.Store, error) {
+	if s.spec == "" {
+		return nil, nil
+	}
+	return s.openEngine(ctx, g, s.spec, engines.Options{ReadOnly: true})
+}
+
+// access reads the files.
+func (s *storeFlags) access(system resolve.System) (token string, c *tls.Config, err error) {
+	if s.token != "" {
+		tokens, err := tokensIn("--store-token", s.token)
 		if err != nil {
 			return "", nil, err
 		}
@@ -88,19 +101,19 @@ func (a *storeAccess) open(system resolve.System) (token string, c *tls.Config, 
 	if c.RootCAs, err = termuxRoots(system); err != nil {
 		return "", nil, err
 	}
-	if a.cacert != "" {
-		if c.RootCAs, err = certificates("--store-cacert", a.cacert); err != nil {
+	if s.cacert != "" {
+		if c.RootCAs, err = certificates("--store-cacert", s.cacert); err != nil {
 			return "", nil, err
 		}
 	}
-	c.Certificates, err = keyPair("--store-cert", a.cert, "--store-key", a.key)
+	c.Certificates, err = keyPair("--store-cert", s.cert, "--store-key", s.key)
 	return token, c, err
 }
 
-// openStore opens the --store of a command that has sessions. A full disk must not turn them into
-// plain SOAP, so what can be recreated is then held in memory.
-func (g *global) openStore(ctx context.Context, spec string) (ctxstore.Store, error) {
-	store, err := g.openWritten(ctx, spec)
+// open opens the --store of a command that has sessions. A full disk must not turn them into plain
+// SOAP, so what can be recreated is then held in memory.
+func (s *storeFlags) open(ctx context.Context, g *global) (ctxstore.Store, error) {
+	store, err := s.openWritten(ctx, g)
 	if err != nil {
 		return nil, err
 	}

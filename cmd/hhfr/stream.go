@@ -21,21 +21,22 @@ import (
 )
 
 type streamOptions struct {
-	url                                                                   string
-	files                                                                 []string
-	repeat, concurrency                                                   int
-	record                                                                recordOptions
-	representation, transport, mode, store, action, wrap, saveDir, output string
-	link                                                                  string
-	fields, allowHost, nodes                                              []string
-	requireHHFR, plain, oneWay, listen, allowCleartext                    bool
-	listening                                                             *serviceListener
-	sync                                                                  size
-	flushDelay                                                            time.Duration
-	without                                                               stages
-	timeout, reconnect, negotiateTimeout, remember                        time.Duration
-	replySchema                                                           string
-	schema                                                                schemaSource
+	url                                                            string
+	files                                                          []string
+	repeat, concurrency                                            int
+	record                                                         recordOptions
+	store                                                          storeFlags
+	representation, transport, mode, action, wrap, saveDir, output string
+	link                                                           string
+	fields, allowHost, nodes                                       []string
+	requireHHFR, plain, oneWay, listen, allowCleartext             bool
+	listening                                                      *serviceListener
+	sync                                                           size
+	flushDelay                                                     time.Duration
+	without                                                        stages
+	timeout, reconnect, negotiateTimeout, remember                 time.Duration
+	replySchema                                                    string
+	schema                                                         schemaSource
 	// files of unchanging header blocks; the blocks
 	headerFiles, headers []string
 	tls                  clientTLS
@@ -111,7 +112,7 @@ func (o *streamOptions) sessionFlags(f *pflag.FlagSet, g *global) {
 			", ",
 		)+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7",
 	)
-	g.writtenStoreFlags(f, &o.store, "mem:", "context store; all but mem: store shapes for later sessions: ")
+	o.store.writtenFlags(f, "mem:", "context store; all but mem: store shapes for later sessions: ")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"a host, besides that of the URL, that the answer may name for the stream")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than use plain SOAP")

@@ -50,7 +50,7 @@ func (o *streamOptions) checkAssurance() error {
 		return usage(errors.New("--assurance is "+strings.Join(assurances(), ", ")+", not "+o.assurance), "")
 	case o.resume && !o.kept():
 		return usage(errors.New("--resume goes with --assurance at-least-once or exactly-once"), "")
-	case a == wsrm.ExactlyOnce && o.store == "mem:":
+	case a == wsrm.ExactlyOnce && o.store.spec == "mem:":
 		return usage(errors.New("exactly-once needs a store that outlives the process"), "name one: --store bolt:FILE")
 	case o.sequenced() && o.listen:
 		return usage(errors.New("--listen goes with at-most-once, without --ordered: server-initiated messages "+
@@ -104,10 +104,10 @@ func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Ses
 	if status.Accepted == status.Done {
 		err = fmt.Errorf("all is committed (%s), but the peer has not learned that nothing follows: %w",
 			count(status.Accepted, "message"), err)
-		return &problem{exitPartial, err, "the same command with --resume ends it"}
+		return failure(exitPartial, err, "the same command with --resume ends it")
 	}
 	err = fmt.Errorf("%s not known to be committed: %w", count(status.Accepted-status.Done, "message"), err)
-	return &problem{exitPartial, err, "the store has them: the same command with --resume sends them"}
+	return failure(exitPartial, err, "the store has them: the same command with --resume sends them")
 }
 
 // sequenceStats is the progress of a sequence's messages, of this run and of earlier ones that it
@@ -141,22 +141,22 @@ func silent(sess *session.Session, over *network) bool {
 func (o *streamOptions) unfinished(err error, silent bool) error {
 	switch {
 	case errors.Is(err, &sequence.Error{Code: sequence.Outdated}):
-		return &problem{exitFailed, err, fmt.Sprintf("is %s an older copy, as from a backup? It cannot go on with "+
+		return failure(exitFailed, err, fmt.Sprintf("is %s an older copy, as from a backup? It cannot go on with "+
 			"messages that the server has had since; with another --store, or without the entries urn:hhfr:outbox:… "+
-			"of this one (hhfr context delete), a new sequence begins", o.store)}
+			"of this one (hhfr context delete), a new sequence begins", o.store.spec))
 	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) &&
 		!errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
 	case o.kept() && errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}):
-		return &problem{exitPartial, err, "with more space (--store-size) the same command with --resume goes on " +
-			"with what is left"}
+		return failure(exitPartial, err, "with more space (--store-size) the same command with --resume goes on "+
+			"with what is left")
 	case !o.kept():
-		return &problem{exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent"}
+		return failure(exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent")
 	case silent:
-		return &problem{exitNoPeer, fmt.Errorf("no connection: nobody answers: %w", err), "is the server running, " +
-			"and are host and port right? The same command with --resume goes on then: the store has what was accepted"}
+		return failure(exitNoPeer, fmt.Errorf("no connection: nobody answers: %w", err), "is the server running, "+
+			"and are host and port right? The same command with --resume goes on then: the store has what was accepted")
 	default:
-		return &problem{exitPartial, err, "the same command with --resume goes on with what is left: the store has " +
-			"what was accepted"}
+		return failure(exitPartial, err, "the same command with --resume goes on with what is left: the store has "+
+			"what was accepted")
 	}
 	return err
 }

@@ -56,10 +56,10 @@ func checkTransport(u *url.URL, transport string, allowCleartext bool) error {
 	case transport != "tcp" && transport != "udp" && transport != plainTransport:
 		return usage(errors.New("--transport is tcp, udp or http, not "+transport), "")
 	case u.Scheme == "https" && transport == "udp" && !allowCleartext:
-		return &problem{
+		return failure(
 			exitNoPeer, errors.New("--transport udp: streams over UDP are not encrypted, and the URL is https"),
 			"without --transport the stream is in TLS; --allow-cleartext has it in cleartext",
-		}
+		)
 	}
 	return nil
 }

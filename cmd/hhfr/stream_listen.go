@@ -104,7 +104,7 @@ func (l *serviceListener) wait(ctx context.Context, sess *session.Session) error
 	if ctx.Err() != nil {
 		return l.failed()
 	}
-	return errors.Join(&problem{exitPartial, err, "what came until then is printed"}, l.failed())
+	return errors.Join(failure(exitPartial, err, "what came until then is printed"), l.failed())
 }
 
 // failed returns why something could not be printed.

@@ -52,7 +52,7 @@ func (o *streamOptions) reliableInstead(ctx context.Context, r *reliableRun, err
 	if session.MayPass(err) {
 		hint = passingHint
 	}
-	return &problem{exitNoPeer, fmt.Errorf("%w; and no WS-ReliableMessaging: %w", err, why), hint}
+	return failure(exitNoPeer, fmt.Errorf("%w; and no WS-ReliableMessaging: %w", err, why), hint)
 }
 
 // goesOn goes on with the sequence of WS-ReliableMessaging that an earlier run with an assurance

@@ -271,7 +271,7 @@ func (p *printer) end() error {
 		return unknownProblem(s.Unknown)
 	}
 	if s.Failed > 0 {
-		return &problem{exitFailed, errors.New("a reply is a fault or an HTTP error"), "-o xml prints it"}
+		return failure(exitFailed, errors.New("a reply is a fault or an HTTP error"), "-o xml prints it")
 	}
 	return nil
 }

@@ -131,8 +131,8 @@ func (r *reliableRun) sendAll(ctx context.Context, o *streamOptions, queue chan<
 		if r.source == nil {
 			version := soap.Recognize(m.Body).Version
 			if version == soap.None {
-				return &problem{exitMalformed, fmt.Errorf("%s is no SOAP envelope", m.Name),
-					"--wrap 1.1 makes one of a body"}
+				return failure(exitMalformed, fmt.Errorf("%s is no SOAP envelope", m.Name),
+					"--wrap 1.1 makes one of a body")
 			}
 			if err := r.open(ctx, o, version); err != nil {
 				return err
@@ -183,10 +183,10 @@ func (r *reliableRun) open(ctx context.Context, o *streamOptions, v soap.Version
 			"a new one begins")
 	}
 	if e := (*soaprm.Error)(nil); errors.As(err, &e) && (e.Code == soaprm.Refused || e.Code == soaprm.Misaddressed) {
-		return &problem{exitNoPeer, err, o.unlessRefused(e)}
+		return failure(exitNoPeer, err, o.unlessRefused(e))
 	}
 	if errors.Is(err, &soaprm.Error{Code: soaprm.Unanswered}) {
-		return &problem{exitNoPeer, err, ""}
+		return failure(exitNoPeer, err, "")
 	}
 	if err == nil {
 		status := r.source.Status()
@@ -259,7 +259,7 @@ func (r *reliableRun) finish(ctx context.Context) error {
 	}
 	if left := status.Accepted - status.Done; left > 0 {
 		err = fmt.Errorf("%s not known to be handled: %w", count(left, "message"), err)
-		return &problem{exitPartial, err, "the store has them: the same command without a FILE sends them"}
+		return failure(exitPartial, err, "the store has them: the same command without a FILE sends them")
 	}
 	return err
 }

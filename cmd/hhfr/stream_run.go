@@ -84,12 +84,12 @@ func (r *streamRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.closes(func() error { r.secure.close(); return nil })
-	if r.store, err = r.g.openStore(ctx, r.o.store); err != nil {
+	if r.store, err = r.o.store.open(ctx, r.g); err != nil {
 		return err
 	}
 	r.closes(func() error { _ = r.store.Close(); return nil })
 	var closeCommon func()
-	if r.common, closeCommon, err = r.o.common.open(ctx, r.g); err != nil {
+	if r.common, closeCommon, err = r.o.common.open(ctx, r.g, &r.o.store); err != nil {
 		return err
 	}
 	r.closes(func() error { closeCommon(); return nil })

@@ -107,5 +107,5 @@ func unknownProblem(numbers []int) error {
 		what, hint = "message "+list[0], "look at the peer whether it was processed, and send it again if not"
 	}
 	err := fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what)
-	return &problem{exitPartial, err, hint}
+	return failure(exitPartial, err, hint)
 }

@@ -14,12 +14,13 @@ import (
 )
 
 type transcodeOptions struct {
-	files                        []string
-	from, to, out, store, output string
-	schema                       schemaSource
-	stats                        bool
-	sync                         size
-	without                      stages
+	files                 []string
+	from, to, out, output string
+	store                 storeFlags
+	schema                schemaSource
+	stats                 bool
+	sync                  size
+	without               stages
 }
 
 func newTranscode(env Env, g *global) *cobra.Command {
@@ -52,7 +53,7 @@ message into shape and content, and to join it again.`,
 	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
 	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
-	g.writtenStoreFlags(f, &o.store, "", "write shapes to this context store and not into the stream: ")
+	o.store.writtenFlags(f, "", "write shapes to this context store and not into the stream: ")
 	o.schema.flags(f,
 		"description of the messages: a WSDL or XML Schema, which readers then need, too, or an HHFR Schema")
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
@@ -88,8 +89,8 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 		return err
 	}
 	cfg.Description, cfg.Schema = described.messages(), described.hhfr
-	if o.store != "" {
-		store, err := g.openWritten(ctx, o.store)
+	if o.store.spec != "" {
+		store, err := o.store.openWritten(ctx, g)
 		if err != nil {
 			return err
 		}
