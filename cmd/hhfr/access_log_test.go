@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/meter"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
 // readCalls reads an access log in JSON.
@@ -234,7 +233,7 @@ func TestAccessLogOfServe(t *testing.T) {
 		"-q", "--access-log", file, "--access-log-format", "json"))
 	post(t, p.url("/echo"))
 	code, _, stderr := do(t, "stream", p.url("/concat"), message, "--require-hhfr", "-q")
-	assert.NotEqual(t, exitUsage, code, stderr)
+	assert.NotEqual(t, exit.WrongUsage, code, stderr)
 	p.end()
 	calls := map[string]accessLine{}
 	for _, c := range readCalls(t, file) {
@@ -248,32 +247,4 @@ func TestAccessLogOfServe(t *testing.T) {
 	assert.Equal(t, [2]string{"/concat", "Client"}, [2]string{calls["stream"].Upstream, calls["stream"].Fault})
 	assert.Positive(t, calls["stream"].SentBytes)
 	assert.Positive(t, calls["stream"].ReceivedBytes)
-}
-
-// BenchmarkAccessLog is what a line costs a call.
-func BenchmarkAccessLog(b *testing.B) {
-	for _, format := range []string{"", "text", "json"} {
-		b.Run("format="+format, func(b *testing.B) {
-			m := meter.New(time.Now())
-			if format != "" {
-				o := accessLogOptions{filepath.Join(b.TempDir(), "calls"), format}
-				a, err := o.open(Env{}, m, slog.New(slog.DiscardHandler))
-				require.NoError(b, err)
-				defer func() { require.NoError(b, a.close()) }()
-			}
-			up, name, i := m.Near.Upstream("http://far.example:8082/service"), []byte("poll"), 0
-			b.ReportAllocs()
-			for b.Loop() {
-				var c meter.Call
-				up.Begin(&c, time.Now())
-				c.Name(name)
-				c.Request(1000)
-				c.Wire().Sent.Add(40)
-				c.Reply(2000)
-				c.Status(200)
-				c.Done(time.Now(), true)
-				i++
-			}
-		})
-	}
 }

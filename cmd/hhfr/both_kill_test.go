@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -91,7 +92,7 @@ func (k bothKills) run(t *testing.T) (f killFigures) {
 		}
 		for tries := 0; ; tries++ {
 			code, stderr := w.strike(rnd, all.String(), tries < 20)
-			if code == exitDone {
+			if code == exit.Done {
 				break
 			}
 			if code < 0 {

@@ -15,6 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -24,7 +27,7 @@ var update = flag.Bool("update", false, "write docs/cli.md, docs/json.md, its sc
 
 // TestManual compares docs/cli.md, docs/json.md and its schema with the commands.
 func TestManual(t *testing.T) {
-	root := newRoot(Env{}, &global{})
+	root := newRoot(&command.Global{})
 	for name, want := range map[string]string{
 		"docs/cli.md": manual(root), "docs/json.md": manualJSON(t, root), "cmd/hhfr/json.schema.json": manualSchema(t),
 	} {
@@ -77,7 +80,7 @@ func section(b *strings.Builder, c *cobra.Command) {
 		if f.Name == "help" {
 			return
 		}
-		name := "`" + strings.TrimSpace("--"+f.Name+" "+placeholder(f)) + "`"
+		name := "`" + strings.TrimSpace("--"+f.Name+" "+cmdline.Placeholder(f)) + "`"
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
@@ -125,8 +128,8 @@ was tested on simulated phones, never on a real one.
 
 // TestHelpBeginsWithUsage: usage and examples are on the first screen of every help text.
 func TestHelpBeginsWithUsage(t *testing.T) {
-	root := newRoot(Env{}, &global{})
-	for _, c := range append(below(root), root) {
+	root := newRoot(&command.Global{})
+	for _, c := range append(cmdline.Below(root), root) {
 		var b strings.Builder
 		c.SetOut(&b)
 		require.NoError(t, c.Help())
@@ -136,7 +139,7 @@ func TestHelpBeginsWithUsage(t *testing.T) {
 			assert.Contains(t, lines[:8], "Examples:", c.CommandPath())
 		}
 		if c.Long != "" {
-			assert.Contains(t, b.String(), "\nAbout:\n"+wrapped(c.Long)+"\n", c.CommandPath())
+			assert.Contains(t, b.String(), "\nAbout:\n"+cmdline.Wrapped(c.Long)+"\n", c.CommandPath())
 		}
 	}
 }
@@ -155,24 +158,24 @@ func TestHelpFitsATerminal(t *testing.T) {
 		require.Greater(t, len(lines), 5)
 		for _, line := range lines {
 			if len(strings.Fields(line)) > 1 {
-				assert.LessOrEqual(t, utf8.RuneCountInString(line), helpWidth, "%s: %q", c.CommandPath(), line)
+				assert.LessOrEqual(t, utf8.RuneCountInString(line), cmdline.HelpWidth, "%s: %q", c.CommandPath(), line)
 			}
 		}
 		for _, sub := range c.Commands() {
 			look(sub)
 		}
 	}
-	look(newRoot(Env{}, &global{}))
+	look(newRoot(&command.Global{}))
 }
 
 // The placeholder of a flag's value is a word for it, not a type of Go.
 func TestPlaceholders(t *testing.T) {
-	root := newRoot(Env{}, &global{})
+	root := newRoot(&command.Global{})
 	seen := 0
-	for _, c := range append(below(root), root) {
+	for _, c := range append(cmdline.Below(root), root) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			seen++
-			word := placeholder(f)
+			word := cmdline.Placeholder(f)
 			assert.Equal(t, strings.ToUpper(word), word, "%s --%s", c.CommandPath(), f.Name)
 			assert.Equal(t, f.Value.Type() == "bool", word == "", "%s --%s", c.CommandPath(), f.Name)
 		})
@@ -194,7 +197,7 @@ func TestWrapped(t *testing.T) {
 		{word + word, word + word},
 		{"", ""},
 	} {
-		assert.Equal(t, c.want, wrapped(c.text))
+		assert.Equal(t, c.want, cmdline.Wrapped(c.text))
 	}
 }
 
@@ -206,19 +209,19 @@ func TestCodeOf(t *testing.T) {
 		code int
 		hint string
 	}{
-		{conflict, exitFailed, "another process"},
-		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exitFailed, "another process"},
-		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
-		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
-		{&negotiate.Error{Code: negotiate.OldStore}, exitUsage,
+		{conflict, exit.Failed, "another process"},
+		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exit.Failed, "another process"},
+		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exit.NoPeer, "another process"},
+		{&negotiate.Error{Code: negotiate.NoHHFR}, exit.NoPeer, "without --require-hhfr"},
+		{&negotiate.Error{Code: negotiate.OldStore}, exit.WrongUsage,
 			"without FILEs and --resume finishes what the store has"},
-		{&negotiate.Error{Code: negotiate.OtherRun}, exitUsage, "nothing was sent of these messages"},
-		{signalled{os.Interrupt}, exitInterrupted, ""},
-		{failure(exitPartial, signalled{syscall.SIGTERM}, "go on"), exitInterrupted, "go on"},
-		{&ctxstore.Error{Code: ctxstore.Invalid, At: "/a/file"}, exitFailed, ""},
-		{&ctxstore.Error{Code: ctxstore.Invalid, Hint: "write DIR"}, exitUsage, "write DIR"},
+		{&negotiate.Error{Code: negotiate.OtherRun}, exit.WrongUsage, "nothing was sent of these messages"},
+		{exit.Signalled{Signal: os.Interrupt}, exit.Interrupted, ""},
+		{exit.With(exit.Partial, exit.Signalled{Signal: syscall.SIGTERM}, "go on"), exit.Interrupted, "go on"},
+		{&ctxstore.Error{Code: ctxstore.Invalid, At: "/a/file"}, exit.Failed, ""},
+		{&ctxstore.Error{Code: ctxstore.Invalid, Hint: "write DIR"}, exit.WrongUsage, "write DIR"},
 	} {
-		code, hint := codeOf(c.err)
+		code, hint := exit.CodeOf(c.err)
 		assert.Equal(t, c.code, code, c.err)
 		assert.Contains(t, hint, c.hint, c.err)
 	}
@@ -238,7 +241,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)
-		require.Zero(t, execute(t.Context(), Env{Out: &out, Err: &errs}, args), c.line)
+		require.Zero(t, execute(t.Context(), command.Env{Out: &out, Err: &errs}, args), c.line)
 		assert.Equal(t, c.want, out.String(), c.line)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -26,11 +28,11 @@ func contextServiceHere(t *testing.T, args ...string) string {
 	var errs bytes.Buffer
 	go func() {
 		args := append([]string{"context", "serve", "--listen", "127.0.0.1:0", "-o", "json", "-q"}, args...)
-		done <- execute(ctx, Env{Out: said, Err: &errs}, args)
+		done <- execute(ctx, command.Env{Out: said, Err: &errs}, args)
 	}()
 	t.Cleanup(func() {
 		cancel()
-		assert.Equal(t, exitDone, <-done, errs.String())
+		assert.Equal(t, exit.Done, <-done, errs.String())
 	})
 	var service struct{ URL string }
 	require.NoError(t, json.Unmarshal(<-said.lines, &service))

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -21,7 +24,7 @@ func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	to, toErr := keeping(args, &out, &errs)
-	code = execute(t.Context(), Env{In: strings.NewReader(""), Out: to, Err: toErr}, args)
+	code = execute(t.Context(), command.Env{In: strings.NewReader(""), Out: to, Err: toErr}, args)
 	return code, out.String(), errs.String()
 }
 
@@ -45,7 +48,7 @@ func serveHere(t testing.TB, args ...string) (url string, stop func()) {
 }
 
 // servicesHere is serveHere, but returns all services.
-func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine, stop func()) {
+func servicesHere(t testing.TB, args ...string) (services map[string]serve.ServiceLine, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	said := firstLine{make(chan []byte, 1)}
@@ -54,9 +57,9 @@ func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine
 	go func() {
 		args := append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json", "-q"}, args...)
 		to, toErr := keeping(args, said, &errs)
-		done <- execute(ctx, Env{Out: to, Err: toErr}, args)
+		done <- execute(ctx, command.Env{Out: to, Err: toErr}, args)
 	}()
-	var serve struct{ Services map[string]serviceLine }
+	var serve struct{ Services map[string]serve.ServiceLine }
 	select {
 	case line := <-said.lines:
 		require.NoError(t, json.Unmarshal(line, &serve))
@@ -70,9 +73,9 @@ func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine
 	}
 }
 
-type streamSummary struct{ Summary summary }
+type streamSummary struct{ Summary stream.RunSummary }
 
-func lastSummary(t testing.TB, stdout string) summary {
+func lastSummary(t testing.TB, stdout string) stream.RunSummary {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	var s streamSummary

@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -37,7 +40,7 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 			go func() {
 				args := []string{"decode", "-", "-q", "-o", output}
 				to, toErr := keeping(args, out, &errs)
-				ended <- execute(t.Context(), Env{In: in, Out: to, Err: toErr}, args)
+				ended <- execute(t.Context(), command.Env{In: in, Out: to, Err: toErr}, args)
 				_ = out.Close()
 			}()
 			lines := bufio.NewScanner(rows)
@@ -66,7 +69,7 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 			}()
 			until(expect[2])
 			_, _ = io.Copy(io.Discard, rows)
-			require.Equal(t, exitDone, <-ended, "%s", &errs)
+			require.Equal(t, exit.Done, <-ended, "%s", &errs)
 		})
 	}
 }
@@ -75,13 +78,14 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 func TestReportFromAPipe(t *testing.T) {
 	file := shared.Testdata(t, "pcap", "session.pcapng")
 	code, want, stderr := do(t, "decode", file, "-o", "json")
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	var out, errs bytes.Buffer
-	require.Equal(t, exitDone, execute(t.Context(),
-		Env{In: bytes.NewReader(shared.Read(t, file)), Out: &out, Err: &errs}, []string{"decode", "-", "-o", "json"}),
+	require.Equal(t, exit.Done, execute(t.Context(),
+		command.Env{In: bytes.NewReader(shared.Read(t, file)), Out: &out, Err: &errs}, []string{"decode", "-", "-o",
+			"json"}),
 		&errs)
 	assert.Equal(t, want, out.String())
-	var r report
+	var r decode.DecodeReport
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	assert.Len(t, r.Messages, 34)
 	assert.NotContains(t, out.String(), "unverified")
@@ -95,7 +99,7 @@ func TestWithdrawnMessages(t *testing.T) {
 	require.NoError(t, os.WriteFile(at("1.txt"), []byte("<a>first</a>"), 0o600))
 	code, _, stderr := do(t, "transcode", at("1.txt"), "--out", at("packed.hhfr"), "--without", "columns,memory,zstd",
 		"-q")
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	octets := shared.Read(t, at("packed.hhfr"))
 	where := bytes.LastIndex(octets, []byte("first"))
 	require.Positive(t, where)
@@ -103,12 +107,12 @@ func TestWithdrawnMessages(t *testing.T) {
 	require.NoError(t, os.WriteFile(at("damaged.hhfr"), octets, 0o600))
 
 	code, out, _ := do(t, "reconstruct", at("damaged.hhfr"), "--save-dir", at("file"))
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Regexp(t, ` one-way .* withdrawn: its check is wrong\n`, out)
 	var rows, errs bytes.Buffer
-	code = execute(t.Context(), Env{In: bytes.NewReader(octets), Out: &rows, Err: &errs},
+	code = execute(t.Context(), command.Env{In: bytes.NewReader(octets), Out: &rows, Err: &errs},
 		[]string{"reconstruct", "-", "--save-dir", at("pipe")})
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Regexp(t, ` one-way .* unverified\nwithdrawn: 1 message of session [0-9a-f]{8}, number 1\n`, rows.String())
 	assert.Contains(t, errs.String(), "1 withdrawn")
 	for _, from := range []string{"file", "pipe"} {
@@ -124,12 +128,12 @@ func TestWithdrawnMessages(t *testing.T) {
 func TestDecodeSeveral(t *testing.T) {
 	session, datagrams := shared.Testdata(t, "pcap", "session.pcapng"), shared.Testdata(t, "pcap", "datagrams.pcap")
 	code, out, stderr := do(t, "decode", session, datagrams)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	assert.Contains(t, stderr, "2 streams")
 	assert.Equal(t, 34+32, strings.Count(out, "\n")-1)
 	code, _, stderr = do(t, "decode", session, filepath.Join(t.TempDir(), "none.pcap"))
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Contains(t, stderr, "none.pcap")
 	code, _, _ = do(t, "decode", "-", session, "-")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.WrongUsage, code)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -27,7 +29,7 @@ func TestDecodeUpgraded(t *testing.T) {
 	file := shared.Testdata(t, "pcap", "upgraded.pcapng")
 	dir, raw, again := t.TempDir(), t.TempDir(), t.TempDir()
 	code, out, stderr := do(t, "decode", file, "--save-dir", dir, "--write-streams", raw)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	rows := strings.Split(out, "\n")
 	require.Regexp(t, `^ +1 \S+ \S+ +-> \S+ +- +1 request +\S+ +\d+ +\d+ +unchecked$`, rows[1])
 	require.Regexp(t, `^ +1 \S+ \S+ +<- \S+ +05000000 +1 reply +\S+ +\d+ +\d+ +verified$`, rows[2])
@@ -40,7 +42,7 @@ func TestDecodeUpgraded(t *testing.T) {
 	streams, err := filepath.Glob(filepath.Join(raw, "*.bin"))
 	require.NoError(t, err)
 	code, _, stderr = do(t, append([]string{"reconstruct", "--save-dir", again}, streams...)...)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	for _, f := range files {
 		if f.Name() == "000001-request.xml" {
 			assert.NoFileExists(t, filepath.Join(again, f.Name()), "it is not of the stream")
@@ -52,13 +54,13 @@ func TestDecodeUpgraded(t *testing.T) {
 
 	for _, form := range []string{"text", "json", "jsonl", "xml"} {
 		code, out, stderr := do(t, "decode", file, "-v", "-o", form)
-		require.Equal(t, exitDone, code, stderr)
+		require.Equal(t, exit.Done, code, stderr)
 		for _, token := range []string{"the next token 1", "746865206e657874", "dGhlIG5leHQgdG9rZW4g"} {
 			assert.NotContains(t, out+stderr, token, form)
 		}
 	}
 	_, out, _ = do(t, "decode", file, "-o", "json")
-	var r report
+	var r decode.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	assert.Equal(t, "/service", r.Streams[0].Path)
 }
@@ -71,7 +73,7 @@ func TestDecodeUpgradedWithoutHello(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short.pcapng")
 	require.NoError(t, os.WriteFile(short, file[:at-200], 0o600)) // the request alone
 	code, out, _ := do(t, "decode", short)
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Contains(t, out, "request")
 
 	var cut bytes.Buffer
@@ -96,7 +98,7 @@ func TestDecodeUpgradedWithoutHello(t *testing.T) {
 	require.NoError(t, rec.Close())
 	require.NoError(t, os.WriteFile(short, cut.Bytes(), 0o600))
 	code, _, stderr := do(t, "decode", short)
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Contains(t, stderr, "1 connection upgraded to hhfr, and no hello came after")
 }
 
@@ -127,11 +129,11 @@ func TestTokensOfFieldsAreNotListed(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, recorded.Bytes(), 0o600))
 	for _, form := range []string{"text", "xml"} {
 		code, out, stderr := do(t, "decode", "-v", "-o", form, file)
-		require.Equal(t, exitDone, code, stderr)
+		require.Equal(t, exit.Done, code, stderr)
 		assert.NotContains(t, out+stderr, token)
 	}
 	_, out, _ := do(t, "decode", "-o", "json", file)
-	var r report
+	var r decode.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	assert.Contains(t, string(r.Messages[1].Head), "HHFR: 1;address", "the head as it was received")
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -61,7 +63,7 @@ func TestDefaultStore(t *testing.T) {
 	}
 	t.Setenv("XDG_STATE_HOME", states)
 	code, _, stderr := do(t, "decode", "-q=false", capture)
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Contains(t, stderr, "--store names one: this user has "+stores[0]+", "+stores[1])
 }
 
@@ -111,12 +113,12 @@ func TestNamesOfDefaultStores(t *testing.T) {
 		{"proxy", "[fe80::1%eth0/..]:1"}: "proxy-fe80__1_eth0_..-1",
 	} {
 		t.Setenv("XDG_STATE_HOME", "/states")
-		assert.Equal(t, filepath.Join("/states", "hhfr", want), defaultStore(of[0], of[1]))
+		assert.Equal(t, filepath.Join("/states", "hhfr", want), stores.DefaultStore(of[0], of[1]))
 		t.Setenv("STATE_DIRECTORY", "/var/lib/hhfr/near:/var/lib/other")
-		assert.Equal(t, filepath.Join("/var/lib/hhfr/near", "stores", want), defaultStore(of[0], of[1]))
+		assert.Equal(t, filepath.Join("/var/lib/hhfr/near", "stores", want), stores.DefaultStore(of[0], of[1]))
 		t.Setenv("STATE_DIRECTORY", "")
 	}
 	t.Setenv("XDG_STATE_HOME", "relative")
 	t.Setenv("HOME", "/home/somebody")
-	assert.Equal(t, "/home/somebody/.local/state/hhfr/serve-all-1", defaultStore("serve", ":1"))
+	assert.Equal(t, "/home/somebody/.local/state/hhfr/serve-all-1", stores.DefaultStore("serve", ":1"))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -54,7 +55,7 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	require.NoError(t, err, "%s", &errs)
 	var where struct {
 		Addresses map[string]string
-		Services  map[string]serviceLine
+		Services  map[string]serve.ServiceLine
 	}
 	require.NoError(t, json.Unmarshal(line, &where))
 	echo := where.Services["echo"].URL

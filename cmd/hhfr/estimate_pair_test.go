@@ -16,7 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/estimate"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/estimate"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	estimates "github.com/hhfr/hhfr/internal/estimate"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/shared"
@@ -289,15 +292,15 @@ func (p *player) throughPair(conns []*recordedConn, args ...string) (octets, pac
 }
 
 // estimated is what estimate says of a capture.
-func estimated(t *testing.T, octets []byte, args ...string) (r estimate.Report) {
+func estimated(t *testing.T, octets []byte, args ...string) (r estimates.Report) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "plain.pcapng")
 	require.NoError(t, os.WriteFile(name, octets, 0o600))
 	var out, errs bytes.Buffer
-	code := execute(t.Context(), Env{Out: &out, Err: &errs},
+	code := execute(t.Context(), command.Env{Out: &out, Err: &errs},
 		append([]string{"estimate", name, "--link", "lte", "-o", "json", "-q"}, args...))
-	require.Equal(t, exitDone, code, "%s", &errs)
-	var all struct{ Report estimate.Report }
+	require.Equal(t, exit.Done, code, "%s", &errs)
+	var all struct{ Report estimates.Report }
 	require.NoError(t, json.Unmarshal(out.Bytes(), &all))
 	return all.Report
 }
@@ -314,7 +317,7 @@ func agrees(t *testing.T, recording []byte, most int, slack int64) {
 	p.run(conns, p.server.Addr().String(), func(c net.Conn) net.Conn { return rec.Conn(c) })
 	require.NoError(t, rec.Close())
 	var wait sync.WaitGroup
-	measure := func(name string, is estimate.WayTraffic, took *int64, run func(*player) (octets, packets int64)) {
+	measure := func(name string, is estimates.WayTraffic, took *int64, run func(*player) (octets, packets int64)) {
 		is.Bytes, is.Packets = is.Bytes-40*2, is.Packets-2 // what opens a connection does not show on the link
 		p := newPlayer(t)
 		wait.Go(func() {
@@ -332,21 +335,21 @@ func agrees(t *testing.T, recording []byte, most int, slack int64) {
 	}
 	var pair, byAddress, zlib, zstd int64
 	r := estimated(t, captured.Bytes())
-	measure("pair", trafficOf(r.Total, estimate.FirstContact), &pair, func(p *player) (int64, int64) {
+	measure("pair", estimate.TrafficOf(r.Total, estimates.FirstContact), &pair, func(p *player) (int64, int64) {
 		return p.throughPair(conns)
 	})
-	for w, took := range map[estimate.Way]*int64{estimate.Zlib: &zlib, estimate.Zstd: &zstd} {
-		measure(string(w), trafficOf(r.Total, w), took, func(p *player) (int64, int64) {
+	for w, took := range map[estimates.Way]*int64{estimates.Zlib: &zlib, estimates.Zstd: &zstd} {
+		measure(string(w), estimate.TrafficOf(r.Total, w), took, func(p *player) (int64, int64) {
 			return p.throughTunnel(conns, w)
 		})
 	}
 	addresses := estimated(t, captured.Bytes(), "--client-per-address")
-	measure("pair, client per address", trafficOf(addresses.Total, estimate.FirstContact), &byAddress,
+	measure("pair, client per address", estimate.TrafficOf(addresses.Total, estimates.FirstContact), &byAddress,
 		func(p *player) (int64, int64) { return p.throughPair(conns, "--client-per-address") })
 	wait.Wait()
 	tunnel := min(zlib, zstd)
-	assert.Equal(t, pair < tunnel, r.Smallest.First == estimate.FirstContact, "hhfr or tunnel")
-	assert.Equal(t, byAddress < tunnel, addresses.Smallest.First == estimate.FirstContact, "hhfr or tunnel")
+	assert.Equal(t, pair < tunnel, r.Smallest.First == estimates.FirstContact, "hhfr or tunnel")
+	assert.Equal(t, byAddress < tunnel, addresses.Smallest.First == estimates.FirstContact, "hhfr or tunnel")
 }
 
 func abs(n int64) int64 { return max(n, -n) }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -42,7 +43,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		return u.Host
 	}
-	root := newRoot(Env{}, &global{})
+	root := newRoot(&command.Global{})
 	for _, c := range append(root.Commands(), root) {
 		if c.Example == "" || measuring[c.Name()] {
 			continue

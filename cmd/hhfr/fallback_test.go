@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -67,5 +68,5 @@ func TestNoOffer(t *testing.T) {
 	assert.Zero(t, offers)
 	assert.Len(t, bodies, 2)
 	code, _, stderr := do(t, "proxy", "--upstream", server.URL, "--no-offer", "--tcp", "none")
-	assert.Equal(t, exitUsage, code, stderr)
+	assert.Equal(t, exit.WrongUsage, code, stderr)
 }

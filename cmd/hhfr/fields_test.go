@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -63,7 +64,7 @@ func TestFieldsGoWithOffers(t *testing.T) {
 		assert.Zero(t, code, "%v: %s", args, stderr)
 	}
 	code, _, stderr := do(t, "negotiate", front.URL+"/echo", "--require-hhfr")
-	assert.Equal(t, exitNoPeer, code)
+	assert.Equal(t, exit.NoPeer, code)
 	assert.Contains(t, stderr, "HTTP status 401")
 	var old []string
 	for _, h := range g.seen {
@@ -80,14 +81,14 @@ func TestFieldsGoWithOffers(t *testing.T) {
 	leads := httptest.NewServer(http.RedirectHandler(other.URL+"/echo", http.StatusTemporaryRedirect))
 	defer leads.Close()
 	code, _, stderr = do(t, append([]string{"negotiate", leads.URL + "/echo", "--require-hhfr"}, authorization...)...)
-	assert.Equal(t, exitNoPeer, code, stderr)
+	assert.Equal(t, exit.NoPeer, code, stderr)
 	assert.Empty(t, elsewhere.seen)
 
 	for _, args := range [][]string{
 		{"stream", front.URL, message}, {"negotiate", front.URL}, {"replay", recording, "--to", front.URL},
 	} {
 		code, _, stderr := do(t, append(args, "-H", "no field")...)
-		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, exit.WrongUsage, code)
 		assert.Contains(t, stderr, `--header: field "no field" is not of the form Name: value`)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -97,7 +98,7 @@ func TestFirstStreamThatWillNotCome(t *testing.T) {
 		var errs bytes.Buffer
 		client.Stderr = &errs
 		require.Error(t, client.Run())
-		assert.Equal(t, exitNoPeer, client.ProcessState.ExitCode(), url)
+		assert.Equal(t, exit.NoPeer, client.ProcessState.ExitCode(), url)
 		assert.Contains(t, errs.String(), says)
 	}
 }
@@ -113,7 +114,7 @@ func TestCauseOfARefusedSequence(t *testing.T) {
 	var errs bytes.Buffer
 	client.Stderr = &errs
 	require.Error(t, client.Run())
-	assert.Equal(t, exitNoPeer, client.ProcessState.ExitCode())
+	assert.Equal(t, exit.NoPeer, client.ProcessState.ExitCode())
 	assert.Contains(t, errs.String(), "the sequence could not be opened: the store is full")
 	assert.NotContains(t, errs.String(), filepath.Join(dir, "full"))
 	assert.NotContains(t, errs.String(), "at-most-once")

@@ -12,6 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -44,27 +48,27 @@ func TestInterruptedWithinTheInput(t *testing.T) {
 		code   int
 		out    string
 	}{
-		"decode": {decode, capture, exitInterrupted,
+		"decode": {decode, capture, exit.Interrupted,
 			` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
-		"decode, nothing": {[]string{"decode", "-"}, nil, exitInterrupted, "^$"},
-		"decode, leniently": {append(decode, "--lenient"), capture, exitInterrupted,
+		"decode, nothing": {[]string{"decode", "-"}, nil, exit.Interrupted, "^$"},
+		"decode, leniently": {append(decode, "--lenient"), capture, exit.Interrupted,
 			` reply +PullMessagesResponse .* unverified\n(.*\n)*verified: 3 messages of .*, numbers 14 to 16\n`},
-		"estimate":          {[]string{"estimate", "-"}, capture, exitInterrupted, "^$"},
-		"estimate, nothing": {[]string{"estimate", "-"}, nil, exitInterrupted, "^$"},
+		"estimate":          {[]string{"estimate", "-"}, capture, exit.Interrupted, "^$"},
+		"estimate, nothing": {[]string{"estimate", "-"}, nil, exit.Interrupted, "^$"},
 		"transcode": {[]string{"transcode", "-", "--out", filepath.Join(t.TempDir(), "packed.hhfr")}, messages,
-			exitInterrupted, "^$"},
-		"reconstruct": {[]string{"reconstruct", "-"}, messages, exitInterrupted, "^$"},
+			exit.Interrupted, "^$"},
+		"reconstruct": {[]string{"reconstruct", "-"}, messages, exit.Interrupted, "^$"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			over := make(chan struct{})
 			defer close(over)
 			var out, errs bytes.Buffer
-			in := unending{bytes.NewReader(tc.octets), func() { cancel(signalled{os.Interrupt}) }, over}
-			code := execute(ctx, Env{In: in, Out: &out, Err: &errs}, tc.args)
+			in := unending{bytes.NewReader(tc.octets), func() { cancel(exit.Signalled{Signal: os.Interrupt}) }, over}
+			code := execute(ctx, command.Env{In: in, Out: &out, Err: &errs}, tc.args)
 			require.Equal(t, tc.code, code, "%s", &errs)
 			assert.Regexp(t, tc.out, out.String())
-			if code == exitInterrupted {
+			if code == exit.Interrupted {
 				assert.Regexp(t, "hhfr: error: .*interrupt signal received", errs.String())
 				assert.NotContains(t, errs.String(), "not a capture")
 			}
@@ -97,22 +101,21 @@ func TestInterruptedWithinAFile(t *testing.T) {
 			t.Run(pass+" "+output, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				var out, errs bytes.Buffer
-				env := Env{Out: &out, Err: &errs}
-				g := &global{err: &errs}
-				o := decodeOptions{files: []string{name}, output: output}
-				in, err := openSources(ctx, env, g, o.files, "a capture", output == "json")
+				g := &command.Global{Env: command.Env{Out: &out, Err: &errs}, Stderr: &errs}
+				o := decode.DecodeOptions{Files: []string{name}, Output: output}
+				in, err := input.OpenSources(ctx, g, o.Files, "a capture", output == "json")
 				require.NoError(t, err)
-				in.list[0].Octets = &cutShort{in.list[0].Octets.(io.ReadSeeker), read,
-					func() { cancel(signalled{os.Interrupt}) }}
+				in.List[0].Octets = &cutShort{in.List[0].Octets.(io.ReadSeeker), read,
+					func() { cancel(exit.Signalled{Signal: os.Interrupt}) }}
 				r := capture.NewReader(t.Context(), capture.DecodeConfig{})
-				err = present(ctx, env, g, o, r, r.Captures(t.Context(), in.list...))
-				code, _ := codeOf(err)
-				assert.Equal(t, exitInterrupted, code)
+				err = decode.Present(ctx, g, o, r, r.Captures(t.Context(), in.List...))
+				code, _ := exit.CodeOf(err)
+				assert.Equal(t, exit.Interrupted, code)
 				require.ErrorIs(t, err, context.Canceled)
 				n := strings.Count(out.String(), "PullMessagesResponse")
 				assert.Positive(t, n, "%s%s", &out, &errs)
 				assert.Less(t, n, 16)
-				require.NoError(t, in.close())
+				require.NoError(t, in.Close())
 			})
 		}
 	}
@@ -142,10 +145,10 @@ func TestInterruptedAtAPipeThatStaysOpen(t *testing.T) {
 		assert.NoError(t, err)
 	}()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	out := &telling{text: "numbers 14 to 16\n", then: func() { cancel(signalled{os.Interrupt}) }}
+	out := &telling{text: "numbers 14 to 16\n", then: func() { cancel(exit.Signalled{Signal: os.Interrupt}) }}
 	var errs bytes.Buffer
-	code := execute(ctx, Env{In: r, Out: out, Err: &errs}, []string{"decode", "-"})
-	assert.Equal(t, exitInterrupted, code)
+	code := execute(ctx, command.Env{In: r, Out: out, Err: &errs}, []string{"decode", "-"})
+	assert.Equal(t, exit.Interrupted, code)
 	assert.Equal(t, 32, strings.Count(out.String(), " unverified\n"))
 	assert.Contains(t, errs.String(), "1 stream, 34 messages, 32 verified")
 	assert.Contains(t, errs.String(), "hhfr: error: interrupt signal received")

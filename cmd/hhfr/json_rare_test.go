@@ -18,6 +18,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/frame"
@@ -49,12 +53,12 @@ func TestPlacesAsJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "placed.bin")
 	require.NoError(t, os.WriteFile(file, octets, 0o600))
 	_, out, stderr := do(t, "reconstruct", file, "-o", "json")
-	var r report
+	var r decode.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r), stderr)
 	require.Len(t, r.Messages, 3, out)
-	assert.Equal(t, &placeReport{Number: 1, Length: 20, From: 12}, r.Messages[0].Place)
-	assert.Equal(t, &placeReport{Number: 2, Wanted: true}, r.Messages[1].Place)
-	assert.Equal(t, &placeReport{Number: 3, Answers: 7, Unknown: true}, r.Messages[2].Place)
+	assert.Equal(t, &decode.PlaceReport{Number: 1, Length: 20, From: 12}, r.Messages[0].Place)
+	assert.Equal(t, &decode.PlaceReport{Number: 2, Wanted: true}, r.Messages[1].Place)
+	assert.Equal(t, &decode.PlaceReport{Number: 3, Answers: 7, Unknown: true}, r.Messages[2].Place)
 }
 
 // TestSequencesLeftOutAsJSON: sequences beyond those that are followed are counted.
@@ -65,7 +69,7 @@ func TestSequencesLeftOutAsJSON(t *testing.T) {
 			header.Acknowledgement{Sequence: fmt.Sprint("urn:s:", i), None: true})
 	}
 	_, out, stderr := do(t, "decode", saidOfSequences(t, b), "-o", "json")
-	var r report
+	var r decode.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r), stderr)
 	assert.Equal(t, 6, r.SequencesLeftOut, stderr)
 }
@@ -89,7 +93,7 @@ func TestServerInitiatedHeads(t *testing.T) {
 	_, out, stderr := do(t, "stream", "http://"+l.Addr().String()+peer.EchoPath, "--listen", "--timeout", "1s", "-o",
 		"json")
 	line, _, _ := bytes.Cut([]byte(out), []byte("\n"))
-	var m serverMessage
+	var m stream.ServerMessage
 	require.NoError(t, json.Unmarshal(line, &m), "%s%s", out, stderr)
 	assert.Equal(t, head, string(m.Head))
 	assert.Equal(t, "<a/>", string(m.Body))
@@ -101,16 +105,16 @@ func TestUnansweredAsJSON(t *testing.T) {
 	recording := filepath.Join(t.TempDir(), "recorded.pcapng")
 	code, _, stderr := do(t, "stream", "http://"+startEcho(t)+peer.EchoPath,
 		shared.Testdata(t, "soap", "cwmp-inform.xml"), "--record", recording)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
 	code, out, stderr := do(t, "replay", recording, "--to", server.URL+peer.EchoPath, "--as", "soap", "-o", "json")
-	assert.Equal(t, exitPartial, code, stderr)
+	assert.Equal(t, exit.Partial, code, stderr)
 	line, _, _ := strings.Cut(out, "\n")
-	var r replayLine
+	var r stream.ReplayLine
 	require.NoError(t, json.Unmarshal([]byte(line), &r), out)
 	assert.NotEmpty(t, r.Error)
 	assert.Zero(t, r.Status)
@@ -118,11 +122,11 @@ func TestUnansweredAsJSON(t *testing.T) {
 
 // TestVersionOfACheckout: a build of a checkout says which commit, and whether it was changed.
 func TestVersionOfACheckout(t *testing.T) {
-	v := versionOf(&debug.BuildInfo{Settings: []debug.BuildSetting{
+	v := cmdline.VersionOf(&debug.BuildInfo{Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"},
 	}}, resolve.System{})
 	line, err := json.Marshal(v)
 	require.NoError(t, err)
 	keepText(t, append(line, '\n'), "version")
-	assert.Contains(t, v.line(), " commit abc+changes ")
+	assert.Contains(t, v.Line(), " commit abc+changes ")
 }

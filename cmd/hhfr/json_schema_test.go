@@ -22,6 +22,9 @@ type schemaMaker struct {
 	checked map[string]bool // keys of valuesOf that were used
 }
 
+// ownNames are those of types of commands whose names here are not that in Go with a small letter.
+var ownNames = map[string]string{"DecodeReport": "report", "RunSummary": "summary", "HHFRSchemas": "hhfrSchemas"}
+
 // manualSchema is the JSON Schema of what is printed as JSON.
 func manualSchema(t *testing.T) string {
 	t.Helper()
@@ -60,7 +63,14 @@ func manualSchema(t *testing.T) string {
 
 // typeName is the name of a type's definition.
 func typeName(typ reflect.Type) string {
-	return strings.TrimPrefix(typ.String(), "main.")
+	name := typ.String()
+	if !strings.Contains(typ.PkgPath(), "/cmd/hhfr") {
+		return name
+	}
+	if known, ok := ownNames[typ.Name()]; ok {
+		return known
+	}
+	return strings.ToLower(typ.Name()[:1]) + typ.Name()[1:]
 }
 
 // of is the schema of a type.

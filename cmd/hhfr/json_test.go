@@ -11,10 +11,22 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/bench"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/contexts"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/demo"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/estimate"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/proxy"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/schema"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/transcode"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
-	"github.com/hhfr/hhfr/internal/transcode"
+	transcoded "github.com/hhfr/hhfr/internal/transcode"
 )
 
 // printedForm is a JSON value that hhfr prints. Forms with the same name are the kinds of lines of
@@ -30,44 +42,46 @@ func (p printedForm) section() string { command, _, _ := strings.Cut(p.name, "-"
 
 // printed is all JSON that hhfr prints. Comments of the types' fields say what they mean.
 var printed = []printedForm{
-	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", reflect.TypeFor[report]()},
-	{"decode-jsonl", "", reflect.TypeFor[messageReport]()},
+	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line",
+		reflect.TypeFor[decode.DecodeReport]()},
+	{"decode-jsonl", "", reflect.TypeFor[decode.MessageReport]()},
 	{"decode-jsonl", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were\n" +
-		"listed before as unverified", reflect.TypeFor[checkReport]()},
+		"listed before as unverified", reflect.TypeFor[decode.CheckReport]()},
 	{"decode-jsonl", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging",
-		reflect.TypeFor[sequenceLine]()},
-	{"estimate", "one object", reflect.TypeFor[estimateReport]()},
+		reflect.TypeFor[decode.SequenceLine]()},
+	{"estimate", "one object", reflect.TypeFor[estimate.EstimateReport]()},
 	{"reconstruct", "as `decode`", nil},
-	{"stream", "a line for each reply, in sending order", reflect.TypeFor[exchangeReport]()},
-	{"stream", "with `--listen` a line for each server-initiated message", reflect.TypeFor[serverMessage]()},
-	{"stream", "a message of unknown fate has, in place of what its reply would say", reflect.TypeFor[unknownReport]()},
-	{"stream", "the last line", reflect.TypeFor[streamEnd]()},
-	{"negotiate", "one object", reflect.TypeFor[negotiateReport]()},
-	{"serve", "one object, once it listens", reflect.TypeFor[serveReport]()},
-	{"demo", "one object", reflect.TypeFor[demoReport]()},
+	{"stream", "a line for each reply, in sending order", reflect.TypeFor[stream.ExchangeReport]()},
+	{"stream", "with `--listen` a line for each server-initiated message", reflect.TypeFor[stream.ServerMessage]()},
+	{"stream", "a message of unknown fate has, in place of what its reply would say",
+		reflect.TypeFor[stream.UnknownReport]()},
+	{"stream", "the last line", reflect.TypeFor[stream.StreamEnd]()},
+	{"negotiate", "one object", reflect.TypeFor[negotiate.NegotiateReport]()},
+	{"serve", "one object, once it listens", reflect.TypeFor[serve.ServeReport]()},
+	{"demo", "one object", reflect.TypeFor[demo.DemoReport]()},
 	{"transcode", "with `--stats` a line for each message. Times are in nanoseconds",
-		reflect.TypeFor[transcode.Figures]()},
-	{"transcode", "the last line", reflect.TypeFor[transcodeTotal]()},
-	{"schema-compile", "`compile`: one object", reflect.TypeFor[compileReport]()},
-	{"schema-show", "`show`: one object", reflect.TypeFor[shownMessages]()},
-	{"schema-diff", "`diff`: one object", reflect.TypeFor[changeReport]()},
-	{"schema-check", "`check`: one object", reflect.TypeFor[checked]()},
-	{"schema-hhfr", "`hhfr`: one object", reflect.TypeFor[hhfrSchemas]()},
+		reflect.TypeFor[transcoded.Figures]()},
+	{"transcode", "the last line", reflect.TypeFor[transcode.TranscodeTotal]()},
+	{"schema-compile", "`compile`: one object", reflect.TypeFor[schema.CompileReport]()},
+	{"schema-show", "`show`: one object", reflect.TypeFor[schema.ShownMessages]()},
+	{"schema-diff", "`diff`: one object", reflect.TypeFor[schema.ChangeReport]()},
+	{"schema-check", "`check`: one object", reflect.TypeFor[schema.Checked]()},
+	{"schema-hhfr", "`hhfr`: one object", reflect.TypeFor[schema.HHFRSchemas]()},
 	{"context-list", "`list`: one object. `-o jsonl` prints its `entries` alone, one a line",
-		reflect.TypeFor[contextListing]()},
-	{"context-list-jsonl", "", reflect.TypeFor[contextEntry]()},
-	{"context-get", "`get`: one object", reflect.TypeFor[contextValue]()},
-	{"context-watch-jsonl", "`watch`: a line for each change", reflect.TypeFor[contextChange]()},
-	{"context-export", "`export`: one object, in numbers of entries", reflect.TypeFor[contextExported]()},
-	{"context-import", "`import`: one object, in numbers of entries", reflect.TypeFor[contextImported]()},
-	{"context-put", "`put`: one object", reflect.TypeFor[contextPutReport]()},
-	{"context-delete", "`delete`: one object", reflect.TypeFor[contextDeleted]()},
-	{"context-serve", "`serve`: one object, once it listens", reflect.TypeFor[contextServing]()},
-	{"replay", "a line for each exchange", reflect.TypeFor[replayLine]()},
-	{"replay", "the last line", reflect.TypeFor[replayEnd]()},
-	{"bench-session", "`session`: one object", reflect.TypeFor[benchReport]()},
-	{"proxy", "one object, once it listens, or would listen by `--check`", reflect.TypeFor[proxyReport]()},
-	{"version", "one object, whose `version` is that of hhfr", reflect.TypeFor[versionInfo]()},
+		reflect.TypeFor[contexts.ContextListing]()},
+	{"context-list-jsonl", "", reflect.TypeFor[contexts.ContextEntry]()},
+	{"context-get", "`get`: one object", reflect.TypeFor[contexts.ContextValue]()},
+	{"context-watch-jsonl", "`watch`: a line for each change", reflect.TypeFor[contexts.ContextChange]()},
+	{"context-export", "`export`: one object, in numbers of entries", reflect.TypeFor[contexts.ContextExported]()},
+	{"context-import", "`import`: one object, in numbers of entries", reflect.TypeFor[contexts.ContextImported]()},
+	{"context-put", "`put`: one object", reflect.TypeFor[contexts.ContextPutReport]()},
+	{"context-delete", "`delete`: one object", reflect.TypeFor[contexts.ContextDeleted]()},
+	{"context-serve", "`serve`: one object, once it listens", reflect.TypeFor[contexts.ContextServing]()},
+	{"replay", "a line for each exchange", reflect.TypeFor[stream.ReplayLine]()},
+	{"replay", "the last line", reflect.TypeFor[stream.ReplayEnd]()},
+	{"bench-session", "`session`: one object", reflect.TypeFor[bench.BenchReport]()},
+	{"proxy", "one object, once it listens, or would listen by `--check`", reflect.TypeFor[proxy.ProxyReport]()},
+	{"version", "one object, whose `version` is that of hhfr", reflect.TypeFor[cmdline.VersionInfo]()},
 	{"log", "all commands, with `--log-format json`: a line on stderr, an object with these and further values,\n" +
 		"each a string, a number, true or false", reflect.TypeFor[logLine]()},
 	{"accesses", "`proxy` and `serve`, with `--access-log-format json`: a line for each call in the file of\n" +
@@ -120,9 +134,9 @@ var valuesOf = map[string][]string{
 		capture.Verified.String(), capture.Unverified.String(), capture.Unchecked.String(), capture.Withdrawn.String(),
 		capture.Incomplete.String(), capture.Cancelled.String(), capture.Undecodable.String(),
 	},
-	"messageReport.direction": {directionName(0), directionName(1)},
+	"messageReport.direction": {decode.DirectionName(0), decode.DirectionName(1)},
 	"checkReport.check":       {capture.Verified.String(), capture.Withdrawn.String()},
-	"checkReport.direction":   {directionName(0), directionName(1)},
+	"checkReport.direction":   {decode.DirectionName(0), decode.DirectionName(1)},
 	"replay.Difference.what":  {"status", "body"},
 }
 
@@ -168,7 +182,7 @@ func manualJSON(t *testing.T, root *cobra.Command) string {
 		f := fieldTable{t: t, seen: map[reflect.Type]string{}, to: &b}
 		f.of(p.typ, "")
 	}
-	for _, c := range below(root) {
+	for _, c := range cmdline.Below(root) {
 		o := c.Flags().Lookup("output")
 		for _, format := range []string{"json", "jsonl"} {
 			if o == nil || !slices.Contains(strings.FieldsFunc(o.Usage, notWord), format) {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -130,7 +131,7 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 		for w.lines.Scan() {
 		}
 		err := w.client.Wait()
-		if w.client.ProcessState.ExitCode() != exitNoPeer {
+		if w.client.ProcessState.ExitCode() != exit.NoPeer {
 			require.NoError(t, err, "%s", &w.errs)
 			break
 		}
@@ -196,7 +197,7 @@ func TestKeptMessages(t *testing.T) {
 	for lines.Scan() {
 	}
 	assert.Error(t, client.Wait())
-	assert.Equal(t, exitPartial, client.ProcessState.ExitCode(), "%s", &errs)
+	assert.Equal(t, exit.Partial, client.ProcessState.ExitCode(), "%s", &errs)
 	assert.Contains(t, errs.String(), "--resume goes on with what is left")
 
 	w := &ledgerWorld{ledgerRun: ledgerRun{messages: 2}, t: t,

@@ -19,13 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/metrics"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// terminal opens a terminal of so many columns: what is written to its one end is read from the
+// openTerminal opens a terminal of so many columns: what is written to its one end is read from the
 // other.
-func terminal(t *testing.T, columns uint16) (master, slave *os.File) {
+func openTerminal(t *testing.T, columns uint16) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -78,7 +79,7 @@ func TestSessionAt80Columns(t *testing.T) {
 		80:  "NUMBER TIME            SESSION  MESSAGE OPERATION         WIRE    SOAP  STATE",
 		100: "NUMBER TIME            CLIENT ",
 	} {
-		master, slave := terminal(t, columns)
+		master, slave := openTerminal(t, columns)
 		cmd := exec.CommandContext(t.Context(), "hhfr", "decode", "-q", shared.Testdata(t, "pcap", "session.pcapng"),
 			"--store", shared.Testdata(t, "pcap", "store"))
 		cmd.Stderr, cmd.Stdout = slave, slave
@@ -102,7 +103,7 @@ func TestSessionAt80Columns(t *testing.T) {
 func TestProgress(t *testing.T) {
 	plain := filepath.Join(shared.Testdata(t, "pcap"), "plain.pcapng")
 	shows := func(stdout bool, args ...string) (screen, printed string) {
-		master, slave := terminal(t, 120)
+		master, slave := openTerminal(t, 120)
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), "hhfr", args...)
 		cmd.Stderr, cmd.Stdout = slave, &out
@@ -135,7 +136,7 @@ func TestProgress(t *testing.T) {
 func TestProgressBeforeAPipe(t *testing.T) {
 	session := shared.Testdata(t, "pcap", "session.pcapng")
 	for _, line := range []string{"hhfr decode %s | head -n 3", "hhfr decode -o jsonl %s | head -c 10"} {
-		master, slave := terminal(t, 120)
+		master, slave := openTerminal(t, 120)
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(line, session))
 		cmd.Stderr, cmd.Stdout = slave, slave
 		require.NoError(t, cmd.Start())
@@ -152,7 +153,7 @@ func TestLiveLine(t *testing.T) {
 	origin := httptest.NewServer(&numbered{seen: map[string]int{}})
 	defer origin.Close()
 	far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/service", "--no-offer")
-	master, slave := terminal(t, 60)
+	master, slave := openTerminal(t, 60)
 	listen := shared.Addr(t)
 	cmd := exec.CommandContext(t.Context(), "hhfr", "proxy", "--listen", listen, "--upstream", far.url("/service"))
 	cmd.Stderr = slave
@@ -189,14 +190,14 @@ func TestLiveLine(t *testing.T) {
 func TestNoLiveLineInTheBackground(t *testing.T) {
 	origin := httptest.NewServer(&numbered{seen: map[string]int{}})
 	defer origin.Close()
-	master, slave := terminal(t, 80)
-	listen, metrics := shared.Addr(t), shared.Addr(t)
+	master, slave := openTerminal(t, 80)
+	listen, status := shared.Addr(t), shared.Addr(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", `set -m
 hhfr proxy --listen "$0" --upstream "$1" --no-offer --metrics "$2" >/dev/null &
 echo began
 read line
 echo told
-fg >/dev/null`, listen, origin.URL, metrics)
+fg >/dev/null`, listen, origin.URL, status)
 	shell.Stdin, shell.Stdout, shell.Stderr = slave, slave, slave
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	screen, read, shows := leads(t, shell, master, slave)
@@ -204,13 +205,13 @@ fg >/dev/null`, listen, origin.URL, metrics)
 	c := &callers{t: t, to: "http://" + listen + "/service", answers: map[string]bool{}}
 	client := &http.Client{Transport: &http.Transport{}}
 	require.Eventually(t, func() bool { // it runs for as long as a line would have taken
-		resp, err := client.Get("http://" + metrics + "/status?format=json")
+		resp, err := client.Get("http://" + status + "/status?format=json")
 		if err != nil {
 			return false
 		}
 		defer func() { _ = resp.Body.Close() }()
 		var s meter.Snapshot
-		return json.NewDecoder(resp.Body).Decode(&s) == nil && s.Now.Sub(s.Began) > 2*liveInterval
+		return json.NewDecoder(resp.Body).Decode(&s) == nil && s.Now.Sub(s.Began) > 2*metrics.LiveInterval
 	}, time.Minute, 10*time.Millisecond)
 	c.call(client, 1)
 	client.CloseIdleConnections()

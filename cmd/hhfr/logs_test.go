@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -136,7 +137,7 @@ func startLogged(t *testing.T, args ...string) (address string, end func() strin
 	var errs bytes.Buffer
 	args = append(args, "--listen", "127.0.0.1:0", "-o", "json", "-v", "--log-format", "json")
 	to, toErr := keeping(args, said, &errs)
-	go func() { done <- execute(ctx, Env{Out: to, Err: toErr}, args) }()
+	go func() { done <- execute(ctx, command.Env{Out: to, Err: toErr}, args) }()
 	var first struct{ Addresses map[string]string }
 	require.NoError(t, json.Unmarshal(<-said.lines, &first))
 	return first.Addresses["http"], func() string {
@@ -150,7 +151,7 @@ func startLogged(t *testing.T, args ...string) (address string, end func() strin
 func TestStandardLog(t *testing.T) {
 	var out, errs bytes.Buffer
 	var log *slog.Logger
-	env := Env{Out: &out, Err: &errs, SetLog: func(l *slog.Logger) { log = l }}
+	env := command.Env{Out: &out, Err: &errs, SetLog: func(l *slog.Logger) { log = l }}
 	require.Zero(t, execute(t.Context(), env, []string{"version", "-v", "--log-format", "json"}))
 	require.NotNil(t, log)
 	slog.NewLogLogger(log.Handler(), slog.LevelInfo).Print("net/http has something to say")
@@ -160,7 +161,7 @@ func TestStandardLog(t *testing.T) {
 // Values that packages log under a key may be of any type; printed values are not.
 func TestPlainValue(t *testing.T) {
 	var out bytes.Buffer
-	log := (&global{logFormat: "json", err: &out}).logger()
+	log := (&command.Global{LogFormat: "json", Stderr: &out}).Logger()
 	log.Warn("w", "peer", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7}, "err", io.EOF, "for", time.Minute,
 		"limit", 3, "remote", true, "panic", []int{1}, slog.Any("none", nil))
 	var fields map[string]any

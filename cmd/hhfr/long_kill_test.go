@@ -23,6 +23,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
@@ -113,7 +116,7 @@ func longClient() {
 		if err != nil {
 			return err
 		}
-		over, err := openNetwork("", os.Args[3])
+		over, err := network.Open("", os.Args[3])
 		if err != nil {
 			return err
 		}
@@ -123,7 +126,7 @@ func longClient() {
 		}
 		replies := make(chan *streamer.Message, 1)
 		sess, err := session.Dial(ctx, os.Args[1], session.Config{
-			HTTPClient: http.DefaultClient, Transports: over.transports(nil), Store: store,
+			HTTPClient: http.DefaultClient, Transports: over.Transports(nil), Store: store,
 			Coders:    coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})),
 			Assurance: wsrm.ExactlyOnce, Ordered: true, Resume: true, Reconnect: 5 * time.Minute, RememberFor: -1,
 			LateReply: func(_ uint64, m *streamer.Message, err error) {
@@ -137,7 +140,7 @@ func longClient() {
 		}
 		reply, err := sess.Call(ctx, &streamer.Message{Body: io.NewSectionReader(digits{}, 0, size)})
 		switch {
-		case isAccepted(err):
+		case stream.IsAccepted(err):
 			if err = sess.Finish(ctx); err == nil {
 				reply = <-replies
 			}
@@ -162,9 +165,9 @@ func longClient() {
 func exitIf(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(exitFailed)
+		os.Exit(exit.Failed)
 	}
-	os.Exit(exitDone)
+	os.Exit(exit.Done)
 }
 
 // longRun is one long message, exactly once, while both processes are killed, in turn, as it comes.

@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/resolve"
 )
 
@@ -24,8 +26,8 @@ func run(system resolve.System, out, errs io.Writer) int {
 	go func() {
 		s := <-signals
 		signal.Stop(signals) // before the first signal is handled: the second ends the process at once
-		cancel(signalled{s})
+		cancel(exit.Signalled{Signal: s})
 	}()
-	env := Env{In: os.Stdin, Out: out, Err: errs, System: system, SetLog: slog.SetDefault}
+	env := command.Env{In: os.Stdin, Out: out, Err: errs, System: system, SetLog: slog.SetDefault}
 	return execute(ctx, env, os.Args[1:])
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/resolve"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -70,8 +73,8 @@ var programs = map[string]func(){
 // SIGKILL that testscript knows, and expect an orderly end, whose exit code is then that of a
 // server. Under the name interrupted, a script runs hhfr with its own exit code.
 func clean(code int) int {
-	if code == exitInterrupted && (slices.Contains(os.Args, "serve") || slices.Contains(os.Args, "proxy")) {
-		return exitDone
+	if code == exit.Interrupted && (slices.Contains(os.Args, "serve") || slices.Contains(os.Args, "proxy")) {
+		return exit.Done
 	}
 	return code
 }
@@ -145,9 +148,9 @@ func address(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 		var serve struct {
-			Services  map[string]serviceLine `json:"services"`
-			URL       string                 `json:"url"`
-			Addresses map[string]string      `json:"addresses"`
+			Services  map[string]serve.ServiceLine `json:"services"`
+			URL       string                       `json:"url"`
+			Addresses map[string]string            `json:"addresses"`
 		}
 		if err == nil && json.Unmarshal(b, &serve) == nil {
 			ts.Setenv("URL", cmp.Or(serve.Services["echo"].URL, serve.URL, "http://"+serve.Addresses["http"]))
@@ -191,7 +194,7 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 
 // TestHelpHasExamples: every command has an explanation and example lines.
 func TestHelpHasExamples(t *testing.T) {
-	root := newRoot(Env{}, &global{})
+	root := newRoot(&command.Global{})
 	require.NotEmpty(t, root.Commands())
 	for _, c := range root.Commands() {
 		if c.Name() == "help" || c.Name() == "completion" {

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -25,9 +27,9 @@ var manDir = flag.String("man", "", "folder to write man pages to")
 // say against them, and they have all that the help texts have.
 func TestManPages(t *testing.T) {
 	dir := cmp.Or(*manDir, t.TempDir())
-	root := newRoot(Env{}, &global{})
+	root := newRoot(&command.Global{})
 	var pages, wanted []string
-	for _, c := range append(below(root), root) {
+	for _, c := range append(cmdline.Below(root), root) {
 		if c.Name() == "help" {
 			continue
 		}
@@ -70,8 +72,8 @@ func manPage(c *cobra.Command) string {
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n", roff(usage))
 	b.WriteString(".SH DESCRIPTION\n")
 	manProse(&b, cmp.Or(c.Long, c.Short+"."))
-	manFlags(&b, "OPTIONS", shown(c.NonInheritedFlags()))
-	manFlags(&b, "GLOBAL OPTIONS", shown(c.InheritedFlags()))
+	manFlags(&b, "OPTIONS", cmdline.Shown(c.NonInheritedFlags()))
+	manFlags(&b, "GLOBAL OPTIONS", cmdline.Shown(c.InheritedFlags()))
 	if c.Example != "" {
 		b.WriteString(".SH EXAMPLES\n.nf\n")
 		for line := range strings.Lines(c.Example) {
@@ -112,7 +114,7 @@ func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		if word := placeholder(f); word != "" {
+		if word := cmdline.Placeholder(f); word != "" {
 			name += " " + word
 		}
 		text := f.Usage

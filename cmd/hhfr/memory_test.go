@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -34,7 +35,7 @@ func packed(t *testing.T, messages int) (file string, message []byte) {
 	file = filepath.Join(dir, "packed.hhfr")
 	code, _, stderr := do(t, append([]string{"transcode", "--out", file, "-q"},
 		slices.Repeat([]string{filepath.Join(dir, "big.xml")}, messages)...)...)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	require.Less(t, len(shared.Read(t, file)), 2000*messages)
 	return file, message
 }
@@ -90,7 +91,7 @@ func TestPackingHoldsLittle(t *testing.T) {
 	stream := filepath.Join(t.TempDir(), "long.hhfr")
 	requireFrugal(t, 32<<20, nil, "transcode", "-q", "--out", stream, file, file, file)
 	code, _, stderr := do(t, "reconstruct", stream, "-q", "--save-dir", t.TempDir())
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 }
 
 // mostMemory is the most memory that a process took so far, in kB.

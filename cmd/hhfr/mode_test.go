@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
@@ -22,7 +24,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	agreement "github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // relay carries connections to a server. Once hold is set, it forwards nothing before a client has
@@ -102,7 +104,7 @@ func TestMetInOneFlight(t *testing.T) {
 		filepath.Join(t.TempDir(), "store"), "-o", "json"}
 	for i, mode := range []string{"first-call", "met", "met"} {
 		code, out, stderr := do(t, args...)
-		require.Equal(t, exitDone, code, stderr)
+		require.Equal(t, exit.Done, code, stderr)
 		s := lastSummary(t, out)
 		assert.Equal(t, mode, s.Mode)
 		assert.Equal(t, 1, s.Messages)
@@ -116,7 +118,7 @@ func TestMetInOneFlight(t *testing.T) {
 // blocks. That is one warning with a remedy; the messages arrive.
 func TestInvitedToBlockedPort(t *testing.T) {
 	port := closedPort(t)
-	end := &plainEnd{answer: func(w http.ResponseWriter, _ *http.Request, _ *negotiate.Offer) {
+	end := &plainEnd{answer: func(w http.ResponseWriter, _ *http.Request, _ *agreement.Offer) {
 		w.Header().Set("HHFR", `1;address="`+port+
 			`";session="urn:uuid:05000000-0000-4000-8000-000000000000"`+
 			`;token="00112233445566778899aabbccddeeff";lifetime=60;transport=tcp`)
@@ -135,14 +137,14 @@ func TestInvitedToBlockedPort(t *testing.T) {
 	bodies = slices.DeleteFunc(bodies, func(b string) bool { return b == "" }) // that of a question
 	assert.Len(t, bodies, 20)
 	code, _, stderr = do(t, "stream", server.URL+"/service", message, "--require-hhfr")
-	assert.Equal(t, exitNoPeer, code)
+	assert.Equal(t, exit.NoPeer, code)
 	assert.Contains(t, stderr, want)
 
 	code, out, _ = do(t, "negotiate", server.URL+"/service", "-o", "json")
 	assert.Zero(t, code)
-	var r negotiateReport
+	var r negotiate.NegotiateReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Len(t, r.Tried, 3)
-	assert.Equal(t, triedReport{Mode: "first-call", Why: want, Transport: negotiate.TransportURI("tcp"),
+	assert.Equal(t, negotiate.TriedReport{Mode: "first-call", Why: want, Transport: agreement.TransportURI("tcp"),
 		Address: "127.0.0.1" + port}, r.Tried[1])
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -33,6 +34,6 @@ func TestManyReadsOnNATS(t *testing.T) {
 	w := &resumeWorld{t: t, dir: t.TempDir(), server: server}
 	w.flags = []string{"--assurance", "exactly-once", "--store", filepath.Join(w.dir, "client"), "--reconnect", "0"}
 	code, _, stderr := w.run(w.files("a", "b")...)
-	assert.Equal(t, exitDone, code, stderr)
+	assert.Equal(t, exit.Done, code, stderr)
 	assert.Equal(t, tally("a", "b"), w.entries())
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/resolve"
 	"github.com/hhfr/hhfr/internal/resolve/resolvetest"
 	"github.com/hhfr/hhfr/internal/shared"
@@ -125,7 +127,7 @@ func TestCertificatesOfTermux(t *testing.T) {
 			}
 			var failed *exec.ExitError
 			require.ErrorAs(t, err, &failed, "%s", out)
-			assert.Equal(t, exitNoPeer, failed.ExitCode(), "%s", out)
+			assert.Equal(t, exit.NoPeer, failed.ExitCode(), "%s", out)
 			assert.Contains(t, string(out), "--cacert FILE")
 		})
 	}
@@ -142,7 +144,7 @@ func TestDNSServer(t *testing.T) {
 		"[fe80::1%wlan0]:530": "[fe80::1%wlan0]:530",
 		"":                    "",
 	} {
-		d := dnsServer{netip.MustParseAddrPort("192.0.2.99:53")}
+		d := command.DNSServer{AddrPort: netip.MustParseAddrPort("192.0.2.99:53")}
 		require.NoError(t, d.Set(text), text)
 		assert.Equal(t, want, d.String(), text)
 	}
@@ -150,14 +152,16 @@ func TestDNSServer(t *testing.T) {
 		"dns.example", "localhost:53", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "192.0.2", ":53", "[192.0.2.1",
 		" ",
 	} {
-		require.ErrorContains(t, new(dnsServer).Set(text), "a DNS server is IP, IP:PORT or [IPV6]:PORT, not", text)
+		require.ErrorContains(t, new(command.DNSServer).Set(text), "a DNS server is IP, IP:PORT or [IPV6]:PORT, not",
+			text)
 	}
 }
 
 // The text of an error names the server that was asked, also in log lines.
 func TestLogsNameTheServerAsked(t *testing.T) {
 	var said strings.Builder
-	g := &global{err: &said, logFormat: "text", dns: dnsServer{netip.MustParseAddrPort("192.0.2.1:53")}}
-	g.logger().Warn("x", "error", &net.DNSError{Err: "no such host", Name: "a", Server: "127.0.0.1:53"})
+	g := &command.Global{Stderr: &said, LogFormat: "text",
+		DNS: command.DNSServer{AddrPort: netip.MustParseAddrPort("192.0.2.1:53")}}
+	g.Logger().Warn("x", "error", &net.DNSError{Err: "no such host", Name: "a", Server: "127.0.0.1:53"})
 	assert.Contains(t, said.String(), `error="lookup a on 192.0.2.1:53: no such host"`)
 }

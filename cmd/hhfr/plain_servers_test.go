@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -177,7 +178,7 @@ func TestStreamToPlainServers(t *testing.T) {
 				s := lastSummary(t, stdout)
 				assert.False(t, s.HHFR)
 				assert.Zero(t, s.Stream)
-				if c.code == exitPartial {
+				if c.code == exit.Partial {
 					assert.Equal(t, []int{1, 2, 3, 4, 5}, s.Unknown)
 					continue
 				}
@@ -185,7 +186,7 @@ func TestStreamToPlainServers(t *testing.T) {
 				assert.Empty(t, s.Unknown)
 			}
 			code, _, stderr := do(t, append(args, "--require-hhfr")...)
-			assert.Equal(t, exitNoPeer, code, stderr)
+			assert.Equal(t, exit.NoPeer, code, stderr)
 			_, bodies := end.got()
 			assert.Empty(t, bodies)
 		})

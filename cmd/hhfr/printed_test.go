@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/resolve"
 )
 
@@ -30,7 +32,7 @@ const printedMost = 4 << 20
 
 // keeping has what a command prints kept, as far as it is JSON.
 func keeping(args []string, out, errs io.Writer) (io.Writer, io.Writer) {
-	c, _, err := newRoot(Env{}, &global{}).Find(args)
+	c, _, err := newRoot(&command.Global{}).Find(args)
 	if err != nil {
 		return out, errs
 	}
@@ -49,7 +51,7 @@ func keeping(args []string, out, errs io.Writer) (io.Writer, io.Writer) {
 
 // keptRun is run as a process of its own.
 func keptRun(system resolve.System) int {
-	if isTerminal(os.Stderr) { // what is a terminal beside it matters
+	if terminal.Is(os.Stderr) { // what is a terminal beside it matters
 		return run(system, os.Stdout, os.Stderr)
 	}
 	out, errs := keeping(os.Args[1:], os.Stdout, os.Stderr)

@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 )
 
 // TestProxyCheck: --check says what a proxy would be, or why it would not start, with the exit code
@@ -55,7 +58,7 @@ upstream = http://camera.example/onvif
 	assert.JSONEq(t, `{"version": 1, "check": "ok", "addresses": {"http": "`+address+`", "metrics": "127.0.0.1:9101"},
 		"routes": [{"name": "camera", "path": "/camera", "upstream": "http://camera.example/onvif"}],
 		"upstream": "http://far.example:8082/service",
-		"store": "`+defaultStore("proxy", address)+`"}`, out)
+		"store": "`+stores.DefaultStore("proxy", address)+`"}`, out)
 
 	up := []string{"--upstream", "http://127.0.0.1:1/x", "--listen", address}
 	cases := []struct {
@@ -63,21 +66,21 @@ upstream = http://camera.example/onvif
 		code int
 		says string
 	}{
-		{[]string{"--config", badKey}, exitUsage, "line 3"},
-		{[]string{"--config", badRoute}, exitUsage, "route a"},
-		{nil, exitUsage, "--upstream is missing"},
-		{append(up, "--listen", "nowhere"), exitUsage, "nowhere is no address"},
-		{append(up, "--cert", filepath.Join(dir, "none.pem"), "--key", other), exitFailed, "none.pem"},
-		{append(up, "--cacert", filepath.Join(dir, "none.pem")), exitFailed, "none.pem"},
-		{append(up, "--negotiate", "bearer:"+filepath.Join(dir, "none")), exitFailed, "none"},
-		{append(up, "--store", "bolt:"+dir), exitFailed, dir + " is a folder"},
-		{append(up, "--store", other), exitFailed, other + " is no folder"},
-		{append(up, "--store", "redis://x"), exitUsage, "no engine for"},
-		{append(up, "--common-store", "x"), exitUsage, "--common-store x is no URL"},
-		{append(up, "--record", filepath.Join(dir, "none", "x.pcapng")), exitFailed, "--record"},
-		{append(up, "--access-log", filepath.Join(dir, "none", "x")), exitFailed, "--access-log"},
-		{append(up, "--schema", filepath.Join(dir, "none.wsdl")), exitFailed, "none.wsdl"},
-		{append(up, "--metrics", address), exitUsage, "where calls come in"},
+		{[]string{"--config", badKey}, exit.WrongUsage, "line 3"},
+		{[]string{"--config", badRoute}, exit.WrongUsage, "route a"},
+		{nil, exit.WrongUsage, "--upstream is missing"},
+		{append(up, "--listen", "nowhere"), exit.WrongUsage, "nowhere is no address"},
+		{append(up, "--cert", filepath.Join(dir, "none.pem"), "--key", other), exit.Failed, "none.pem"},
+		{append(up, "--cacert", filepath.Join(dir, "none.pem")), exit.Failed, "none.pem"},
+		{append(up, "--negotiate", "bearer:"+filepath.Join(dir, "none")), exit.Failed, "none"},
+		{append(up, "--store", "bolt:"+dir), exit.Failed, dir + " is a folder"},
+		{append(up, "--store", other), exit.Failed, other + " is no folder"},
+		{append(up, "--store", "redis://x"), exit.WrongUsage, "no engine for"},
+		{append(up, "--common-store", "x"), exit.WrongUsage, "--common-store x is no URL"},
+		{append(up, "--record", filepath.Join(dir, "none", "x.pcapng")), exit.Failed, "--record"},
+		{append(up, "--access-log", filepath.Join(dir, "none", "x")), exit.Failed, "--access-log"},
+		{append(up, "--schema", filepath.Join(dir, "none.wsdl")), exit.Failed, "none.wsdl"},
+		{append(up, "--metrics", address), exit.WrongUsage, "where calls come in"},
 	}
 	for _, tt := range cases {
 		code, _, stderr := do(t, append([]string{"proxy", "--check"}, tt.args...)...)

@@ -19,6 +19,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -43,7 +47,7 @@ func startMortal(t *testing.T, http, stream, store string, more ...string) *mort
 	require.NoError(t, err, &errs)
 	var said struct {
 		Addresses map[string]string
-		Services  map[string]serviceLine
+		Services  map[string]serve.ServiceLine
 	}
 	require.NoError(t, json.Unmarshal(line, &said))
 	s.url, s.stream = said.Services["echo"].URL, said.Addresses["tcp"]
@@ -75,7 +79,7 @@ type outcome struct {
 	Fate    string
 	Status  int
 	Body    []byte `json:"body_base64"`
-	Summary *summary
+	Summary *stream.RunSummary
 }
 
 // run returns the numbers of messages of unknown fate. Each message has one outcome; the recording
@@ -104,7 +108,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	client.Stderr = &errs
 	require.NoError(t, client.Start())
 	seen := 0
-	var last *summary
+	var last *stream.RunSummary
 	kills := k.kills
 	for lines := json.NewDecoder(stdout); ; {
 		var l outcome
@@ -141,11 +145,11 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	assert.True(t, last.HHFR)
 	assert.Empty(t, last.Why, "the run ends on a stream")
 	assert.LessOrEqual(t, len(unknown), k.atOnce*len(k.kills))
-	code := exitDone
+	code := exit.Done
 	if len(unknown) > 0 {
 		assert.Equal(t, unknown, last.Unknown)
 		assert.Contains(t, errs.String(), "unknown: written, not answered, and not sent again")
-		code = exitPartial
+		code = exit.Partial
 	} else {
 		assert.Empty(t, last.Unknown)
 	}
@@ -157,7 +161,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 // compare compares what the client printed with the bytes that it wrote and read.
 func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	_, stdout, stderr := do(t, "decode", recording, "-o", "json", "--lenient")
-	var r report
+	var r decode.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r), stderr)
 	numbers := map[string]int{}
 	for i := range k.messages {
@@ -248,7 +252,7 @@ func TestListenOverReconnection(t *testing.T) {
 	require.NoError(t, client.Start())
 	lines := json.NewDecoder(stdout)
 	tick := func() (number int) {
-		var l serverMessage
+		var l stream.ServerMessage
 		require.NoError(t, lines.Decode(&l), &errs)
 		assert.Contains(t, string(l.Body), "<number>")
 		return l.Initiated

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -154,7 +155,7 @@ func TestBusyPortCostsNoRecording(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "link.pcapng")
 			require.NoError(t, os.WriteFile(file, []byte("of the first"), 0o600))
 			code, _, stderr := do(t, append(args, "--record", file)...)
-			assert.Equal(t, exitFailed, code, stderr)
+			assert.Equal(t, exit.Failed, code, stderr)
 			assert.Contains(t, stderr, "the port is in use")
 			assert.Equal(t, "of the first", string(shared.Read(t, file)))
 			files, err := os.ReadDir(filepath.Dir(file))
@@ -242,11 +243,11 @@ func TestRecordFlags(t *testing.T) {
 	} {
 		code, _, stderr := do(t, append(strings.Fields("proxy --listen 127.0.0.1:0 --upstream http://127.0.0.1:1/"),
 			strings.Fields(c.args)...)...)
-		assert.Equal(t, exitUsage, code, c.args)
+		assert.Equal(t, exit.WrongUsage, code, c.args)
 		assert.Contains(t, stderr, c.want)
 	}
 	code, _, stderr := do(t, strings.Fields("proxy --listen 127.0.0.1:0 --upstream http://127.0.0.1:1/ "+
 		"--record /dev/null --record-age 1h")...)
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Contains(t, stderr, "--record: /dev/null: a recording in several files needs a file")
 }

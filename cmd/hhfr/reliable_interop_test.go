@@ -248,8 +248,8 @@ func (c cxf) send(t *testing.T, messages int, again time.Duration, paths ...path
 	}
 }
 
-// stream has hhfr stream send messages on paths at the same time, and get the reply to each.
-func stream(t *testing.T, messages int, paths ...path) {
+// streamOver has hhfr stream send messages on paths at the same time, and get the reply to each.
+func streamOver(t *testing.T, messages int, paths ...path) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, p := range paths {
@@ -302,7 +302,7 @@ func TestInteropReliable(t *testing.T) {
 	t.Run("hhfr to CXF", func(t *testing.T) {
 		t.Parallel()
 		services, entries := c.serve(t, len(forms))
-		stream(t, reliableMessages, paths(services)...)
+		streamOver(t, reliableMessages, paths(services)...)
 		arrived(t, reliableMessages, entries(), forms...)
 	})
 	t.Run("CXF to hhfr", func(t *testing.T) {

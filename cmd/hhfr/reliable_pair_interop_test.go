@@ -44,7 +44,7 @@ func TestInteropReliablePair(t *testing.T) {
 	})
 	t.Run("hhfr to CXF", func(t *testing.T) {
 		services, entries := c.serve(t, len(one))
-		stream(t, messages, paths(t, services, one...)...)
+		streamOver(t, messages, paths(t, services, one...)...)
 		arrived(t, messages, entries(), one...)
 	})
 	t.Run("CXF to hhfr", func(t *testing.T) {

@@ -21,6 +21,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -91,8 +94,8 @@ func TestReload(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			r := newRenewal(t)
 			r.proxyProcess = &proxyProcess{t: t}
-			server := r.old.Issue(time.Hour, "127.0.0.1")
-			shared.WriteCertificate(t, r.dir, "server", server)
+			own := r.old.Issue(time.Hour, "127.0.0.1")
+			shared.WriteCertificate(t, r.dir, "server", own)
 			r.old.WriteFile(r.dir, "ca.pem")
 			r.write("tokens", "first\n")
 			args := []string{"serve", "--listen", "127.0.0.1:0"}
@@ -126,13 +129,14 @@ func TestReload(t *testing.T) {
 				_, err = io.Copy(io.Discard, resp.Body)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())
-				assert.Equal(t, server.Certificate[0], resp.TLS.PeerCertificates[0].Raw)
+				assert.Equal(t, own.Certificate[0], resp.TLS.PeerCertificates[0].Raw)
 			}
 			lists := func(who tls.Certificate, token string) bool {
 				fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 					RootCAs: r.trusted, Certificates: []tls.Certificate{who}}}}
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+r.listen+contextPath,
-					strings.NewReader(contextExample))
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+					"https://"+r.listen+server.ContextPath,
+					strings.NewReader(serve.ContextExample))
 				require.NoError(t, err)
 				req.Header.Set("Content-Type", "text/xml; charset=utf-8")
 				req.Header.Set("Authorization", "Bearer "+token)
@@ -141,7 +145,7 @@ func TestReload(t *testing.T) {
 				body, err := io.ReadAll(resp.Body)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())
-				require.NotEqual(t, contextExample, string(body), "it is not the echo")
+				require.NotEqual(t, serve.ContextExample, string(body), "it is not the echo")
 				return resp.StatusCode == http.StatusOK
 			}
 			calls()
@@ -151,7 +155,7 @@ func TestReload(t *testing.T) {
 				state, err := r.shown(before, tickets)
 				require.NoError(t, err)
 				assert.Equal(t, i > 0, state.DidResume)
-				assert.Equal(t, server.Certificate[0], state.PeerCertificates[0].Raw)
+				assert.Equal(t, own.Certificate[0], state.PeerCertificates[0].Raw)
 			}
 			assert.Zero(t, asks("before", "old.pem", "first"))
 
@@ -169,7 +173,7 @@ func TestReload(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, next.Certificate[0], state.PeerCertificates[0].Raw)
 				assert.Zero(t, asks("after", "new.pem", "second"))
-				assert.Equal(t, exitNoPeer, asks("after", "new.pem", "first"))
+				assert.Equal(t, exit.NoPeer, asks("after", "new.pem", "first"))
 				assert.True(t, lists(after, "second"))
 				assert.False(t, lists(after, "first"))
 				calls() // over the connection that was open

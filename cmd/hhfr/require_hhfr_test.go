@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
 // post sends a message, and returns the status and the body of the reply.
@@ -71,7 +73,7 @@ func TestRequireHHFR(t *testing.T) {
 		{"--no-offer"}, {"--soap-rm", "1.1"}, {"--transport", "http", "--common-store", "http://x/"},
 	} {
 		code, _, stderr := do(t, append([]string{"proxy", "--upstream", server.URL, "--require-hhfr"}, more...)...)
-		assert.Equal(t, exitUsage, code, stderr)
+		assert.Equal(t, exit.WrongUsage, code, stderr)
 		assert.Contains(t, stderr, "--require-hhfr does not go with")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
 // TestSoakResume: 300 runs are killed, from their first millisecond on, over tcp and over udp, and
@@ -40,7 +42,7 @@ func TestSoakNobodyAtARememberedDatagramAddress(t *testing.T) {
 	w.dies([]string{"a"})
 	w.server.kill()
 	code, _, stderr := w.run(w.file("b"))
-	assert.Equal(t, exitNoPeer, code, stderr)
+	assert.Equal(t, exit.NoPeer, code, stderr)
 	assert.Contains(t, stderr, "no connection: nobody answers: message 1 ")
 	assert.Contains(t, stderr, "hint: is the server running, and are host and port right? The same command with "+
 		"--resume")

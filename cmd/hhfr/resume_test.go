@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -136,19 +137,19 @@ func TestResumeByTheCommand(t *testing.T) {
 	ends := func(left string, args ...string) {
 		t.Helper()
 		code, _, stderr := w.run(append(args, "--resume")...)
-		assert.Equal(t, exitDone, code, stderr)
+		assert.Equal(t, exit.Done, code, stderr)
 		assert.Contains(t, stderr, left)
 	}
 	refused := func(why string, args ...string) {
 		t.Helper()
 		code, stdout, stderr := w.run(append(args, "--resume", "-q")...)
-		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, exit.WrongUsage, code)
 		assert.Contains(t, stderr, why)
 		assert.Contains(t, stderr, "hhfr: hint: nothing was sent of these messages")
 		assert.Empty(t, stdout)
 	}
 	code, _, stderr := w.run(w.files("a1", "a2", "a3")...)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	assert.Equal(t, tally("a1", "a2", "a3"), w.entries())
 
 	// A run that is killed before it has written anything leaves the store as it was; so does one
@@ -183,7 +184,7 @@ func TestResumeByTheCommand(t *testing.T) {
 	// one can still be resumed.
 	w.dies([]string{"d", "d"})
 	code, _, stderr = w.run(w.files("e1", "e2")...)
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	ends("2 messages left out", w.file("d"), "--repeat", "5", "--concurrency", "2")
 	ends("nothing is sent", w.file("d"), "--repeat", "5")
 	want := tally("a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3", "e1", "e2", "d", "d", "d", "d", "d")
@@ -244,11 +245,11 @@ func (k resumeKills) run(t *testing.T) (f figures) {
 				if resume {
 					f.resumesKilled++
 				}
-			case resume && code == exitUsage && strings.Contains(stderr, "and was not the same in all"):
+			case resume && code == exit.WrongUsage && strings.Contains(stderr, "and was not the same in all"):
 				f.refused++ // it begins like the batch before, and had not begun: send it as before
 				resume = false
 				continue
-			case code != exitDone:
+			case code != exit.Done:
 				require.Fail(t, "the run failed", "seed %d, batch %d, resume %v: %d %s",
 					k.seed, f.batches, resume, code, stderr)
 			}
@@ -261,7 +262,7 @@ func (k resumeKills) run(t *testing.T) (f figures) {
 			if strings.Contains(stderr, "nothing is sent") {
 				f.nothing++
 			}
-			if code == exitDone && (resume || rnd.IntN(2) == 0) {
+			if code == exit.Done && (resume || rnd.IntN(2) == 0) {
 				break
 			}
 			resume = true // also when it had completed: then nothing is sent
@@ -317,7 +318,7 @@ func TestOlderCopyOfTheStoreIsTold(t *testing.T) {
 	w.dies([]string{"b", "c", "d"})
 	require.NoError(t, os.WriteFile(store, older, 0o600))
 	code, _, stderr := w.run(w.file("e"))
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Contains(t, stderr, "state is older than what the peer has: urn:hhfr:sequence:")
 	assert.Contains(t, stderr, "hint: is bolt:"+store+" an older copy, as from a backup?")
 

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
 // TestResync: SIGUSR2 to either half of a pair under traffic, or a POST of /status, has what a
@@ -26,7 +28,7 @@ func TestResync(t *testing.T) {
 	for _, how := range []string{"SIGUSR2 to near", "SIGUSR2 to far", "POST to near"} {
 		t.Run(how, func(t *testing.T) {
 			code, stdout, stderr := do(t, "decode", "-o", "jsonl", captureBehindSync(t, how))
-			require.Equal(t, exitPartial, code, stderr) // it begins without a hello
+			require.Equal(t, exit.Partial, code, stderr) // it begins without a hello
 			bodies := map[string]int{}
 			for line := range strings.Lines(stdout) {
 				var row struct {

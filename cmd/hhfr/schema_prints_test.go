@@ -1,7 +1,7 @@
 package main
 
 import (
-	"crypto/md5" //nolint:gosec // the identifier of Fast SOAP
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/schema"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -39,10 +41,10 @@ func TestSchemaVectors(t *testing.T) {
 		seen[uri] = folder
 		for _, file := range descriptionsIn(t, folder) {
 			code, out, errs := do(t, "schema", "show", "--canonical", file, "e")
-			assert.Equal(t, exitDone, code, errs)
+			assert.Equal(t, exit.Done, code, errs)
 			assert.Equal(t, string(form), out, file)
 			code, out, errs = do(t, "schema", "compile", file, "-o", "json")
-			assert.Equal(t, exitDone, code, errs)
+			assert.Equal(t, exit.Done, code, errs)
 			assert.Contains(t, out, uri, file)
 			assert.Contains(t, out, id, file)
 		}
@@ -77,18 +79,18 @@ func TestSchemaHHFR(t *testing.T) {
 		require.NoError(t, err)
 		for _, file := range descriptionsIn(t, folder) {
 			code, out, errs := do(t, "schema", "hhfr", file, "e")
-			if code == exitPartial {
+			if code == exit.Partial {
 				assert.Empty(t, out)
 				assert.Regexp(t, `e, (input|element): not in the HHFR Schema dialect: \S+: `, errs)
 				continue
 			}
-			require.Equal(t, exitDone, code, errs)
+			require.Equal(t, exit.Done, code, errs)
 			printedOf++
 			again := filepath.Join(t.TempDir(), "printed.xsd")
 			require.NoError(t, os.WriteFile(again, []byte(out), 0o600))
 			code, out, errs = do(t, "schema", "compile", again, "-o", "json")
-			require.Equal(t, exitDone, code, errs)
-			var got struct{ Compiled []compiled }
+			require.Equal(t, exit.Done, code, errs)
+			var got struct{ Compiled []schema.Compiled }
 			require.NoError(t, json.Unmarshal([]byte(out), &got))
 			assert.Contains(t, string(names), got.Compiled[0].Messages["element"], file)
 		}
@@ -108,9 +110,9 @@ func TestSchemaDiffPairs(t *testing.T) {
 		verdict, err := os.ReadFile(filepath.Join(pair, "verdict.txt"))
 		require.NoError(t, err)
 		assert.Equal(t, string(verdict), out, "%s: %s", pair, errs)
-		wanted := exitFailed
+		wanted := exit.Failed
 		if string(verdict) == "streams are not affected\n" {
-			wanted = exitDone
+			wanted = exit.Done
 		}
 		assert.Equal(t, wanted, code, "%s: %s", pair, errs)
 	}

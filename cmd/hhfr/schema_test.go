@@ -11,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/schema"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
 // sumWSDL describes two operations; what it refers to for the second is replaced in tests.
@@ -48,15 +51,15 @@ func TestSchemaCommands(t *testing.T) {
 	longer := file("long.wsdl", strings.Replace(sumWSDL, `type="xs:int" maxOccurs`, `type="xs:long" maxOccurs`, 1))
 
 	code, out, errs := do(t, "schema", "compile", whole)
-	assert.Equal(t, exitDone, code)
+	assert.Equal(t, exit.Done, code)
 	assert.Empty(t, errs)
 	assert.Regexp(t, `(?m)^OPERATION +SOAP +STYLE +INPUT +OUTPUT *\nAdd +1\.1 +document +[0-9a-f]{12} `+
 		`+[0-9a-f]{12} *\nReset +1\.1 +document +[0-9a-f]{12} +- *\n$`, out)
 
 	code, out, errs = do(t, "schema", "compile", broken, "-o", "json")
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Contains(t, errs, "1 operation of 2 refused")
-	var got struct{ Compiled []compiled }
+	var got struct{ Compiled []schema.Compiled }
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Len(t, got.Compiled, 2)
 	assert.Equal(t, "urn:add", got.Compiled[0].Action)
@@ -66,58 +69,58 @@ func TestSchemaCommands(t *testing.T) {
 	assert.Contains(t, got.Compiled[1].Problems[0], "element {urn:sum}gone is not declared")
 
 	code, _, errs = do(t, "schema", "compile", broken)
-	assert.Equal(t, exitPartial, code)
+	assert.Equal(t, exit.Partial, code)
 	assert.Contains(t, errs, "Reset: "+broken+":10:26:")
 
 	code, out, _ = do(t, "schema", "show", whole, "Add")
-	assert.Equal(t, exitDone, code)
+	assert.Equal(t, exit.Done, code)
 	assert.Equal(t, "Add, input\n{urn:sum}add  elements\n  n  1..*  int\n\nAdd, output\n{urn:sum}sum  int\n\n", out)
 	code, _, errs = do(t, "schema", "show", whole, "Sub")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.WrongUsage, code)
 	assert.Contains(t, errs, "has no operation or element Sub that compiles")
 
 	code, out, errs = do(t, "schema", "diff", whole, whole)
-	assert.Equal(t, exitDone, code)
+	assert.Equal(t, exit.Done, code)
 	assert.Equal(t, "streams are not affected\n", out)
 	assert.Contains(t, errs, "3 messages the same, 0 not")
 	code, out, _ = do(t, "schema", "diff", whole, longer)
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Equal(t, "Add, input: add/n: int became long\nstreams are affected: 1 message\n", out)
 	code, out, _ = do(t, "schema", "diff", broken, whole)
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Equal(t, "Reset, input: new\nstreams are not affected\n", out)
 
 	code, _, errs = do(t, "schema", "compile", file("no.wsdl", "<a>"))
-	assert.Equal(t, exitMalformed, code)
+	assert.Equal(t, exit.Malformed, code)
 	assert.Contains(t, errs, "no.wsdl:1:4: not well-formed")
 	code, _, errs = do(t, "schema", "compile", filepath.Join(dir, "none.wsdl"))
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Contains(t, errs, "none.wsdl")
 
 	code, _, errs = do(t, "schema", "compile", file("bare.wsdl", sumWSDL[:strings.Index(sumWSDL, "<w:binding")]+
 		"</w:definitions>"))
-	assert.Equal(t, exitDone, code)
+	assert.Equal(t, exit.Done, code)
 	assert.Contains(t, errs, "bare.wsdl describes no messages: a WSDL does by a binding of SOAP")
 	code, _, errs = do(t, "schema", "compile", file("far.wsdl", strings.Replace(sumWSDL, "<w:types>",
 		`<w:types><xs:schema><xs:include schemaLocation="http://127.0.0.1:1/x.xsd"/></xs:schema>`, 1)))
-	assert.Equal(t, exitDone, code)
+	assert.Equal(t, exit.Done, code)
 	assert.Contains(t, errs, "--fetch fetches documents of other machines")
 
 	fits := file("fits.xml", `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`+
 		`<add xmlns="urn:sum"><n>1</n><n>2</n></add></s:Body></s:Envelope>`)
 	wrong := file("wrong.xml", `<add xmlns="urn:sum"><n>one</n></add>`)
 	code, out, errs = do(t, "schema", "check", fits, "--schema", whole)
-	assert.Equal(t, exitDone, code)
+	assert.Equal(t, exit.Done, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "1 message, 0 not as described")
 	code, out, _ = do(t, "schema", "check", fits, wrong, "--schema", whole)
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Equal(t, wrong+":1:22: add/n: \"one\" is no int\n", out)
 	code, out, _ = do(t, "schema", "check", file("other.xml", "<other/>"), "--schema", whole)
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exit.Failed, code)
 	assert.Contains(t, out, "other: other is not described")
 	code, _, errs = do(t, "schema", "check", fits)
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.WrongUsage, code)
 	assert.Contains(t, errs, "--schema is missing")
 }
 
@@ -134,10 +137,10 @@ func TestSchemaCharsets(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "sum.wsdl")
 		require.NoError(t, os.WriteFile(file, text, 0o600))
 		code, out, errs := do(t, "schema", "compile", file)
-		assert.Equal(t, exitDone, code, "%s: %s", name, errs)
+		assert.Equal(t, exit.Done, code, "%s: %s", name, errs)
 		assert.Contains(t, out, "Reset", name)
 		code, _, errs = do(t, "negotiate", "http://127.0.0.1:1/", "--schema", file)
-		assert.Equal(t, exitNoPeer, code, name)
+		assert.Equal(t, exit.NoPeer, code, name)
 		assert.NotContains(t, errs, "schema", name)
 	}
 }
@@ -167,12 +170,12 @@ func TestSchemaInCharsetsOfWindows(t *testing.T) {
 			<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="` + tc.bytes + `"/></xs:schema>`
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		code, out, errs := do(t, "schema", "show", file)
-		assert.Equal(t, exitDone, code, "%s: %s", charset, errs)
+		assert.Equal(t, exit.Done, code, "%s: %s", charset, errs)
 		assert.Contains(t, out, tc.text+"  anything\n", charset)
 	}
 	file := filepath.Join(t.TempDir(), "a.xsd")
 	require.NoError(t, os.WriteFile(file, []byte(`<?xml version="1.0" encoding="windows-1259"?><a/>`), 0o600))
 	code, _, errs := do(t, "schema", "compile", file)
-	assert.Equal(t, exitMalformed, code)
+	assert.Equal(t, exit.Malformed, code)
 	assert.Contains(t, errs, `not supported (UTF-8, UTF-16, ISO-8859-1, windows-125x): "windows-1259"`)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -103,7 +104,7 @@ func TestWrongScheme(t *testing.T) {
 		for what, args := range commands {
 			t.Run(name+", "+what, func(t *testing.T) {
 				code, out, stderr := do(t, args...)
-				assert.Equal(t, exitNoPeer, code, stderr)
+				assert.Equal(t, exit.NoPeer, code, stderr)
 				assert.Contains(t, stderr, "the server speaks TLS there: the URL must be https")
 				assert.Contains(t, stderr, "hint: write https:// in the URL")
 				assert.NotContains(t, strings.Replace(out, `"unknown_fate":[]`, "", 1)+stderr, "fate")
@@ -119,7 +120,7 @@ func TestWrongScheme(t *testing.T) {
 	} {
 		t.Run("no TLS, "+what, func(t *testing.T) {
 			code, out, stderr := do(t, args...)
-			assert.Equal(t, exitNoPeer, code, stderr)
+			assert.Equal(t, exit.NoPeer, code, stderr)
 			assert.Contains(t, stderr, "the server speaks no TLS there: the URL must be http")
 			assert.Contains(t, stderr, "hint: write http:// in the URL")
 			assert.NotContains(t, out+stderr, "fate")

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -146,7 +148,7 @@ func TestProbesStayHere(t *testing.T) {
 func TestServiceManagerOfAnotherKind(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "relative")
 	var errs strings.Builder
-	assert.Equal(t, exitUsage, execute(t.Context(), Env{Out: &errs, Err: &errs}, []string{"serve"}))
+	assert.Equal(t, exit.WrongUsage, execute(t.Context(), command.Env{Out: &errs, Err: &errs}, []string{"serve"}))
 	assert.Contains(t, errs.String(), "NOTIFY_SOCKET=relative")
 
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -27,7 +29,7 @@ func printedServices(t testing.TB, output string) string {
 	done := make(chan int)
 	var errs bytes.Buffer
 	go func() {
-		done <- execute(ctx, Env{Out: said, Err: &errs},
+		done <- execute(ctx, command.Env{Out: said, Err: &errs},
 			[]string{"serve", "--listen", "127.0.0.1:0", "-o", output, "-q"})
 	}()
 	t.Cleanup(func() {
@@ -47,7 +49,7 @@ var operations = map[string]string{
 // URLs of descriptions.
 func printedCurls(t testing.TB) (lines map[string][]string, descriptions map[string]string) {
 	lines, descriptions = map[string][]string{}, map[string]string{}
-	var said struct{ Services map[string]serviceLine }
+	var said struct{ Services map[string]serve.ServiceLine }
 	require.NoError(t, json.Unmarshal([]byte(printedServices(t, "json")), &said))
 	for name, l := range said.Services {
 		lines[name] = append(lines[name], l.Curl)

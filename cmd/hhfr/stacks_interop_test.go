@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -36,7 +37,7 @@ type stacks struct {
 	payload, uploaded  string // a file, and what servers say of it
 	python, gsoap, jar string
 	mono, classes      string
-	services           map[string]serviceLine // of hhfr serve
+	services           map[string]serve.ServiceLine // of hhfr serve
 	javaMu             sync.Mutex
 	javaIn             io.WriteCloser
 	javaOut            *bufio.Reader
@@ -44,7 +45,7 @@ type stacks struct {
 
 // buildStacks gets the packages, and builds the programs, two at a time. Some are made of the
 // descriptions of the services of hhfr serve.
-func buildStacks(t *testing.T, services map[string]serviceLine) *stacks {
+func buildStacks(t *testing.T, services map[string]serve.ServiceLine) *stacks {
 	t.Helper()
 	dir, sources := t.TempDir(), shared.Testdata(t, "interop", "stacks")
 	s := &stacks{

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -28,7 +30,7 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 	require.NoError(t, os.WriteFile(fresh,
 		[]byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><never:seen `+
 			`xmlns:never="urn:n"><before>1</before></never:seen></s:Body></s:Envelope>`), 0o600))
-	run := func(files ...string) octets {
+	run := func(files ...string) network.Octets {
 		t.Helper()
 		// Each run has a store of its own: it knows shapes only from its FILEs.
 		code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--mode", "explicit", "--repeat",
@@ -49,7 +51,7 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 
 	code, stdout, stderr := do(t, "stream", url, first[0], "--store", filepath.Join(dir, "client"), "-q")
 	require.Zero(t, code, stdout, stderr)
-	var r negotiateReport
+	var r negotiate.NegotiateReport
 	code, stdout, stderr = do(t, "negotiate", url, "--store", filepath.Join(dir, "client"), "-o", "json")
 	require.Zero(t, code, stderr)
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))

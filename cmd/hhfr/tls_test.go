@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -54,15 +55,15 @@ func TestCommandsOverTLS(t *testing.T) {
 		"negotiate": {args: append([]string{"negotiate", o.URL}, trusted...)},
 		"anyone": {args: []string{"negotiate", o.URL, "--insecure-skip-verify", "--cert", cert,
 			"--key", key}},
-		"nobody signed": {args: []string{"stream", o.URL, message}, code: exitNoPeer, says: "--cacert FILE"},
+		"nobody signed": {args: []string{"stream", o.URL, message}, code: exit.NoPeer, says: "--cacert FILE"},
 		"https to http": {args: []string{"stream", strings.Replace(plain.URL, "http:", "https:", 1),
-			message}, code: exitNoPeer, says: "write http:// in the URL"},
-		"cert without key": {args: []string{"stream", o.URL, message, "--cert", cert}, code: exitUsage,
+			message}, code: exit.NoPeer, says: "write http:// in the URL"},
+		"cert without key": {args: []string{"stream", o.URL, message, "--cert", cert}, code: exit.WrongUsage,
 			says: "--cert and --key go together"},
 		"no certificates in there": {args: []string{"replay", message, "--to", o.URL, "--cacert", message},
-			code: exitUsage, says: "has no certificate in PEM"},
+			code: exit.WrongUsage, says: "has no certificate in PEM"},
 		"no such file": {args: []string{"negotiate", o.URL, "--cacert", filepath.Join(dir, "none.pem")},
-			code: exitFailed, says: "none.pem: no such file"},
+			code: exit.Failed, says: "none.pem: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := do(t, tc.args...)

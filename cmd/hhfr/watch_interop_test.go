@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -44,7 +45,7 @@ func TestInteropWatching(t *testing.T) {
 	message := filepath.Join(t.TempDir(), "message.xml")
 	require.NoError(t, os.WriteFile(message, []byte(envelopeOf("watched")), 0o600))
 	code, _, stderr := do(t, "stream", server.url, message, "--require-hhfr", "-q")
-	require.Equal(t, exitDone, code, stderr)
+	require.Equal(t, exit.Done, code, stderr)
 	reply, seen := regexp.MustCompile(` reply +watched .* unverified$`), false
 	for lines := bufio.NewScanner(rows); !seen && lines.Scan(); {
 		seen = reply.MatchString(lines.Text())

@@ -34,18 +34,32 @@ type row struct {
 
 const base = -1
 
-// A package may import those of lower floors, and those under the same topmost folder of this
-// table; nothing else of the module.
-var plan = map[string]row{
-	"cmd/hhfr": {floor: 10, not: []string{
+// commands has a package for each command.
+const commands = "cmd/hhfr/internal/commands"
+
+var (
+	// belowCommands are what commands know nothing of.
+	belowCommands = []string{
 		"internal/frame", "internal/arq", "internal/window", "internal/datagram", "internal/bin", "internal/xmlns",
 		"internal/shape/learn", "internal/shape/program", "internal/shape/columns", "internal/shape/code",
 		"internal/shape/items", "internal/shape/lexical", "internal/shape/recall", "internal/shape/style",
 		"internal/few", "internal/reuse", "internal/deflate", "internal/inproc", "internal/timeline",
 		"internal/spool", "internal/oneport", "internal/upgrade", "internal/sequenced",
-	}, third: []string{
+	}
+	// terminals are the modules of command lines and terminals.
+	terminals = []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/unix",
-	}},
+	}
+)
+
+// A package may import those of lower floors, and those under the same topmost folder of this
+// table; nothing else of the module.
+var plan = map[string]row{
+	// The program is main, which puts together its commands, and below it a package for each of
+	// them and for what several have.
+	"cmd/hhfr":                   {floor: 10, not: belowCommands, third: terminals},
+	"cmd/hhfr/internal":          {floor: 10, not: append([]string{commands}, belowCommands...), third: terminals},
+	"cmd/hhfr/internal/commands": {floor: 10, not: belowCommands, third: terminals},
 
 	"internal/replay":    {floor: 9},
 	"internal/bench":     {floor: 9},
@@ -241,6 +255,11 @@ func TestProblemsAreFound(t *testing.T) {
 		{"internal/shape", "pkg/new", false},
 		{"cmd/hhfr", "internal/demo", true},
 		{"cmd/hhfr", ".", true},
+		{"cmd/hhfr", "cmd/hhfr/internal/commands/serve", true},
+		{"cmd/hhfr/internal/commands/serve", "cmd/hhfr/internal/flags", true},
+		{"cmd/hhfr/internal/commands/serve", "cmd/hhfr/internal/commands/stream", false},
+		{"cmd/hhfr/internal/commands/serve", "internal/frame", false},
+		{"cmd/hhfr/internal/flags", "cmd/hhfr/internal/commands/stream", false},
 		{"internal/demo", ".", true},
 		{"internal/proxy", ".", false},
 		{".", "pkg/negotiate", true},
@@ -317,6 +336,8 @@ func refuse(name string, mine row, imported string) string {
 		return "imports " + imported + ", which has no row"
 	case within(imported, mine.not):
 		return "imports " + imported + ", of which it knows nothing"
+	case within(name, []string{commands}) && within(imported, []string{commands}):
+		return "imports " + imported + ", which is another command"
 	case above(imported, name):
 		return "imports " + imported + ", which is above it in " + house(name)
 	case house(name) == house(imported):

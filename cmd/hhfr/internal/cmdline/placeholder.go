@@ -1,0 +1,111 @@
+package cmdline
+
+import "github.com/spf13/pflag"
+
+// placeholders stand for the values of flags in help texts, by the name of the flag; other flags
+// use their type.
+var placeholders = map[string]string{
+	"access-log":        "FILE",
+	"access-log-format": "FORM",
+	"action":            "ACTION",
+	"addressing":        "VERSION",
+	"admit":             "WHO",
+	"advertise":         "HOST",
+	"allow-host":        "HOST",
+	"as":                "NAME",
+	"assurance":         "NAME",
+	"binding-namespace": "URI",
+	"cacert":            "FILE",
+	"callback":          "ADDRESS",
+	"catalog":           "FILE",
+	"cert":              "FILE",
+	"client-ca":         "FILE",
+	"common-header":     "NAME",
+	"common-store":      "URL",
+	"config":            "FILE",
+	"context":           "WHO",
+	"dir":               "DIR",
+	"from":              "FORM",
+	"geoip":             "FILE",
+	"header":            "'NAME: VALUE'",
+	"html":              "FILE",
+	"if-revision":       "N",
+	"key":               "FILE",
+	"link":              "LINK",
+	"listen":            "ADDRESS",
+	"log-format":        "FORM",
+	"metrics":           "ADDRESS",
+	"metrics-host":      "NAME",
+	"misbehave":         "HOW",
+	"mode":              "MODE",
+	"negotiate":         "WHO",
+	"node":              "URL",
+	"out":               "FILE",
+	"output":            "FORM",
+	"record":            "FILE",
+	"reply-schema":      "FILE",
+	"representation":    "NAME",
+	"save-dir":          "DIR",
+	"schema":            "FILE",
+	"service":           "NAME",
+	"soap":              "VERSION",
+	"soap-rm":           "VERSION",
+	"store":             "STORE",
+	"store-cacert":      "FILE",
+	"store-cert":        "FILE",
+	"store-key":         "FILE",
+	"store-token":       "FILE",
+	"tcp":               "ADDRESS",
+	"to":                "TARGET",
+	"transport":         "NAME",
+	"udp":               "ADDRESS",
+	"unchanging-header": "FILE",
+	"upstream":          "URL",
+	"upstream-cert":     "FILE",
+	"upstream-key":      "FILE",
+	"ways":              "WAY,…",
+	"wrap":              "VERSION",
+	"write-streams":     "DIR",
+}
+
+var placeholdersOfTypes = map[string]string{
+	"duration": "TIME", "float64": "NUMBER", "int": "N", "intSlice": "N,…", "string": "TEXT", "stringArray": "TEXT",
+}
+
+// Placeholder stands for the value of a flag in help texts; empty for flags without one.
+func Placeholder(f *pflag.Flag) string {
+	kind := f.Value.Type()
+	switch {
+	case kind == "bool":
+		return ""
+	case placeholders[f.Name] != "":
+		return placeholders[f.Name]
+	case placeholdersOfTypes[kind] != "":
+		return placeholdersOfTypes[kind]
+	}
+	return kind
+}
+
+// Shown returns flags for printing: the types of their values are named as their placeholders.
+func Shown(flags *pflag.FlagSet) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		one := *f
+		if name := Placeholder(f); name != "" {
+			one.Value = shownValue{f.Value, name}
+		}
+		if one.DefValue == "[]" || one.DefValue == "0s" {
+			one.DefValue = "" // a default not worth printing; pflag recognizes those of its own types
+		}
+		out.AddFlag(&one)
+	})
+	return out
+}
+
+type shownValue struct {
+	pflag.Value
+	kind string
+}
+
+// Type is what pflag prints after the name of a flag.
+func (v shownValue) Type() string { return v.kind }

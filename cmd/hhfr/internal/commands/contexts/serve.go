@@ -1,0 +1,174 @@
+package contexts
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
+	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+const (
+	// contextHeaderTime, contextBodyTime and contextIdleTime bound how long clients of the context
+	// service may take: a value of 16 MiB comes within 10 minutes at 300 kbit/s.
+	contextHeaderTime = 30 * time.Second
+	contextBodyTime   = 10 * time.Minute
+	contextIdleTime   = 2 * time.Minute
+	// contextConns is how many connections it has at once, of which one peer has half by default.
+	contextConns = 1024
+	// contextGrace is how long requests in progress may take after the first Ctrl-C.
+	contextGrace = 5 * time.Second
+)
+
+type contextServeOptions struct {
+	contextOptions
+	listen, admit string
+	readOnly      bool
+	maxPerPeer    int
+	tls           trust.ServerTLS
+}
+
+func newContextServe(g *command.Global) *cobra.Command {
+	var o contextServeOptions
+	o.tls.Negotiate = "everybody" // there are no sessions
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a store to others, as a WS-Context service",
+		Long: `serve offers the entries of a store at the path /, in SOAP 1.1 and 1.2, by the operations of
+WS-Context; ?wsdl describes them. Other commands use it with --store http://HOST:PORT/.
+
+A store is as secret as the traffic. --admit says who may use the service: loopback, programs on this
+machine; certificate, clients with a certificate that --client-ca vouches for; bearer:FILE, clients
+that send one of the tokens in the file, one a line; or everybody.
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP does not: it reads
+--cert, --key, --client-ca and the tokens of --admit again, for connections and requests from then on.`,
+		Example: `  hhfr context serve --store ./store
+  hhfr context serve --store bolt:store.db --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
+			`--client-ca ca.pem --admit certificate`,
+		Args: command.Takes(),
+		RunE: func(c *cobra.Command, _ []string) error { return runContextServe(c.Context(), g, o) },
+	}
+	f := c.Flags()
+	o.writtenFlags(f)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8085", "address to listen at; port 0 takes a free one")
+	f.StringVar(&o.admit, "admit", "loopback", "who may use it: loopback, certificate, bearer:FILE or everybody")
+	f.BoolVar(&o.readOnly, "read-only", false, "refuse to change anything")
+	f.IntVar(&o.maxPerPeer, "max-per-peer", contextConns/2, flags.MaxPerPeerUsage)
+	o.tls.CertificateFlags(f)
+	f.StringVar(&o.tls.ClientCA, "client-ca", "", "PEM file of certificates to trust: clients must show one that "+
+		"these signed")
+	command.OutputFlag(c, &o.output)
+	return c
+}
+
+// ContextServing is the JSON of serve, once it listens.
+type ContextServing struct {
+	Version int    `json:"version"` // 1
+	URL     string `json:"url"`     // of the store, for --store of others
+}
+
+func runContextServe(ctx context.Context, g *command.Global, o contextServeOptions) (err error) {
+	if o.maxPerPeer < 1 {
+		return exit.Usage(flags.ErrMaxPerPeer, "")
+	}
+	manager, err := service.New(g.Logger())
+	if err != nil {
+		return err
+	}
+	defer manager.Stopping()
+	hangups := service.HearHangups()
+	defer hangups.Stop()
+	keys, err := trust.KeyLog()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = keys.Close() }() // nil is allowed
+	who, err := trust.OpenAccess(trust.AccessFlags{TLS: &o.tls, Keys: keys, ContextFlag: "--admit", Contexts: o.admit})
+	if err != nil {
+		return err
+	}
+	hangups.Call(manager.Reloads(who.Reloads(g)))
+	store, err := o.open(ctx, g, o.readOnly)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	service, err := trust.NewContextService(store, who, o.readOnly, g.Logger())
+	if err != nil {
+		return err
+	}
+	l, err := listen.At(ctx, "--listen", o.listen, tcp.Transport{}.Listen)
+	if err != nil {
+		return err
+	}
+	l = manager.Watched(l)
+	url := o.tls.Scheme() + "://" + l.Addr().String() + "/"
+	if o.output == "json" {
+		err = g.JSON(ContextServing{1, url})
+	} else {
+		_, err = fmt.Fprintf(g.Out, "contexts  %s\n", url)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	room := &accept.Room{Max: contextConns, PerPeer: o.maxPerPeer, Log: g.Logger()}
+	secure := who.Config()
+	l = accept.Limit(accept.Steady(l, clock.Real(), g.Logger()), room, secure)
+	if secure != nil {
+		l = tls.NewListener(l, secure)
+	}
+	return serveContexts(ctx, g, l, service, func() error { return manager.Ready("contexts " + url) })
+}
+
+// serveContexts serves until ctx is done, and then what is in progress.
+func serveContexts(
+	ctx context.Context, g *command.Global, l net.Listener, service *wscontext.ContextService, ready func() error,
+) error {
+	server := &http.Server{
+		Handler: service, ReadHeaderTimeout: contextHeaderTime, ReadTimeout: contextBodyTime,
+		WriteTimeout: contextBodyTime, IdleTimeout: contextIdleTime, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(g.Logger().Handler(), slog.LevelDebug),
+	}
+	server.RegisterOnShutdown(service.Drain)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	if err := ready(); err != nil {
+		err = errors.Join(err, server.Close())
+		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	g.Note("shutting down")
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), contextGrace)
+	defer cancel()
+	err := server.Shutdown(last)
+	if err != nil {
+		err = server.Close()
+	}
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

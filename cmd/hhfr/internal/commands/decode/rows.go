@@ -1,0 +1,254 @@
+package decode
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// rowLayout is the layout of rows of messages.
+type rowLayout struct {
+	width int        // of the terminal, in columns; 0: as wide as it takes
+	all   bool       // also idle messages
+	ends  func() int // length of addresses, as far as it is known
+
+	columns []listColumn // set by the first row
+}
+
+// listColumn is one column of a list of messages.
+type listColumn struct {
+	title string
+	width int // 0: the last one
+	right bool
+	text  func(*listed) string
+}
+
+// leastOperation is the minimum width of operation names; below it another column is dropped first.
+const leastOperation = 14
+
+// expendable are the columns that are dropped on a narrow terminal, in this order.
+var expendable = []string{"EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME", "SESSION"}
+
+// row prints a message on one line, and the titles before the first one.
+func (l *rowLayout) row(w io.Writer, m *listed) error {
+	if l.columns == nil {
+		l.columns = l.fit(l.columnsFor(m))
+		titles := make([]string, len(l.columns))
+		for i, col := range l.columns {
+			titles[i] = col.title
+		}
+		if err := l.line(w, titles); err != nil {
+			return err
+		}
+	}
+	texts := make([]string, len(l.columns))
+	for i, col := range l.columns {
+		texts[i] = col.text(m)
+	}
+	return l.line(w, texts)
+}
+
+// check prints the result of a check of messages that were listed before.
+func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
+	n, first, last := 0, 0, 0
+	var from *listed
+	for _, m := range c.Messages {
+		if m.State != c.State {
+			continue
+		}
+		if n++; first == 0 || m.Number < first {
+			first = m.Number
+		}
+		last = max(last, m.Number)
+		from = &listed{Decoded: m}
+	}
+	if n == 0 {
+		return nil
+	}
+	of := "session " + sessionText(from)
+	if from.Src.IsValid() {
+		of = from.Src.String()
+	}
+	text := fmt.Sprintf("%v: %s of %s, number %d", c.State, printing.Count(n, "message"), of, first)
+	if last > first {
+		text = fmt.Sprintf("%v: %s of %s, numbers %d to %d", c.State, printing.Count(n, "message"), of, first, last)
+	}
+	if l.width > 0 {
+		text = printing.Shorten(text, l.width)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// columnsFor returns all columns, chosen by the first message; those of endpoints only if a capture
+// has them.
+func (l *rowLayout) columnsFor(first *listed) []listColumn {
+	ends := 0
+	if first.Src.IsValid() {
+		const port = 5 // digits
+		ends = max(l.ends(), len(first.Src.Addr().String())+1+port)
+		if known := l.ends(); known > 0 {
+			ends = known
+		}
+	}
+	all := []listColumn{
+		{"NUMBER", 6, true, func(m *listed) string { return printing.OrDash(m.Number > 0, "%d", m.Number) }},
+		{"TIME", 15, false, func(m *listed) string {
+			return printing.OrDash(!m.First.IsZero(), "%s", m.First.UTC().Format("15:04:05.000000"))
+		}},
+		{"CLIENT", ends, false, func(m *listed) string { return addressText(m.Client()) }},
+		{"", 2, false, directionText},
+		{"SERVER", ends, false, func(m *listed) string { return addressText(m.Server()) }},
+		{"SESSION", 8, false, sessionText},
+		{"EXCHANGE", 9, true, exchangeText},
+		{"MESSAGE", 7, false, kindOf},
+		{"OPERATION", 28, false, operationText},
+		{"WIRE", 7, true, func(m *listed) string { return fmt.Sprint(m.Wire) }},
+		{"SOAP", 7, true, func(m *listed) string { return fmt.Sprint(m.BodyOctets) }},
+		{"STATE", 0, false, stateText},
+	}
+	if ends == 0 {
+		all = slices.DeleteFunc(all, func(c listColumn) bool {
+			return slices.Contains([]string{"CLIENT", "", "SERVER"}, c.title)
+		})
+	}
+	return all
+}
+
+// fit drops columns until the rest fits the width, and makes operation names as wide as that
+// allows.
+func (l *rowLayout) fit(columns []listColumn) []listColumn {
+	if l.width == 0 {
+		return columns
+	}
+	room := func() int {
+		left := l.width - len("verified")
+		for _, c := range columns {
+			if left -= c.width + 1; c.title == "OPERATION" {
+				left += c.width
+			}
+		}
+		return left
+	}
+	for _, title := range expendable {
+		if room() >= leastOperation {
+			break
+		}
+		columns = slices.DeleteFunc(columns, func(c listColumn) bool { return c.title == title })
+	}
+	for i := range columns {
+		if columns[i].title == "OPERATION" {
+			columns[i].width = max(min(columns[i].width, room()), leastOperation)
+		}
+	}
+	return columns
+}
+
+func (l *rowLayout) line(w io.Writer, texts []string) error {
+	var b strings.Builder
+	for i, c := range l.columns {
+		text := texts[i]
+		if l.width > 0 && c.width > 0 {
+			text = printing.Shorten(text, c.width)
+		}
+		pad := strings.Repeat(" ", max(c.width-utf8.RuneCountInString(text), 0))
+		switch {
+		case c.width == 0:
+			b.WriteString(" " + text)
+		case c.right:
+			b.WriteString(pad + text + " ")
+		default:
+			b.WriteString(text + pad + " ")
+		}
+	}
+	line := strings.TrimRight(b.String(), " ")
+	if l.width > 0 {
+		line = printing.Shorten(line, l.width)
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+func addressText(a netip.AddrPort) string { return printing.OrDash(a.IsValid(), "%v", a) }
+
+// directionText is an arrow to the endpoint that receives a message.
+func directionText(m *listed) string {
+	if m.Src == m.Client() {
+		return "->"
+	}
+	return "<-"
+}
+
+func sessionText(m *listed) string {
+	name := m.SessionString()
+	return name[:min(8, len(name))]
+}
+
+func exchangeText(m *listed) string {
+	if m.HHFR && m.Lane > 0 {
+		return fmt.Sprintf("%d.%d", m.Lane, m.Exchange)
+	}
+	return fmt.Sprint(m.Exchange)
+}
+
+func kindOf(m *listed) string {
+	switch {
+	case m.Interim:
+		return "interim"
+	case m.Reply:
+		return "reply"
+	case m.OneWay:
+		return "one-way"
+	}
+	return "request"
+}
+
+// operationText is the operation that a message requests: of the service, or, in brackets, of the
+// other proxy.
+func operationText(m *listed) string {
+	if m.control != "" {
+		return "(" + m.control + ")"
+	}
+	return printing.OrDash(m.Operation.Local != "", "%s", printing.Printable(m.Operation.Local))
+}
+
+func stateText(m *listed) string {
+	why := m.Why
+	if m.LacksContract {
+		why = "the WSDL of its service is missing"
+	} else if m.Lacks != "" && !m.Unread {
+		why = "shape " + shapeName(m.Lacks) + " is missing"
+	}
+	if why != "" {
+		why = ": " + printing.Printable(why)
+	}
+	return m.State.String() + why + placeText(m.Place) + sequenceText(m)
+}
+
+// placeText is the place of a message, printed after its state; empty if it has none.
+func placeText(p streamer.Place) string {
+	switch {
+	case p.Number == 0:
+		return ""
+	case p.Unknown:
+		return fmt.Sprintf(", number %d says that the fate of %d is unknown", p.Number, p.Answers)
+	case p.Answers != 0:
+		return fmt.Sprintf(", number %d answers %d%s", p.Number, p.Answers, longText(p))
+	}
+	return fmt.Sprintf(", number %d%s", p.Number, longText(p))
+}
+
+// longText says from where on a long message is continued; empty for one that begins here.
+func longText(p streamer.Place) string {
+	if p.From == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", from byte %d of %d on", p.From, p.Length)
+}

@@ -1,0 +1,191 @@
+// Package proxy is hhfr proxy.
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
+	"github.com/hhfr/hhfr/internal/proxy"
+)
+
+// proxyGrace is how long calls in progress may take after the first Ctrl-C, as in serve.
+const proxyGrace = 5 * time.Second
+
+type proxyOptions struct {
+	server.ServerOptions
+	schema          description.SchemaSource
+	upstreamOptions                // of what no route takes
+	others          []routeOptions // routes of the --config file
+	timeout, drain  time.Duration
+	maxConns        int
+	maxPerPeer      int // 0: half of maxConns
+	maxBuffer       flags.Size
+	without         flags.Stages
+	transport       string
+	checks          bool // nothing else
+}
+
+// New is the command.
+func New(g *command.Global) *cobra.Command {
+	o := newProxyOptions()
+	c := &cobra.Command{
+		Use:         "proxy",
+		Short:       "One half of a pair that carries SOAP over a thin link, for systems that nobody can change",
+		Long:        proxyHelp,
+		Example:     proxyExamples,
+		Annotations: map[string]string{cmdline.KeysOfRoutes: strings.Join(routeKeys(), " ")},
+		Args:        command.Takes(),
+		RunE:        func(c *cobra.Command, _ []string) error { return runProxy(c, g, o) },
+	}
+	o.flags(c.Flags())
+	command.OutputFlag(c, &o.Output)
+	return c
+}
+
+// newProxyOptions are options whose flags are not declared yet.
+func newProxyOptions() *proxyOptions {
+	o := &proxyOptions{maxBuffer: proxy.DefaultMaxBuffer}
+	o.tls.Prefix = "upstream-"
+	return o
+}
+
+func (o *proxyOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:8081", "address for everything; port 0 takes a free one")
+	o.upstreamOptions.flags(f)
+	f.StringVar(&o.TCP, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
+	o.Flags(f, true)
+	o.schema.Flags(f, "WSDL or XML Schema of the server, or HHFR Schema of its requests")
+	o.schema.AnnotationFlag(f)
+	f.StringVar(&o.transport, "transport", "tcp",
+		"tcp, in TLS for https; or http: ask for no stream, but send plain SOAP with references to --common-store")
+	o.Record.Flags(f, "write what goes over the link to this pcapng file")
+	flags.Without(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
+	f.BoolVar(&o.checks, "check", false,
+		"read flags, variables, files and routes, print what the proxy would be, and end: nothing is opened or asked")
+	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
+	f.IntVar(&o.maxConns, "max-conns", proxy.DefaultMaxConns,
+		"maximum number of connections of clients, and of those to upstreams; what is beyond gets status 503")
+	f.IntVar(&o.maxPerPeer, "max-per-peer", 0, flags.MaxPerPeerUsage+"; 0: half of --max-conns")
+	f.Var(&o.maxBuffer, "max-buffer", "how much of one message is held at most to see it whole")
+	f.DurationVar(&o.drain, "drain", proxyGrace, "how long calls in progress may take after SIGTERM or Ctrl-C")
+}
+
+func (o *proxyOptions) check() error {
+	u, err := o.upstreamOptions.check()
+	switch {
+	case err != nil && (o.upstream != "" || len(o.others) == 0):
+		return err
+	case u != nil && u.Host == o.Listen:
+		return exit.Usagef("name the far proxy or the server with --upstream, or another port with --listen",
+			"--upstream %s is --listen: all calls would come back", o.upstream)
+	case command.CheckHost("--advertise", o.Advertise) != nil:
+		return command.CheckHost("--advertise", o.Advertise)
+	case o.Sync > 1<<20:
+		return exit.Usagef("", "--sync is at most 1MiB")
+	case o.transport != "tcp" && o.transport != flags.PlainTransport:
+		return exit.Usagef("", "--transport is tcp or http, not %s", o.transport)
+	case o.transport == flags.PlainTransport && o.requireHHFR:
+		return exit.Usagef("", "--require-hhfr does not go with --transport http, which asks for no stream")
+	case o.Common.CheckTransport(o.transport) != nil:
+		return o.Common.CheckTransport(o.transport)
+	case o.Common.Store != "" && (o.soapRM != "" || slices.ContainsFunc(o.others,
+		func(r routeOptions) bool { return r.soapRM != "" })):
+		return exit.Usagef("a message in a sequence has no references: let another proxy do one of the two",
+			"--soap-rm does not go with --common-store")
+	case o.FlushDelay < 0:
+		return exit.Usage(flags.ErrNegativeFlushDelay, "")
+	case o.noOffer && o.TCP == listen.None:
+		return exit.Usagef("", "--no-offer and --tcp none leave neither a near proxy nor a far one")
+	case o.timeout <= 0:
+		return exit.Usagef("", "--timeout is more than 0")
+	case o.drain < 0:
+		return exit.Usagef("", "--drain is 0 or more")
+	case o.maxConns < 1 || o.maxBuffer < minBuffer:
+		return exit.Usagef("", "--max-conns is at least 1, --max-buffer at least 64KiB")
+	case o.maxPerPeer < 0:
+		return exit.Usage(flags.ErrMaxPerPeer, "")
+	}
+	return nil
+}
+
+// addresses are those of calls.
+func (o *proxyOptions) addresses() []string {
+	all := []string{o.Listen, o.TCP}
+	for _, r := range o.others {
+		all = append(all, r.listen)
+	}
+	return all
+}
+
+// minBuffer is the least --max-buffer: what is read at once.
+const minBuffer = 64 << 10
+
+// status is the proxy in a line.
+func (o *proxyOptions) status(addrs map[string]net.Addr) string {
+	said := fmt.Sprintf("clients %s://%s", o.Own.Scheme(), addrs["http"])
+	if len(o.others) > 0 {
+		said += ", " + printing.Count(len(o.others), "route")
+	}
+	if rest := o.rest(); rest != "" {
+		said += ", upstream " + rest
+	}
+	return said
+}
+
+func (o *proxyOptions) announce(g *command.Global, p *proxy.Proxy, s *server.OpenedServer) error {
+	addrs := map[string]string{}
+	for name, a := range p.Addrs() {
+		addrs[name] = a.String()
+	}
+	metrics := s.Seen.Announce(addrs)
+	return o.say(g, addrs, s.StoreName, metrics, false)
+}
+
+// ProxyReport is the JSON of proxy, once it listens, or of --check.
+type ProxyReport struct {
+	Version   int               `json:"version"`            // 1
+	Addresses map[string]string `json:"addresses"`          // host and port, by what listens there
+	Store     string            `json:"store"`              // the context store
+	Check     string            `json:"check,omitempty"`    // ok: with --check
+	Upstream  string            `json:"upstream,omitempty"` // URL of --upstream, without a password
+	Routes    []routeLine       `json:"routes,omitempty"`   // those of --config, in the order of their precedence
+}
+
+// say prints where a proxy listens, and where calls go; checked: where it would, and that all is
+// well.
+func (o *proxyOptions) say(g *command.Global, addrs map[string]string, store, metrics string, checked bool) error {
+	routes, upstream := o.lines(addrs), o.rest()
+	if o.Output == "json" {
+		said := ProxyReport{Version: 1, Addresses: addrs, Store: store, Upstream: upstream, Routes: routes}
+		if checked {
+			said.Check = "ok"
+		}
+		return g.JSON(said)
+	}
+	text := fmt.Sprintf("clients   %s://%s\nstreams   %s\n", o.Own.Scheme(), addrs["http"], server.StreamsAt(addrs))
+	for _, r := range routes {
+		text += fmt.Sprintf("route     %s\n", r)
+	}
+	if upstream != "" {
+		text += fmt.Sprintf("upstream  %s\n", upstream)
+	}
+	if checked {
+		text = "check     ok\n" + text
+	}
+	_, err := fmt.Fprintf(g.Out, "%sstore     %s\n%s", text, store, metrics)
+	return err
+}

@@ -1,0 +1,200 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
+	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/resolve"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
+)
+
+// upstreamOptions are the flags of proxy for one upstream, and the keys of a route for its own.
+type upstreamOptions struct {
+	upstream, mode          string
+	tls                     trust.ClientTLS
+	allowHost               []string
+	allowCleartext, noOffer bool
+	clientPerAddress        bool
+	requireHHFR             bool
+	clientPerConnection     bool
+	remember                time.Duration
+	soapRM                  string
+}
+
+// flags declares them, with what o has as defaults.
+func (o *upstreamOptions) flags(f *pflag.FlagSet) {
+	defaults := *o
+	f.StringVar(&o.upstream, "upstream", "",
+		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
+	flags.Mode(f, &o.mode, "met if --store remembers a session, otherwise first-call")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host, besides that of --upstream, that the answer may name for the stream")
+	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
+		"agree on a stream without encryption for an https upstream, too")
+	f.BoolVar(&o.noOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
+	f.BoolVar(&o.clientPerAddress, "client-per-address", false,
+		"connections from one address are of one client, whatever they show, and go on with what its lanes remember: "+
+			"for devices that open one for each call")
+	f.BoolVar(&o.clientPerConnection, "client-per-connection", false,
+		"each connection is a client: none goes on with what another one said, whatever they show")
+	f.BoolVar(&o.requireHHFR, "require-hhfr", false,
+		"refuse calls with status 503 rather than send them plainly")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
+		"how long an upstream that did not agree gets no further offer")
+	f.StringVar(&o.soapRM, "soap-rm", "",
+		"put SOAP messages in sequences of WS-ReliableMessaging toward --upstream: 1.0, 1.1 or 1.2")
+	o.tls.Flags(f, "upstream")
+	if defaults.mode != "" {
+		*o = defaults
+	}
+}
+
+// check returns the URL of the upstream.
+func (o *upstreamOptions) check() (*url.URL, error) {
+	if o.upstream == "" {
+		return nil, exit.Usagef("hhfr proxy --upstream URL", "--upstream is missing")
+	}
+	u, err := command.CheckURL("--upstream", o.upstream)
+	switch {
+	case err != nil:
+		return nil, err
+	case flags.CheckMode(o.mode) != nil:
+		return nil, flags.CheckMode(o.mode)
+	case o.clientPerAddress && o.clientPerConnection:
+		return nil, exit.Usagef("one of them; false for the other where a route has it from the flags",
+			"--client-per-address and --client-per-connection exclude each other")
+	case o.remember <= 0:
+		return nil, exit.Usagef("", "--remember is more than 0")
+	}
+	if o.requireHHFR && (o.noOffer || o.soapRM != "") {
+		return nil, exit.Usagef("these ask for no stream; --require-hhfr is for the near half of a pair",
+			"--require-hhfr does not go with --no-offer or --soap-rm")
+	}
+	if _, ok := soaprm.ParseProtocol(o.soapRM); !ok && o.soapRM != "" {
+		return nil, exit.Usagef("", "--soap-rm is 1.0, 1.1 or 1.2, not %s", o.soapRM)
+	}
+	return u, nil
+}
+
+// upstreams are those of all routes by their settings: equal ones share a stream, also over
+// reloads.
+type upstreams struct {
+	system resolve.System
+	keys   *os.File // of SSLKEYLOGFILE; nil: none
+	half   string   // a flag that says that the proxy is half of a pair; empty: none does
+	known  map[string]*knownUpstream
+}
+
+// knownUpstream is an upstream with the TLS that it has from now on.
+type knownUpstream struct {
+	*proxy.Upstream
+	tls   *atomic.Pointer[tls.Config]
+	next  *tls.Config // that of its files
+	print string      // of the content of its files
+	files []string    // those, by flags
+}
+
+// take returns the upstream of settings that were checked, with its files as they are now; the ones
+// before are not changed until [upstreams.use]. Its name is that of the first route to it.
+func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstreamOptions) (*proxy.Upstream, error) {
+	settings := *o
+	settings.upstream = proxy.Canonical(u).String()
+	key := fmt.Sprintf("%+v", settings)
+	if to := all.known[key]; to != nil {
+		return to.Upstream, nil
+	}
+	to := &knownUpstream{tls: new(atomic.Pointer[tls.Config])}
+	for _, file := range []string{o.tls.CACert, o.tls.Cert, o.tls.Key} {
+		text, _ := os.ReadFile(file) // an error is reported by who reads it
+		to.print += fmt.Sprintf(" %x", sha256.Sum256(text))
+	}
+	var err error
+	if to.next, err = o.tls.Config(all.system); err != nil {
+		return nil, err
+	}
+	(&trust.Secured{Keys: all.keys}).Log(to.next)
+	to.files = o.tls.Files(to.next)
+	if old := before.known[key]; old != nil {
+		to.Upstream, to.tls = old.Upstream, old.tls
+		if to.print == old.print {
+			to.next = old.next // which has tickets of the server
+		}
+	} else {
+		to.Upstream = o.of(name, all.half, u, to.tls.Load)
+		to.tls.Store(to.next)
+	}
+	all.known[key] = to
+	return to.Upstream, nil
+}
+
+// of is an upstream with these settings.
+func (o *upstreamOptions) of(name, half string, u *url.URL, current func() *tls.Config) *proxy.Upstream {
+	version, _ := soaprm.ParseProtocol(o.soapRM) // checked before
+	return &proxy.Upstream{
+		Name: name, URL: u, CurrentTLS: current, FarOnly: o.noOffer, AllowHost: o.allowHost,
+		AllowCleartext: o.allowCleartext, Mode: negotiate.Mode(o.mode), RememberFor: o.remember,
+		Clients: o.clients(), Reliable: version, RequireStream: o.requireHHFR, Paired: o.paired(half),
+	}
+}
+
+// paired is a flag that says that there is to be a partner; half if that is none for one upstream.
+func (o *upstreamOptions) paired(half string) string {
+	switch {
+	case o.requireHHFR:
+		return "--require-hhfr"
+	case o.clientPerAddress:
+		return "--client-per-address"
+	case o.clientPerConnection:
+		return "--client-per-connection"
+	case o.mode != "auto":
+		return "--mode"
+	case o.allowCleartext:
+		return "--allow-cleartext"
+	case len(o.allowHost) > 0:
+		return "--allow-host"
+	}
+	return half
+}
+
+// clients is whose lanes go on with what they remember.
+func (o *upstreamOptions) clients() principal.Mode {
+	switch {
+	case o.clientPerAddress:
+		return principal.ByAddress
+	case o.clientPerConnection:
+		return principal.ByConnection
+	}
+	return principal.ByProof
+}
+
+// use has the connections that are opened from now on use the files as they were read.
+func (all *upstreams) use() {
+	for _, to := range all.known {
+		to.tls.Store(to.next)
+	}
+}
+
+// files are those of all, by flags.
+func (all *upstreams) files() (files []string) {
+	for _, to := range all.known {
+		files = append(files, to.files...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}

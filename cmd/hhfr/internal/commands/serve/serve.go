@@ -1,0 +1,194 @@
+// Package serve is hhfr serve.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
+)
+
+type serveOptions struct {
+	server.ServerOptions
+	udp, geoip, misbehave, soapRM string
+	allowHost                     []string
+	maxPerPeer                    int
+}
+
+// New is the command.
+func New(g *command.Global) *cobra.Command {
+	o := &serveOptions{}
+	c := &cobra.Command{
+		Use:     "serve",
+		Short:   "A test peer: its services answer plain SOAP and hhfr alike",
+		Long:    serveHelp,
+		Example: serveExamples,
+		Args:    command.Takes(),
+		RunE:    func(c *cobra.Command, _ []string) error { return runServe(c.Context(), g, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "address for everything; port 0 takes a free one")
+	f.StringVar(&o.TCP, "tcp", "", "another address for streams over TCP, in TLS with --cert; none: no such streams")
+	f.StringVar(&o.udp, "udp", "", "another address for streams over UDP; none: no such streams")
+	o.Flags(f, false)
+	f.StringVar(&o.soapRM, "soap-rm", "", "take sequences of WS-ReliableMessaging in plain SOAP: 1.0, 1.1, 1.2 or all")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
+	o.Record.Flags(f, "write all traffic to this pcapng file")
+	f.IntVar(&o.maxPerPeer, "max-per-peer", peer.DefaultMaxConns/2, flags.MaxPerPeerUsage)
+	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
+		"FIRST-LAST or ADDRESS")
+	forms, _ := peer.Misbehaviors()
+	f.StringVar(&o.misbehave, "misbehave", "", "do wrong: "+strings.Join(forms, ", "))
+	command.OutputFlag(c, &o.Output)
+	return c
+}
+
+// misbehaviors is a table for the help text.
+func misbehaviors() string {
+	var b strings.Builder
+	forms, does := peer.Misbehaviors()
+	for i, form := range forms {
+		fmt.Fprintf(&b, "  %-15s %s\n", form, does[i])
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err error) {
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	ranges, err := o.ranges()
+	if err != nil {
+		return err
+	}
+	s, err := server.Open(ctx, g, &o.ServerOptions, server.ServerKind{
+		Command: "serve", Addresses: []string{o.Listen, o.TCP},
+		Bind: func(ctx context.Context, s *server.OpenedServer) error { return o.bind(ctx, s, &cfg) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := o.complete(&cfg, g, s, ranges); err != nil {
+		return err
+	}
+	running, err := peer.Start(cfg)
+	if err != nil {
+		return err
+	}
+	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
+	if err := announce(g, o, running, s, cfg.Services); err != nil {
+		return errors.Join(err, running.Close())
+	}
+	s.Hangups.Call(s.Manager.Reloads(s.Calls.Reloads(s.Access.Reloads(g))))
+	if err := s.Manager.Ready(fmt.Sprintf("services %s://%s", o.Own.Scheme(), cfg.HTTP.Addr())); err != nil {
+		return errors.Join(err, running.Close())
+	}
+	select {
+	case <-ctx.Done():
+		s.Seen.Ending()
+		s.Manager.Stopping()
+		g.Note("shutting down")
+	case err = <-running.Failed():
+	}
+	return errors.Join(err, running.Close())
+}
+
+// config is what the flags say that needs nothing open.
+func (o *serveOptions) config() (cfg peer.Config, err error) {
+	switch {
+	case o.Sync > 1<<20:
+		return cfg, exit.Usagef("", "--sync is at most 1MiB")
+	case o.FlushDelay < 0:
+		return cfg, exit.Usage(flags.ErrNegativeFlushDelay, "")
+	case o.maxPerPeer < 1:
+		return cfg, exit.Usage(flags.ErrMaxPerPeer, "")
+	case len(o.allowHost) > 0 && o.soapRM == "":
+		return cfg, exit.Usagef("", "--allow-host goes with --soap-rm")
+	}
+	if err := command.CheckHost("--advertise", o.Advertise); err != nil {
+		return cfg, err
+	}
+	cfg = peer.Config{
+		PlainOnly: o.TCP != "", Advertise: o.Advertise, Callbacks: o.allowHost, Archive: o.Common.Archive,
+		Stream: streamer.Config{SyncBytes: int64(o.Sync), FlushDelay: o.FlushDelay},
+		Limits: peer.Limits{MaxPerPeer: o.maxPerPeer},
+	}
+	if cfg.Misbehave, err = peer.ParseMisbehavior(o.misbehave); err != nil {
+		return cfg, exit.Usagef("hhfr serve --help lists them", "--misbehave: %w", err)
+	}
+	cfg.Reliable, err = flags.ReliableVersions(o.soapRM)
+	return cfg, err
+}
+
+// complete adds to the configuration what is open.
+func (o *serveOptions) complete(cfg *peer.Config, g *command.Global, s *server.OpenedServer,
+	ranges *peer.Ranges) (err error) {
+	if cfg.Services, err = o.services(ranges, s.Store, s.Contexts); err != nil {
+		return err
+	}
+	if cfg.CallbackClient, err = callbackClient(g.System, s.Recording); err != nil {
+		return err
+	}
+	cfg.TLS, cfg.Admit = s.Secure, s.Access.AdmitSession
+	cfg.Store, cfg.Common, cfg.Meter = s.Store, s.Common, s.Seen.Meter
+	cfg.HTTP = s.Manager.Watched(cfg.HTTP)
+	cfg.Log = g.Logger()
+	service.CheckDescriptors(cfg.Log, 2*peer.DefaultMaxConns) // HTTP, and as many streams
+	book := binary.NewBook(ctxstore.Shapes{Store: s.Store})
+	book.Log = cfg.Log
+	cfg.Coders = coders.OfBook(book)
+	cfg.WrapConn, cfg.OnSession = s.Recording.Accepted(), s.Recording.Facts
+	return nil
+}
+
+// bind opens the listeners.
+func (o *serveOptions) bind(ctx context.Context, s *server.OpenedServer, cfg *peer.Config) (err error) {
+	cfg.Streams = map[string]net.Listener{}
+	var datagrams net.Listener
+	if o.udp == "" && s.Secure == nil {
+		cfg.HTTP, datagrams, err = listen.Same(ctx, o.Listen)
+	} else {
+		cfg.HTTP, err = listen.At(ctx, "--listen", o.Listen, tcp.Transport{}.Listen)
+	}
+	if cfg.HTTP, err = s.Keep(cfg.HTTP, err); err != nil {
+		return err
+	}
+	if datagrams == nil && o.udp != "" && o.udp != listen.None {
+		if datagrams, err = listen.At(ctx, "--udp", o.udp, udp.Transport{}.Listen); err != nil {
+			return err
+		}
+	}
+	if datagrams != nil {
+		cfg.Streams["udp"], _ = s.Keep(datagrams, nil)
+	}
+	l, err := s.Keep(listen.Streams(ctx, o.TCP, s.Secure))
+	if err != nil {
+		return err
+	}
+	if l != nil && s.Secure != nil {
+		cfg.Streams["tls"] = l
+	} else if l != nil {
+		cfg.Streams["tcp"] = l
+	}
+	return nil
+}

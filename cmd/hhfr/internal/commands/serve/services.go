@@ -1,0 +1,124 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
+)
+
+// services creates what serve offers; a new service is one line here.
+func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store, contexts http.Handler) (*peer.Services,
+	error) {
+	list := []peer.Service{
+		peer.Echo(),
+		peer.Concat(),
+		peer.Sum(),
+		peer.Records(),
+		peer.GeoIP(ranges),
+		peer.Blob(),
+		peer.Ticker(nil, time.Second),
+		peer.Ledger(store),
+	}
+	if contexts != nil {
+		list = append(list, peer.Service{Path: server.ContextPath, Handler: contexts, WSDL: wscontext.Description,
+			Example: []byte(ContextExample)})
+	}
+	return peer.NewServices(list...)
+}
+
+func (o *serveOptions) ranges() (*peer.Ranges, error) {
+	if o.geoip == "" {
+		return peer.DutchRanges(), nil
+	}
+	f, err := os.Open(o.geoip)
+	if err != nil {
+		return nil, fmt.Errorf("--geoip: %w", err)
+	}
+	defer f.Close()
+	ranges, err := peer.ParseRanges(f)
+	if err != nil {
+		return nil, exit.Withf(exit.Malformed,
+			"one range a line: ADDRESS/LENGTH, FIRST-LAST or ADDRESS; # begins a comment",
+			"--geoip %s: %w", o.geoip, err)
+	}
+	return ranges, nil
+}
+
+// ContextExample lists the contexts.
+const ContextExample = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><list ` +
+	`xmlns="urn:hhfr:context:1"><prefix>urn:hhfr:</prefix></list></soap:Body></soap:Envelope>`
+
+// anyBody is for services that accept any body.
+const anyBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello ` +
+	`xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
+
+// ServiceLine is what serve -o json prints about a service.
+type ServiceLine struct {
+	URL  string `json:"url"`            // URL of the service
+	Curl string `json:"curl"`           // a shell command that calls it
+	WSDL string `json:"wsdl,omitempty"` // URL of its description
+}
+
+func lineOf(server *peer.Server, service peer.Service) ServiceLine {
+	l := ServiceLine{URL: server.URL(service.Path)}
+	body := anyBody
+	if service.Example != nil {
+		body = string(service.Example)
+	}
+	if service.WSDL != nil {
+		l.WSDL = l.URL + "?wsdl"
+	}
+	l.Curl = fmt.Sprintf(
+		`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`,
+		body,
+		l.URL,
+	)
+	return l
+}
+
+// ServeReport is the JSON of serve, once it listens.
+type ServeReport struct {
+	Version   int                    `json:"version"`   // 1
+	Addresses map[string]string      `json:"addresses"` // host and port, by what listens there
+	Services  map[string]ServiceLine `json:"services"`  // by their names
+	Store     string                 `json:"store"`     // the context store
+}
+
+// announce prints where the server listens, and how to call each service.
+func announce(g *command.Global, o *serveOptions, at *peer.Server, s *server.OpenedServer,
+	services *peer.Services) error {
+	addrs := map[string]string{}
+	for name, a := range at.Addrs() {
+		addrs[name] = a.String()
+	}
+	lines := map[string]ServiceLine{}
+	var text strings.Builder
+	for _, path := range services.Paths() {
+		name, l := strings.TrimPrefix(path, "/"), lineOf(at, services.At(path))
+		lines[name] = l
+		fmt.Fprintf(&text, "%-8s %s\n         %s\n", name, l.URL, l.Curl)
+	}
+	metrics := s.Seen.Announce(addrs)
+	if o.Output == "json" {
+		return g.JSON(ServeReport{1, addrs, lines, s.StoreName})
+	}
+	_, err := fmt.Fprintf(
+		g.Out,
+		"%sstreams  %s\n         hhfr stream %s FILE…\nstore    %s\n%s",
+		&text,
+		server.StreamsAt(addrs),
+		at.URL(peer.EchoPath),
+		s.StoreName,
+		metrics,
+	)
+	return err
+}

@@ -1,0 +1,31 @@
+// Package flags declares flags that several commands have, and the types of their values.
+package flags
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Sync has a command say how far apart sync frames are at most.
+func Sync(f *pflag.FlagSet, to *Size) {
+	*to = 1 << 20
+	f.Var(to, "sync", "maximum bytes between sync frames, up to 1MiB; from 64KiB on a cheap one is sent")
+}
+
+// FlushDelay has a command say how long its streams wait for more to send.
+func FlushDelay(f *pflag.FlagSet, to *time.Duration) {
+	f.DurationVar(to, "flush-delay", 0,
+		"how long what is sent on a stream waits for more to go in one packet with; 0: it goes at once")
+}
+
+// ErrNegativeFlushDelay refuses a value of --flush-delay.
+var ErrNegativeFlushDelay = errors.New("--flush-delay is 0 or more")
+
+// MaxPerPeerUsage is the help of --max-per-peer.
+const MaxPerPeerUsage = "maximum number of connections of one address, or of one IPv6 network of 64 bits; what is " +
+	"beyond gets status 503"
+
+// ErrMaxPerPeer refuses a value of --max-per-peer.
+var ErrMaxPerPeer = errors.New("--max-per-peer is at least 1")

@@ -1,0 +1,38 @@
+package flags
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/wire"
+)
+
+// Stages is a flag's list of stages of a stream.
+type Stages uint64
+
+// Set parses names separated by commas.
+func (s *Stages) Set(text string) error {
+	n, err := wire.ParseStages(text)
+	*s = Stages(n)
+	return err
+}
+
+func (s *Stages) String() string {
+	var names []string
+	for i, name := range wire.StageNames() {
+		if *s>>i&1 == 1 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// Type is the flag's type in help texts.
+func (s *Stages) Type() string { return "STAGES" }
+
+// Without adds --without. more is added to its help.
+func Without(f *pflag.FlagSet, s *Stages, more string) {
+	f.Var(s, "without", "stages to leave out of streams ("+strings.Join(wire.StageNames(), ", ")+
+		"), separated by commas"+more)
+}

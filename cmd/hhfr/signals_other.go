@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// notifyUser delivers nothing: there are no SIGUSR1 and SIGUSR2.
-func notifyUser() (summaries, syncs <-chan os.Signal, stop func()) { return nil, nil, func() {} }
