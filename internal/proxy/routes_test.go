@@ -255,7 +255,8 @@ func TestBehindWhatWasNotExpected(t *testing.T) {
 			client.hear(refusal)
 			client.say(strings.Replace(ask("oslo.example", "/"), "\r\n", "\r\nX-Secret: of Oslo\r\n", 1))
 			require.NoError(t, client.CloseWrite())
-			assert.NotContains(t, client.rest(), "417")
+			said, _ := io.ReadAll(client) // it may be reset, with what was not read
+			assert.NotContains(t, string(said), "417")
 			for _, received := range refusing.received() {
 				assert.NotContains(t, received, "of Oslo")
 			}
