@@ -8,6 +8,7 @@ package bolt
 import (
 	"context"
 	"errors"
+
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/internal/engine"
