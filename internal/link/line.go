@@ -20,9 +20,6 @@ func NewLine(p Profile) (*Line, error) {
 // PacketsOf is how many packets so many bytes of a connection fill that leave together.
 func PacketsOf(octets int64) int64 { return (octets + mss - 1) / mss }
 
-// WireOf is what such bytes take on the line: with the headers of their packets.
-func WireOf(octets int64) int64 { return octets + headers*PacketsOf(octets) }
-
 // FirstPacket is how many of such bytes the first packet has.
 func FirstPacket(octets int64) int64 { return min(octets, mss) }
 

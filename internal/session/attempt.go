@@ -48,7 +48,8 @@ func (r *runner) missed(n *negotiation, err error) (next machine.Task) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, next = range r.step(e) {
+	if tasks := r.step(e); len(tasks) > 0 { // there is never more than one
+		next = tasks[0]
 	}
 	return next
 }

@@ -93,7 +93,7 @@ func ReadMessage(ctx context.Context, name string) ([]byte, error) {
 	}
 	came := make(chan result, 1)
 	go func() {
-		body, err := ReadShorter(name, MaxMessage)
+		body, err := readShorter(name, MaxMessage)
 		came <- result{body, err}
 	}()
 	select {
@@ -104,8 +104,8 @@ func ReadMessage(ctx context.Context, name string) ([]byte, error) {
 	}
 }
 
-// ReadShorter reads a file of at most so many bytes.
-func ReadShorter(name string, most int) ([]byte, error) {
+// readShorter reads a file of at most so many bytes.
+func readShorter(name string, most int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

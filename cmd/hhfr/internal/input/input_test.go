@@ -38,11 +38,11 @@ func TestFilesThatDoNotEnd(t *testing.T) {
 func TestFilesThatAreTooLong(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.xml")
 	require.NoError(t, os.WriteFile(name, []byte("<a/>"), 0o600))
-	b, err := ReadShorter(name, 4)
+	b, err := readShorter(name, 4)
 	require.NoError(t, err)
 	assert.Equal(t, "<a/>", string(b))
-	_, err = ReadShorter(name, 3)
+	_, err = readShorter(name, 3)
 	assert.ErrorContains(t, err, "longer than a message may be, 3 bytes")
-	_, err = ReadShorter(name+".none", 3)
+	_, err = readShorter(name+".none", 3)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

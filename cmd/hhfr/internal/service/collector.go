@@ -49,7 +49,7 @@ func (c *collector) adapt() {
 	if c.over {
 		return
 	}
-	if p := GarbageBeside(live[0].Value.Uint64()); p != c.set {
+	if p := garbageBeside(live[0].Value.Uint64()); p != c.set {
 		c.set = p
 		debug.SetGCPercent(p)
 	}
@@ -63,7 +63,7 @@ func (c *collector) stop() {
 	debug.SetGCPercent(c.usual)
 }
 
-// GarbageBeside is how much garbage there may be, in percent of so many bytes that are in use.
-func GarbageBeside(live uint64) int {
+// garbageBeside is how much garbage there may be, in percent of so many bytes that are in use.
+func garbageBeside(live uint64) int {
 	return int(min(100, max(leastGarbage, 100*smallGarbage/max(live, 1))))
 }

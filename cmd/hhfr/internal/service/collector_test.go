@@ -11,6 +11,6 @@ func TestGarbageBesideWhatIsUsed(t *testing.T) {
 	for live, percent := range map[uint64]int{
 		0: 100, 16 << 20: 100, 20 << 20: 80, 32 << 20: 50, 64 << 20: 25, 1 << 30: 25, 1 << 50: 25,
 	} {
-		assert.Equal(t, percent, GarbageBeside(live), live)
+		assert.Equal(t, percent, garbageBeside(live), live)
 	}
 }

@@ -121,7 +121,7 @@ func (r *NegotiateReport) add(a negotiate.Agreed) {
 		r.Offered = &offeredReport{
 			Scheme: o.Schemes, Representation: o.Representations, Transport: o.Transports, Assurance: o.Assurances,
 			Security: o.Securities,
-			Request:  nameOf(o.Request), Reply: nameOf(o.Reply), Headers: len(o.Headers), Shapes: len(o.Shapes),
+			Request:  o.Request.Name(), Reply: o.Reply.Name(), Headers: len(o.Headers), Shapes: len(o.Shapes),
 		}
 	}
 	if f := a.Facts; f != nil {
@@ -142,17 +142,6 @@ func (r *NegotiateReport) add(a negotiate.Agreed) {
 	for _, n := range answer {
 		r.Ignored.Answer = append(r.Ignored.Answer, n.String())
 	}
-}
-
-func nameOf(d *negotiate.Description) string {
-	if d == nil {
-		return ""
-	}
-	uri, err := d.URI()
-	if err != nil {
-		return ""
-	}
-	return uri
 }
 
 // redacted is a URL without its password.

@@ -3,7 +3,6 @@ package schema
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,11 +50,7 @@ type hhfrSchema struct {
 }
 
 func runSchemaHHFR(ctx context.Context, g *command.Global, o schemaOptions, args []string) error {
-	d, err := o.load(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	list, err := wantedOf(messagesOf(d), args[0], args[1:])
+	list, err := o.wanted(ctx, args[0], args[1:])
 	if err != nil {
 		return err
 	}
@@ -89,23 +84,4 @@ func runSchemaHHFR(ctx context.Context, g *command.Global, o schemaOptions, args
 		return exit.Quiet(exit.Partial)
 	}
 	return nil
-}
-
-// wantedOf picks the messages of some operations, or all.
-func wantedOf(all []described, file string, wanted []string) (list []described, err error) {
-	for _, m := range all {
-		if len(wanted) == 0 || slices.Contains(wanted, m.of) {
-			list = append(list, m)
-		}
-	}
-	for _, name := range wanted {
-		if !slices.ContainsFunc(list, func(m described) bool { return m.of == name }) {
-			return nil, exit.Usagef("hhfr schema compile "+file, "%s has no operation or element %s that compiles",
-				file, name)
-		}
-	}
-	if len(list) == 0 {
-		return nil, exit.Withf(exit.Partial, "hhfr schema compile "+file+" says why", "%s: nothing compiles", file)
-	}
-	return list, nil
 }

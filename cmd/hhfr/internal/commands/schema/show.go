@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/wsdl"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -84,6 +86,29 @@ func messagesOf(d *wsdl.ServiceDescription) (list []described) {
 	return list
 }
 
+// wanted reads a description, and picks the messages of some operations, or all.
+func (o *schemaOptions) wanted(ctx context.Context, file string, names []string) (list []described, err error) {
+	d, err := o.load(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messagesOf(d) {
+		if len(names) == 0 || slices.Contains(names, m.of) {
+			list = append(list, m)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(list, func(m described) bool { return m.of == name }) {
+			return nil, exit.Usagef("hhfr schema compile "+file, "%s has no operation or element %s that compiles",
+				file, name)
+		}
+	}
+	if len(list) == 0 {
+		return nil, exit.Withf(exit.Partial, "hhfr schema compile "+file+" says why", "%s: nothing compiles", file)
+	}
+	return list, nil
+}
+
 // ShownMessages is the JSON of show.
 type ShownMessages struct {
 	Version  int            `json:"version"`  // 1
@@ -119,11 +144,7 @@ func showOf(list []described, canonical bool) (*ShownMessages, error) {
 }
 
 func runSchemaShow(ctx context.Context, g *command.Global, o schemaOptions, canonical bool, args []string) error {
-	d, err := o.load(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	list, err := wantedOf(messagesOf(d), args[0], args[1:])
+	list, err := o.wanted(ctx, args[0], args[1:])
 	if err != nil {
 		return err
 	}

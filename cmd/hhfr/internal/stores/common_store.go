@@ -51,7 +51,7 @@ func (o *CommonOptions) Open(
 	return common, func() { _ = common.Store.Close() }, nil
 }
 
-// Read is open without opening the store; nil if there is none.
+// Read is Open without opening the store; nil if there is none.
 func (o *CommonOptions) Read() (common *unchanging.CommonStore, err error) {
 	if o.Store == "" {
 		if len(o.headers) > 0 {
