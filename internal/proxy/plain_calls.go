@@ -38,6 +38,8 @@ type plainCall struct {
 	method  string
 	done    context.Context // ends with the reply
 	finish  context.CancelFunc
+	turned  context.Context // ends with done, or where a refusal begins: before the client knows of it
+	turn    context.CancelFunc
 	becomes bool // the reply makes the connection a tunnel; valid once done has ended
 	// references are those that the request has; refused, valid as becomes is: the reply says that
 	// they could not be put back.
@@ -173,11 +175,12 @@ func (r *plainRelay) request(h *http1.Head, n int, alone bool) bool {
 	}
 	r.in.Take(n)
 	if expects {
-		if data, _ := r.in.Wait(c.done, 0, 0); len(data) == 0 && c.done.Err() != nil {
+		if data, _ := r.in.Wait(c.turned, 0, 0); c.turned.Err() != nil && (alone || len(data) == 0) {
 			_, _ = r.in.Wait(r.ctx, 0, 0)
 			if !alone { // a body or a request: nobody knows
 				return r.tunnel()
 			}
+			<-c.done.Done()
 			r.finishes = true
 			r.cancel()
 			return false
@@ -239,6 +242,7 @@ func (r *plainRelay) tunnel() bool {
 
 func (r *plainRelay) begin(c *plainCall) *plainCall {
 	c.done, c.finish = context.WithCancel(r.ctx)
+	c.turned, c.turn = context.WithCancel(c.done)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.call, r.told = c, false
@@ -320,6 +324,9 @@ func (r *plainRelay) reply(to io.Writer, c *plainCall) (written int64, err error
 		if written, done, err := r.referringReply(to, &h, n, f, c); done {
 			return written, err
 		}
+	}
+	if status/100 > 2 {
+		c.turn()
 	}
 	if _, err := to.Write(h.Octets); err != nil {
 		return 0, err
