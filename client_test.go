@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -167,6 +166,23 @@ var failures = map[string]http.HandlerFunc{
 	},
 }
 
+// overdue is a context whose deadline passes when the test wants that.
+type overdue struct {
+	context.Context
+	passed chan struct{}
+}
+
+func (o overdue) Done() <-chan struct{} { return o.passed }
+
+func (o overdue) Err() error {
+	select {
+	case <-o.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // The same failure has the same Code and the same Sent, over each path.
 func TestOneEventOneError(t *testing.T) {
 	type identity struct {
@@ -174,6 +190,11 @@ func TestOneEventOneError(t *testing.T) {
 		Sent bool
 	}
 	unsent, unknown := identity{hhfr.Unsent, false}, identity{hhfr.FateUnknown, true}
+	arrived := make(chan struct{})
+	working := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		failures["does not answer"](w, r)
+	})
 	for name, tc := range map[string]struct {
 		services http.Handler
 		call     func(t *testing.T, c *hhfr.Client) error
@@ -182,9 +203,12 @@ func TestOneEventOneError(t *testing.T) {
 	}{
 		"service panics":   {failures["panics"], call, unknown, nil},
 		"reply breaks off": {failures["breaks off"], call, unknown, nil},
-		"deadline while the service works": {failures["does not answer"], func(t *testing.T, c *hhfr.Client) error {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
+		"deadline while the service works": {working, func(t *testing.T, c *hhfr.Client) error {
+			ctx := overdue{t.Context(), make(chan struct{})}
+			go func() {
+				<-arrived
+				close(ctx.passed)
+			}()
 			_, err := c.Call(ctx, &hhfr.Request{Body: hhfr.Body("<a/>")})
 			return err
 		}, unknown, context.DeadlineExceeded},
