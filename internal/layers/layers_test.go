@@ -90,6 +90,8 @@ var plan = map[string]row{
 	"internal/responder": {floor: 6, not: []string{"internal/frame"}},
 	// Which state a session is in, and what comes next: no lock, clock, socket or goroutine.
 	"internal/session/machine": {floor: 0},
+	// Which sessions a responder has, and whose records stay: the same.
+	"internal/responder/machine": {floor: 1, not: []string{"internal/netconn"}},
 
 	"internal/upgrade":    {floor: 5, not: []string{"internal/frame"}},
 	"internal/httpmsg":    {floor: 5, not: []string{"internal/frame"}},

@@ -70,6 +70,12 @@ var apart = []room{
 		met paths
 		runner common_store attempt lost judge first_call
 		plain session session_sequence pending dial roundtripper origins idle`},
+	{name: "internal/responder", up: 2, files: `
+		limits sequenced reply_head config fault exchange_writer fragments admit refusals
+		one_path kept_facts remote_client served_session opened life
+		sessions descriptions nethttp_sequenced sequenced_handler sequences kept_sequences offers joins
+		streams served_stream responder serve restore plain_reply upgrade handler nethttp server`},
+	{name: "internal/responder/machine", up: 2, files: "task event machine"},
 	{name: "internal/session/machine", up: 1, files: "action config attempts machine event"},
 	{name: "internal/frame", files: `
 		errors frame close hello ack key data kept payload shape sync window idle resync cancel checks numbering parse

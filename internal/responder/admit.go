@@ -1,7 +1,6 @@
 package responder
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -13,11 +12,11 @@ import (
 
 // admit asks the configuration whether the sender of a request may have a session. Its error is
 // refusedItems.
-func (r *Responder) admit(req *http.Request) error {
-	if r.cfg.Admit == nil {
+func (c *Config) admit(req *http.Request) error {
+	if c.Admit == nil {
 		return nil
 	}
-	if err := r.cfg.Admit(req); err != nil {
+	if err := c.Admit(req); err != nil {
 		return negotiate.RefusedItems{{Item: "Admission", Why: err.Error()}}
 	}
 	return nil
@@ -50,15 +49,4 @@ func AdmitBearer(tokens []string) func(*http.Request) error {
 		}
 		return nil
 	}
-}
-
-// Knows reports whether a stream with this session and token could be joined here. It does not use
-// up the token.
-func (r *Responder) Knows(ctx context.Context, id negotiate.SessionID, token []byte) bool {
-	entry, err := r.cfg.Store.Get(ctx, id.URI())
-	if err != nil {
-		return false
-	}
-	c, err := negotiate.ParseContext(entry.Value)
-	return err == nil && c.Admits(id, token, r.cfg.Clock.Now())
 }

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/internal/unchanging"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -101,14 +103,9 @@ type Config struct {
 	Clock clock.Clock
 	// Log receives refused offers and failed streams; nil: they are not logged.
 	Log *slog.Logger
-
-	serve func(ctx context.Context, s *servedSession, x *streamer.Exchange) // that of a Handler, instead of Serve
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Serve == nil && c.serve == nil {
-		return c, negotiate.BadConfigf("Serve is required")
-	}
 	if c.Clock == nil {
 		c.Clock = clock.Real()
 	}
@@ -137,4 +134,27 @@ func (c Config) withDefaults() (Config, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+// archived is how long something is kept that decodes recordings; 0: for good.
+func (c *Config) archived(ttl time.Duration) time.Duration {
+	if c.Archive {
+		return 0
+	}
+	return ttl
+}
+
+// address returns where streams of a transport are accepted; empty if nowhere.
+func (c *Config) address(uri string) string {
+	name, _ := strings.CutPrefix(uri, negotiate.TransportPrefix)
+	return c.Addresses[name]
+}
+
+// addressFor returns the address at which the session of a request can be joined again: ":PORT" or
+// "HOST:PORT"; that of the connection itself if there is no other.
+func (c *Config) addressFor(req *http.Request) string {
+	if a := c.Addresses[negotiate.OwnTransport(req.TLS != nil)]; a != "" {
+		return a
+	}
+	return upgrade.OwnPort(req)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -109,13 +108,13 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 	var unmet *negotiate.NotUnderstood
 	switch {
 	case errors.As(err, &unmet):
-		r.fault(w, version, unmet.Fault)
+		r.cfg.fault(w, version, unmet.Fault)
 		return
 	case err != nil:
-		r.fault(w, version, soap.Fault{Code: soap.Client, Reason: err.Error()})
+		r.cfg.fault(w, version, soap.Fault{Code: soap.Client, Reason: err.Error()})
 		return
 	}
-	answer, err := r.answer(req.Context(), req, offer)
+	answer, err := r.offers.answer(req.Context(), req, offer)
 	if err != nil {
 		r.cfg.Log.Info("offer refused", "peer", req.RemoteAddr, "err", err)
 		var items negotiate.RefusedItems
@@ -123,38 +122,14 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 			// A store's error names files; it must not reach the peer.
 			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be stored: " + ctxstore.Reason(err)}}
 		}
-		r.fault(w, version, negotiate.RefusalFault(items))
+		r.cfg.fault(w, version, negotiate.RefusalFault(items))
 		return
 	}
 	message, err := answer.Message(version)
 	if err != nil {
-		r.registry.remove(answer.Session)
-		r.fault(w, version, soap.Fault{Code: soap.Server, Reason: err.Error()})
+		r.offers.withdraw(req.Context(), answer)
+		r.cfg.fault(w, version, soap.Fault{Code: soap.Server, Reason: err.Error()})
 		return
 	}
-	r.write(w, version, http.StatusOK, message)
-}
-
-func (r *Responder) fault(w http.ResponseWriter, v soap.Version, f soap.Fault) {
-	message, err := soap.BuildFault(v, f)
-	if err != nil {
-		r.cfg.Log.Warn("fault not written", "err", err)
-		return
-	}
-	r.write(w, v, soap.FaultStatus(v, f.Code), message)
-}
-
-func (r *Responder) write(w http.ResponseWriter, v soap.Version, status int, message []byte) {
-	contentType, err := soap.ContentType(v, "")
-	if err != nil {
-		contentType = "text/xml"
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(message)))
-	// The token in an answer is for this initiator only.
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	if _, err := w.Write(message); err != nil {
-		r.cfg.Log.Debug("answer not written", "err", err)
-	}
+	r.cfg.write(w, version, http.StatusOK, message)
 }

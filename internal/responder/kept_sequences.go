@@ -20,22 +20,21 @@ type keptSequence struct {
 	expires int64 // in nanoseconds of Unix, once nobody has it open
 }
 
-// reserveSequence counts a sequence that is about to be opened, and takes out of the store what has
+// reserve counts a sequence that is about to be opened, and takes out of the store what has
 // to go for it. Errors: a refusal, if there are too many; those of the store.
-func (r *Responder) reserveSequence(ctx context.Context, uri, peer string) error {
-	known, err := r.knows(ctx, uri)
+func (s *sequences) reserve(ctx context.Context, uri, peer string) error {
+	known, err := s.knows(ctx, uri)
 	if err == nil {
-		err = r.listSequences(ctx)
+		err = s.list(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	s := &r.sequences
 	s.mu.Lock()
 	var gone []string
 	full := false
 	if !known {
-		gone, full = r.crowdedLocked(peer)
+		gone, full = s.crowdedLocked(peer)
 	}
 	if !full {
 		s.kept[uri] = &keptSequence{peer: peer}
@@ -48,11 +47,11 @@ func (r *Responder) reserveSequence(ctx context.Context, uri, peer string) error
 	}
 	s.mu.Unlock()
 	for i, o := range held {
-		if err := sequence.Forget(ctx, r.cfg.Store, gone[i]); err != nil {
-			r.cfg.Log.Warn("sequence not taken out of the store", "sequence", gone[i], "err", err)
+		if err := sequence.Forget(ctx, s.cfg.Store, gone[i]); err != nil {
+			s.cfg.Log.Warn("sequence not taken out of the store", "sequence", gone[i], "err", err)
 		}
 		o.mu.Unlock()
-		r.leave(gone[i], o)
+		s.leave(gone[i], o)
 	}
 	if full {
 		return &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: "too many sequences are kept here"}
@@ -62,8 +61,8 @@ func (r *Responder) reserveSequence(ctx context.Context, uri, peer string) error
 
 // crowdedLocked finds what has to go before a peer has another sequence, and counts it no longer:
 // if those that nobody needs are too many, then if all are. full: there is no room.
-func (r *Responder) crowdedLocked(peer string) (gone []string, full bool) {
-	s, now := &r.sequences, r.cfg.Clock.Now().UnixNano()
+func (s *sequences) crowdedLocked(peer string) (gone []string, full bool) {
+	now := s.cfg.Clock.Now().UnixNano()
 	for _, times := range []int{1, keptSequences} {
 		var all []accept.Thing[string]
 		for uri, k := range s.kept {
@@ -74,7 +73,7 @@ func (r *Responder) crowdedLocked(peer string) (gone []string, full bool) {
 				all = append(all, accept.Thing[string]{Key: uri, Peer: k.peer, Spare: spare, Rank: k.expires})
 			}
 		}
-		some, full := accept.MakeRoom(peer, times*r.cfg.MaxSessions, times*r.cfg.MaxPerPeer, all)
+		some, full := accept.MakeRoom(peer, times*s.cfg.MaxSessions, times*s.cfg.MaxPerPeer, all)
 		if full {
 			return gone, true
 		}
@@ -88,24 +87,23 @@ func (r *Responder) crowdedLocked(peer string) (gone []string, full bool) {
 
 // leftLocked notes how long the state of a sequence is kept that nobody has open any more; 0: for
 // good, since its service wants that.
-func (r *Responder) leftLocked(uri string, lasts time.Duration) {
-	if k := r.sequences.kept[uri]; lasts == 0 {
-		delete(r.sequences.kept, uri)
+func (s *sequences) leftLocked(uri string, lasts time.Duration) {
+	if k := s.kept[uri]; lasts == 0 {
+		delete(s.kept, uri)
 	} else if k != nil {
-		k.spare, k.expires = lasts <= sequence.SpareLife, r.cfg.Clock.Now().Add(lasts).UnixNano()
+		k.spare, k.expires = lasts <= sequence.SpareLife, s.cfg.Clock.Now().Add(lasts).UnixNano()
 	}
 }
 
-// listSequences finds the sequences in the store, once.
-func (r *Responder) listSequences(ctx context.Context) error {
-	s := &r.sequences
+// list finds the sequences in the store, once.
+func (s *sequences) list(ctx context.Context) error {
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	if s.kept != nil {
 		return nil
 	}
-	kept, soon := map[string]*keptSequence{}, r.cfg.Clock.Now().Add(sequence.SpareLife)
-	for info, err := range r.cfg.Store.List(ctx, ctxstore.SequencePrefix) {
+	kept, soon := map[string]*keptSequence{}, s.cfg.Clock.Now().Add(sequence.SpareLife)
+	for info, err := range s.cfg.Store.List(ctx, ctxstore.SequencePrefix) {
 		if ctx.Err() != nil || errors.Is(err, ctxstore.Unavailable) {
 			return errors.Join(err, context.Cause(ctx))
 		}

@@ -1,7 +1,6 @@
 package responder
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 
@@ -18,7 +17,7 @@ func (r *Responder) servePlain(w http.ResponseWriter, req *http.Request, service
 		services.ServeHTTP(w, req)
 		return
 	}
-	reply := r.restorer.Reply(field, r.startReading)
+	reply := r.restorer.Reply(field, r.life.run)
 	if reply == nil {
 		services.ServeHTTP(w, req)
 		return
@@ -26,18 +25,6 @@ func (r *Responder) servePlain(w http.ResponseWriter, req *http.Request, service
 	referring := &referringWriter{ResponseWriter: w, reply: reply}
 	services.ServeHTTP(referring, req)
 	referring.finish() // not after a panic: the reply is to break off
-}
-
-// startReading runs something beside the requests, which Close ends and waits for; false: it is
-// closed.
-func (r *Responder) startReading(read func(context.Context)) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
-	r.wait.Go(func() { read(r.ctx) })
-	return true
 }
 
 // referringWriter is the ResponseWriter of a request that names fragments. It holds a reply back

@@ -2,34 +2,21 @@ package responder
 
 import (
 	"context"
-	"errors"
-	"net/url"
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sequence"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [Config].Serve; a nil
-// reply is an empty one. See [sequence.MessageHandler].
-type Sequenced interface {
-	// Transactional reports whether the service at path puts its effects into a transaction.
-	Transactional(path string) bool
-	// Transact handles a message whose effects are those of tx.
-	Transact(
-		ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message,
-	) (reply *streamer.Message, err error)
-	// Handle handles a message with effects of its own.
-	Handle(ctx context.Context, path string, request *streamer.Message) (reply *streamer.Message)
-}
-
-// sequences are the sequences of a responder that a stream uses.
+// sequences are the sequences of a responder that a stream uses, and those whose state it keeps.
+// All methods are safe for concurrent use.
 type sequences struct {
+	cfg *Config
+	ctx context.Context // ends with the responder
+
 	mu      sync.Mutex
 	open    map[string]*opened
 	kept    map[string]*keptSequence // by URI; nil: the store was not looked at yet
@@ -70,33 +57,15 @@ func (e *sequenceEntry) attach(s *streamer.Stream) {
 // last change.
 const sequenceLife = 30 * 24 * time.Hour
 
-// assure returns the reason why the responder cannot give an assurance; nil if it can.
-func (r *Responder) assure(uri string, o *negotiate.Offer) error {
-	if uri == negotiate.AtMostOnce {
-		return nil
-	}
-	a, _, ok := negotiate.ParseAssurance(uri)
-	switch {
-	case !ok || r.cfg.Sequenced == nil:
-		return errors.New("nothing in common")
-	case o.Sequence == "":
-		return negotiate.ErrNoSequence
-	case a == wsrm.ExactlyOnce && !ctxstore.Persists(r.cfg.Store):
-		return errors.New("exactly-once needs a context store that persists, and there is none here")
-	}
-	return nil
-}
-
 // knows reports whether the store has the state of a sequence.
-func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
-	return ctxstore.Has(ctx, r.cfg.Store, uri)
+func (s *sequences) knows(ctx context.Context, uri string) (bool, error) {
+	return ctxstore.Has(ctx, s.cfg.Store, uri)
 }
 
 // enter opens the sequence of a session, or joins those that have it open; leave must be called.
-func (r *Responder) enter(
+func (s *sequences) enter(
 	ctx context.Context, facts *negotiate.Facts, peer string,
 ) (e *sequenceEntry, leave func(), err error) {
-	s := &r.sequences
 	s.mu.Lock()
 	if s.open == nil {
 		s.open = map[string]*opened{}
@@ -108,7 +77,7 @@ func (r *Responder) enter(
 	}
 	o.users++
 	s.mu.Unlock()
-	leave = func() { r.leave(facts.Sequence, o) }
+	leave = func() { s.leave(facts.Sequence, o) }
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.seq != nil && o.seq.Err() != nil && !o.seq.Status().Over {
@@ -116,21 +85,21 @@ func (r *Responder) enter(
 		o.seq = nil
 	}
 	if o.seq == nil {
-		if err := r.reserveSequence(ctx, facts.Sequence, peer); err != nil {
+		if err := s.reserve(ctx, facts.Sequence, peer); err != nil {
 			return nil, leave, err
 		}
 		a, ordered, _ := negotiate.ParseAssurance(facts.Assurance)
-		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // not bound to one stream
+		o.seq, err = sequence.Open(context.WithoutCancel(s.ctx), sequence.Config{ // not bound to one stream
 			Assurance: a,
 			Ordered:   ordered,
-			Store:     r.cfg.Store,
+			Store:     s.cfg.Store,
 			URI:       facts.Sequence,
 			Life:      sequenceLife,
 			Collect:   true,
 			Broken:    unsentReply(),
-			Handler:   sequencedHandler{r, newServed(facts)},
-			Clock:     r.cfg.Clock,
-			Log:       r.cfg.Log,
+			Handler:   sequencedHandler{s.cfg.Sequenced, newServed(facts)},
+			Clock:     s.cfg.Clock,
+			Log:       s.cfg.Log,
 		})
 		if err != nil {
 			s.mu.Lock()
@@ -145,16 +114,15 @@ func (r *Responder) enter(
 
 // leave closes a sequence without users. A message that is being handled at that moment is not
 // interrupted: its outcome would be unknown, and the initiator may be back before it.
-func (r *Responder) leave(uri string, o *opened) {
+func (s *sequences) leave(uri string, o *opened) {
 	o.mu.Lock()
 	q := o.seq
 	o.mu.Unlock()
 	if q != nil {
-		q.Drain(r.ctx)
+		q.Drain(s.ctx)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := &r.sequences
 	s.mu.Lock()
 	o.users--
 	last := o.users == 0
@@ -169,57 +137,9 @@ func (r *Responder) leave(uri string, o *opened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q != nil {
-		r.leftLocked(uri, q.Lasts())
+		s.leftLocked(uri, q.Lasts())
 	}
 	if o.users == 0 { // else someone waits to open it
 		delete(s.open, uri)
 	}
-}
-
-// sequencedHandler handles the messages of a sequence.
-type sequencedHandler struct {
-	r *Responder
-	*servedSession
-}
-
-// Transactional implements [sequence.MessageHandler].
-func (h sequencedHandler) Transactional(m sequence.Stored) bool {
-	return h.r.cfg.Sequenced.Transactional(h.pathFor(m.Head))
-}
-
-// Transact implements [sequence.MessageHandler].
-func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Stored) (sequence.Stored, error) {
-	reply, err := h.r.cfg.Sequenced.Transact(h.in(ctx), h.pathFor(m.Head), tx, m.Message(ctx))
-	if err != nil {
-		return sequence.Stored{}, err
-	}
-	return whole(reply), nil
-}
-
-// Handle implements [sequence.MessageHandler].
-func (h sequencedHandler) Handle(ctx context.Context, m sequence.Stored) sequence.Stored {
-	return whole(h.r.cfg.Sequenced.Handle(h.in(ctx), h.pathFor(m.Head), m.Message(ctx)))
-}
-
-// whole is a reply as a sequence takes it, which reads it to its end.
-func whole(reply *streamer.Message) sequence.Stored {
-	if reply == nil {
-		return sequence.Stored{}
-	}
-	return sequence.Stored{Head: reply.Head, Rest: reply.Body}
-}
-
-// pathFor returns the path that a message of a session goes to: that of the request target in its
-// head, or the negotiated one.
-func (s *servedSession) pathFor(head []byte) string {
-	if head != nil {
-		// A malformed head goes where the session was negotiated; the service there sees it as it
-		// is.
-		if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
-			if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
-				return u.Path
-			}
-		}
-	}
-	return s.use().path
 }

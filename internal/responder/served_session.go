@@ -3,26 +3,13 @@ package responder
 import (
 	"context"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"weak"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/schema"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// dispatch hands exchanges to Serve with their path, or to the Handler.
-func (r *Responder) dispatch(served *servedSession) streamer.ExchangeHandler {
-	return func(ctx context.Context, x *streamer.Exchange) {
-		if r.cfg.serve != nil {
-			r.cfg.serve(ctx, served, x)
-			return
-		}
-		r.cfg.Serve(ctx, served.pathFor(x.Message().Head), x)
-	}
-}
 
 // servedSession is the session that a handler serves.
 type servedSession struct {
@@ -88,33 +75,19 @@ func FactsOf(ctx context.Context) *negotiate.Facts {
 	return nil
 }
 
-// replySchema returns the schema that describes the replies of a session; nil if none does, or a
-// shape does.
-func (r *Responder) replySchema(ctx context.Context, facts *negotiate.Facts) *schema.Schema {
-	if facts.ReplyDescription != "" {
-		if c := r.contract(facts.Path, true); c != nil && c.URI() == facts.ReplyDescription {
-			return nil // it says more
+// pathFor returns the path that a message of a session goes to: that of the request target in its
+// head, or the negotiated one.
+func (s *servedSession) pathFor(head []byte) string {
+	if head != nil {
+		// A malformed head goes where the session was negotiated; the service there sees it as it
+		// is.
+		if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
+			if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
+				return u.Path
+			}
 		}
 	}
-	if r.cfg.ReplySchema != nil {
-		if own := r.cfg.ReplySchema(unescaped(facts.Path)); own != nil {
-			return own
-		}
-	}
-	if !strings.HasPrefix(facts.ReplyDescription, schema.URIPrefix) {
-		return nil
-	}
-	entry, err := r.cfg.Store.Get(ctx, facts.ReplyDescription)
-	if err != nil {
-		r.cfg.Log.Warn("schema of replies not found", "schema", facts.ReplyDescription, "err", err)
-		return nil
-	}
-	s, err := schema.Parse(entry.Value)
-	if err != nil {
-		r.cfg.Log.Warn("schema of replies not read", "schema", facts.ReplyDescription, "err", err)
-		return nil
-	}
-	return s
+	return s.use().path
 }
 
 func unescaped(path string) string {

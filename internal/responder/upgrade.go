@@ -71,7 +71,7 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 			conn, err := hijacked(w)
 			took = err == nil
 			return conn, err
-		}, r.own, nil)
+		}, r.streams.own, nil)
 		if err != nil {
 			r.cfg.Log.Info("connection not upgraded", "peer", req.RemoteAddr, "err", err)
 			return took
@@ -112,7 +112,7 @@ func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
 // names the one that the initiator has.
 func (r *Responder) invite(w http.ResponseWriter, req *http.Request, description []byte) {
 	transport := negotiate.OwnTransport(req.TLS != nil)
-	if r.cfg.Addresses[transport] == "" || r.admit(req) != nil {
+	if r.cfg.Addresses[transport] == "" || r.cfg.admit(req) != nil {
 		return
 	}
 	i, err := r.invitation(req, transport, description)
@@ -132,11 +132,11 @@ func (r *Responder) invitation(req *http.Request, transport string, description 
 		Representations: []string{negotiate.RepresentationURI("binary")},
 		Transports:      []string{negotiate.TransportURI(transport)},
 	}
-	if c := r.named(description, req.URL.EscapedPath()); c != nil {
+	if c := r.offers.descriptions.named(description, req.URL.EscapedPath()); c != nil {
 		o.Request = &negotiate.Description{Fingerprint: c.URI()}
 		o.Reply = o.Request
 	}
-	a, err := r.answer(req.Context(), req, o)
+	a, err := r.offers.answer(req.Context(), req, o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (u *upgrading) serve(services http.Handler) {
 			_ = u.to() // for a service that wrote nothing
 			return     // net/http handles it, and a panic as well
 		}
-		u.r.endReply(x, u.req.URL.Path, ended, recover())
+		u.r.cfg.endReply(x, u.req.URL.Path, ended, recover())
 	}()
 	services.ServeHTTP(u, u.req)
 	ended = true
@@ -284,7 +284,7 @@ func (u *upgrading) upgrade() {
 	}
 	// The service has its request already.
 	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, wish: u.wish}
-	err := u.r.upgrade(u.r.streamContext(u.req), asked, hijack, u.r.own, nil)
+	err := u.r.upgrade(u.r.streamContext(u.req), asked, hijack, u.r.streams.own, nil)
 	if err != nil {
 		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
 		u.vain = !errors.Is(err, errNoRoom) && !errors.Is(err, errNoConn)
@@ -355,10 +355,10 @@ func (r *Responder) ServeUpgraded(
 func (r *Responder) upgrade(
 	ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened, over func(),
 ) (err error) {
-	if err := r.admit(u.Request); err != nil {
+	if err := r.cfg.admit(u.Request); err != nil {
 		return err
 	}
-	v := r.count(u.Request.RemoteAddr)
+	v := r.streams.count(u.Request.RemoteAddr)
 	if v == nil {
 		return errNoConn
 	}
@@ -370,7 +370,7 @@ func (r *Responder) upgrade(
 			v.end()
 		}
 	}()
-	j, err := r.begin(opening, u.Request, firstTerms{
+	j, err := r.joins.begin(opening, u.Request, firstTerms{
 		streamer.NewBriefSession(), "upgrade", negotiate.RepresentationURI("binary"), u.wish.Description})
 	if err != nil {
 		return err
@@ -404,7 +404,7 @@ func (r *Responder) upgrade(
 // elsewhere returns the address where streams are opened later; empty if that is where a request
 // came in.
 func (r *Responder) elsewhere(req *http.Request) string {
-	if a := r.addressFor(req); a != upgrade.OwnPort(req) {
+	if a := r.cfg.addressFor(req); a != upgrade.OwnPort(req) {
 		return a
 	}
 	return ""

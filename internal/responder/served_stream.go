@@ -2,8 +2,6 @@ package responder
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,113 +15,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns
-// nil. It closes the listener. When ctx is done, that is like Close for this listener and its
-// streams.
-func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
-	listener = accept.Steady(listener, r.cfg.Clock, r.cfg.Log)
-	open := &openListener{listener}
-	if !r.onClose(open) {
-		_ = listener.Close()
-		return &negotiate.Error{Code: negotiate.Closed, At: -1}
-	}
-	defer r.offClose(open)
-	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			if ctx.Err() != nil || r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return nil
-			}
-			_ = listener.Close()
-			return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: err}
-		}
-		if v := r.enterConn(conn); v != nil {
-			go v.serveConn(ctx, conn, r.own, nil)
-		}
-	}
-}
-
-// openListener is closed with the responder.
-type openListener struct{ net.Listener }
-
-// stop implements [closer].
-func (l *openListener) stop() { _ = l.Close() }
-
-// drain implements [closer].
-func (l *openListener) drain() { _ = l.Close() }
-
-// enterConn counts a connection until the end of its stream. For one beyond the limit it returns
-// nil: its peer is told by a close frame, as long as few are told.
-func (r *Responder) enterConn(conn net.Conn) *servedStream {
-	v := r.count(conn.RemoteAddr().String())
-	if v != nil {
-		return v
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	leave, ok := r.beyond.Enter(conn.RemoteAddr())
-	if !ok || r.closed {
-		turnAway(conn)
-		return nil
-	}
-	r.wait.Go(func() {
-		defer leave()
-		defer context.AfterFunc(r.ctx, func() { turnAway(conn) })()
-		cfg := r.cfg.Stream
-		cfg.Initiator, cfg.HelloTimeout = false, accept.RefusalTime
-		cfg.Accept = func(context.Context, streamer.Hello) (a streamer.Admission, err error) { return a, busy() }
-		_, _ = streamer.Over(r.ctx, conn, cfg) // it fails, and closes conn
-	})
-	return nil
-}
-
-// busy refuses a peer for which there is no slot.
-func busy() error {
-	return &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
-}
-
-// count reserves a slot for a connection, until end is called for its stream; nil: there is none.
-func (r *Responder) count(peer string) *servedStream {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil
-	}
-	v := &servedStream{r: r}
-	if !r.conns.Take(&v.slot, peer) {
-		return nil
-	}
-	r.wait.Add(1)
-	return v
-}
-
-// turnAway ends a connection that nothing was written to, without waiting for the peer where it can
-// be aborted. Closing may wait for a peer that never answers. Others would then wait as well: to be
-// accepted after it, or for its slot in the listener.
-func turnAway(conn net.Conn) {
-	if _, ok := netconn.As[netconn.Aborter](conn); ok {
-		_ = netconn.Abort(conn)
-		return
-	}
-	_ = conn.Close()
-}
-
-// own makes the handler of the configuration serve the exchanges of a stream.
-func (r *Responder) own(facts negotiate.Facts) Opened {
-	served := newServed(&facts)
-	o := Opened{Handler: r.dispatch(served), served: served}
-	if r.cfg.OnStream != nil {
-		begun := facts // most responders need none
-		o.Stream = func(s *streamer.Stream) { r.cfg.OnStream(begun, s) }
-	}
-	return o
-}
-
 // servedStream is one accepted stream, with all that is kept for it: there may be many, most of
 // them idle.
 type servedStream struct {
-	r               *Responder
+	by              *streams
 	slot            accept.Slot
 	context.Context // of its context
 	client          remoteClient
@@ -165,7 +60,7 @@ func (v *servedStream) config() streamer.Config {
 // plainConfig returns what all accepted streams have in common. With it alone a session has neither
 // unchanging headers nor a sequence.
 func (v *servedStream) plainConfig() streamer.Config {
-	cfg := v.r.cfg.Stream
+	cfg := v.by.cfg.Stream
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
 	cfg.Outgoing, cfg.Incoming, cfg.Acks, cfg.Kept = nil, nil, nil, nil
 	return cfg
@@ -173,17 +68,17 @@ func (v *servedStream) plainConfig() streamer.Config {
 
 // take prepares the stream for a session that is joined.
 func (v *servedStream) take(ctx context.Context, j *joined, representation uint64) (err error) {
-	r := v.r
+	s := v.by
 	v.joined, v.session, v.rejoins, v.known = true, j.facts.Session, j.token != nil, j.facts.PeerShapes
 	if v.headers != nil {
 		v.headers.Texts = j.facts.Headers
 	}
-	contract := r.contract(j.facts.Path, j.facts.RequestDescription+j.facts.ReplyDescription != "")
-	v.coder, err = r.cfg.Coders(ctx, coders.Spec{
+	contract := s.joins.descriptions.contract(j.facts.Path, j.facts.RequestDescription+j.facts.ReplyDescription != "")
+	v.coder, err = s.cfg.Coders(ctx, coders.Spec{
 		Representation: representation,
-		Limits:         r.cfg.Stream.Limits,
+		Limits:         s.cfg.Stream.Limits,
 		PeerKnows:      j.facts.PeerShapes,
-		Schema:         r.replySchema(ctx, &j.facts),
+		Schema:         s.joins.descriptions.replySchema(ctx, &j.facts),
 		Contract:       contract,
 		Shared:         isDescribed(contract, &j.facts),
 	})
@@ -195,9 +90,9 @@ func (v *servedStream) take(ctx context.Context, j *joined, representation uint6
 func (v *servedStream) admit(
 	ctx context.Context, j *joined, conn net.Conn, open func(negotiate.Facts) Opened,
 ) (a streamer.Admission, begun func(*streamer.Stream), err error) {
-	r, facts := v.r, &j.facts
-	if r.cfg.OnSession != nil {
-		r.cfg.OnSession(*facts, conn)
+	s, facts := v.by, &j.facts
+	if s.cfg.OnSession != nil {
+		s.cfg.OnSession(*facts, conn)
 	}
 	opened := open(*facts)
 	if v.served = opened.served; v.served != nil {
@@ -205,15 +100,15 @@ func (v *servedStream) admit(
 	}
 	handler, quick := opened.Handler, opened.Quick
 	if facts.Common != nil {
-		handler, quick = r.takingFragments(facts, v.headers, handler), nil
+		handler, quick = s.fragments.taking(facts, v.headers, handler), nil
 	}
 	if facts.Sequence != "" {
-		v.entry, v.left, err = r.enter(ctx, facts, accept.Peer(v.client.remote))
+		v.entry, v.left, err = s.sequences.enter(ctx, facts, accept.Peer(v.client.remote))
 		if err != nil {
-			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
+			s.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 			return a, nil, internalRefusal("the sequence could not be opened", err)
 		}
-		handler, quick = v.entry.seq.Handler(handler, r.cfg.Log), nil
+		handler, quick = v.entry.seq.Handler(handler, s.cfg.Log), nil
 	}
 	return streamer.Admission{
 		Coder:    v.coder,
@@ -234,9 +129,9 @@ func (v *servedStream) admit(
 func (v *servedStream) live(
 	ctx context.Context, conn net.Conn, stream *streamer.Stream, begun func(*streamer.Stream), over func(),
 ) {
-	r := v.r
+	s := v.by
 	v.conn, v.stream, v.over = conn, stream, over
-	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", v.session.String())
+	s.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", v.session.String())
 	if v.entry != nil {
 		v.entry.attach(stream)
 	}
@@ -244,7 +139,7 @@ func (v *servedStream) live(
 		begun(stream)
 	}
 	switch {
-	case !r.onClose(v):
+	case !s.life.onClose(v):
 		go v.stop()
 	case ctx.Done() != nil:
 		v.undone = context.AfterFunc(ctx, v.stop)
@@ -260,14 +155,14 @@ func (v *servedStream) drain() { v.stream.Drain() }
 
 // ended is the end of a stream that lived.
 func (v *servedStream) ended() {
-	r := v.r
+	s := v.by
 	defer v.end()
 	if v.undone != nil {
 		v.undone()
 	}
-	r.offClose(v)
+	s.life.offClose(v)
 	if err := v.stream.Close(); err != nil {
-		r.cfg.Log.Info("stream ended", "peer", v.conn.RemoteAddr(), "session", v.session.String(), "err", err)
+		s.cfg.Log.Info("stream ended", "peer", v.conn.RemoteAddr(), "session", v.session.String(), "err", err)
 	}
 }
 
@@ -276,19 +171,19 @@ func (v *servedStream) end() {
 	if v.over != nil {
 		defer v.over()
 	}
-	defer v.r.wait.Done()
+	defer v.by.life.leave()
 	defer v.slot.Leave()
 	if v.joined {
 		ctx, cancel := context.WithTimeout(context.Background(), negotiate.DefaultTimeout)
 		defer cancel()
 		if v.coder != nil && v.rejoins && coders.Learned(v.known, v.coder) {
-			v.r.keepKnown(ctx, v.session, v.coder)
+			v.by.joins.keepKnown(ctx, v.session, v.coder)
 		}
 		var headers []string
 		if v.headers != nil {
 			headers = v.headers.Texts
 		}
-		v.r.retire(ctx, v.session, headers)
+		v.by.joins.sessions.left(ctx, v.session, headers)
 	}
 	if v.left != nil {
 		v.left()
@@ -300,7 +195,7 @@ func (v *servedStream) end() {
 func (v *servedStream) opening(ctx context.Context) (opening context.Context, cancel func()) {
 	v.Context = ctx
 	opening, stop := context.WithCancel((*streamContext)(v))
-	undo := context.AfterFunc(v.r.ctx, stop)
+	undo := context.AfterFunc(v.by.life.ctx, stop)
 	return opening, func() {
 		undo()
 		stop()
@@ -309,9 +204,9 @@ func (v *servedStream) opening(ctx context.Context) (opening context.Context, ca
 
 // serveConn opens a stream over a connection that was opened for it, and has it served.
 func (v *servedStream) serveConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened, over func()) {
-	r, from, accepted := v.r, requestOf(conn), conn
-	if r.cfg.WrapConn != nil {
-		conn = r.cfg.WrapConn(conn)
+	s, from, accepted := v.by, requestOf(conn), conn
+	if s.cfg.WrapConn != nil {
+		conn = s.cfg.WrapConn(conn)
 	}
 	v.client = clientOf(from)
 	opening, cancel := v.opening(ctx)
@@ -319,7 +214,7 @@ func (v *servedStream) serveConn(ctx context.Context, conn net.Conn, open func(n
 	cfg := v.config()
 	var begun func(*streamer.Stream)
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (a streamer.Admission, err error) {
-		j, err := r.enterSession(ctx, h, from)
+		j, err := s.joins.enterSession(ctx, h, from)
 		if err == nil {
 			err = v.take(ctx, j, h.Representation)
 		}
@@ -331,23 +226,12 @@ func (v *servedStream) serveConn(ctx context.Context, conn net.Conn, open func(n
 	}
 	stream, err := streamer.Over(opening, netconn.Wrap(conn, accepted), cfg)
 	if err != nil {
-		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
+		s.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
 		v.over = over
 		v.end()
 		return
 	}
 	v.live(ctx, conn, stream, begun, over)
-}
-
-// remoteClient is the peer of a stream's connection, as net/http describes it for a request.
-type remoteClient struct {
-	remote string
-	local  any
-	tls    *tls.ConnectionState
-}
-
-func clientOf(req *http.Request) remoteClient {
-	return remoteClient{req.RemoteAddr, req.Context().Value(http.LocalAddrContextKey), req.TLS}
 }
 
 // streamContext is a stream as the context whose values those of its handlers have.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/shape"
@@ -14,20 +15,23 @@ import (
 	"github.com/hhfr/hhfr/pkg/schema"
 )
 
+// descriptions are those of services and of messages. All methods are safe for concurrent use.
+type descriptions struct{ cfg *Config }
+
 // describe takes the descriptions of an offer, as far as they are understood, and adds our own
 // description of replies.
-func (r *Responder) describe(
+func (ds *descriptions) describe(
 	ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts,
 ) (err error) {
-	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
+	if a.Request, err = ds.take(ctx, "RequestDescription", o.Request, a, facts); err != nil {
 		return err
 	}
 	var own *schema.Schema
-	if r.cfg.ReplySchema != nil {
-		own = r.cfg.ReplySchema(unescaped(facts.Path))
+	if ds.cfg.ReplySchema != nil {
+		own = ds.cfg.ReplySchema(unescaped(facts.Path))
 	}
 	if own == nil {
-		a.Reply, err = r.takeDescription(ctx, "ReplyDescription", o.Reply, a, facts)
+		a.Reply, err = ds.take(ctx, "ReplyDescription", o.Reply, a, facts)
 	} else {
 		a.Reply = negotiate.Describe(own)
 		if o.Reply != nil {
@@ -35,15 +39,15 @@ func (r *Responder) describe(
 				a.Reply = &negotiate.Description{Fingerprint: uri}
 			}
 		}
-		err = coders.KeepSchema(ctx, r.cfg.Store, own, r.archived(a.Lifetime))
+		err = coders.KeepSchema(ctx, ds.cfg.Store, own, ds.cfg.archived(a.Lifetime))
 	}
 	facts.RequestDescription, facts.ReplyDescription = a.Request.Name(), a.Reply.Name()
 	return err
 }
 
-// takeDescription stores what the offer describes a direction by, and confirms it by its name. It
+// take stores what the offer describes a direction by, and confirms it by its name. It
 // refuses what it does not understand.
-func (r *Responder) takeDescription(
+func (ds *descriptions) take(
 	ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts,
 ) (*negotiate.Description, error) {
 	if d == nil {
@@ -59,7 +63,7 @@ func (r *Responder) takeDescription(
 		if err != nil {
 			return refuse(err.Error())
 		}
-		if err := coders.KeepSchema(ctx, r.cfg.Store, s, r.archived(a.Lifetime)); err != nil {
+		if err := coders.KeepSchema(ctx, ds.cfg.Store, s, ds.cfg.archived(a.Lifetime)); err != nil {
 			return nil, err
 		}
 		return &negotiate.Description{Fingerprint: s.URI()}, nil
@@ -68,17 +72,17 @@ func (r *Responder) takeDescription(
 		if err != nil {
 			return refuse(err.Error())
 		}
-		fp, err := ctxstore.Shapes{Store: r.cfg.Store}.Put(ctx, s.Octets())
+		fp, err := ctxstore.Shapes{Store: ds.cfg.Store}.Put(ctx, s.Octets())
 		if err != nil {
 			return nil, err
 		}
 		both(fp, a, facts)
 		return &negotiate.Description{Fingerprint: s.Fingerprint().URI()}, nil
 	}
-	if c := r.contract(facts.Path, true); c != nil && c.URI() == d.Fingerprint {
+	if c := ds.contract(facts.Path, true); c != nil && c.URI() == d.Fingerprint {
 		return d, nil
 	}
-	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, ctxstore.NotFound) {
+	if _, err := ds.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, ctxstore.NotFound) {
 		return refuse("not known here")
 	} else if err != nil {
 		return nil, err
@@ -89,12 +93,41 @@ func (r *Responder) takeDescription(
 	return &negotiate.Description{Fingerprint: d.Fingerprint}, nil
 }
 
-// contract returns the description of the service at a path as in facts; nil if there is none.
-func (r *Responder) contract(path string, named bool) *typed.Contract {
-	if r.cfg.Contract == nil {
+// replySchema returns the schema that describes the replies of a session; nil if none does, or a
+// shape does.
+func (ds *descriptions) replySchema(ctx context.Context, facts *negotiate.Facts) *schema.Schema {
+	if facts.ReplyDescription != "" {
+		if c := ds.contract(facts.Path, true); c != nil && c.URI() == facts.ReplyDescription {
+			return nil // it says more
+		}
+	}
+	if ds.cfg.ReplySchema != nil {
+		if own := ds.cfg.ReplySchema(unescaped(facts.Path)); own != nil {
+			return own
+		}
+	}
+	if !strings.HasPrefix(facts.ReplyDescription, schema.URIPrefix) {
 		return nil
 	}
-	return r.cfg.Contract(unescaped(path), named)
+	entry, err := ds.cfg.Store.Get(ctx, facts.ReplyDescription)
+	if err != nil {
+		ds.cfg.Log.Warn("schema of replies not found", "schema", facts.ReplyDescription, "err", err)
+		return nil
+	}
+	s, err := schema.Parse(entry.Value)
+	if err != nil {
+		ds.cfg.Log.Warn("schema of replies not read", "schema", facts.ReplyDescription, "err", err)
+		return nil
+	}
+	return s
+}
+
+// contract returns the description of the service at a path as in facts; nil if there is none.
+func (ds *descriptions) contract(path string, named bool) *typed.Contract {
+	if ds.cfg.Contract == nil {
+		return nil
+	}
+	return ds.cfg.Contract(unescaped(path), named)
 }
 
 // isDescribed reports whether a session agreed on a description of the service.
@@ -105,11 +138,11 @@ func isDescribed(c *typed.Contract, facts *negotiate.Facts) bool {
 
 // named returns the description of the service at a path if it is the one that a hello or a request
 // names; nil if not.
-func (r *Responder) named(hint []byte, path string) *typed.Contract {
+func (ds *descriptions) named(hint []byte, path string) *typed.Contract {
 	if len(hint) == 0 {
 		return nil
 	}
-	if c := r.contract(path, true); c != nil && bytes.Equal(c.Hint(), hint) {
+	if c := ds.contract(path, true); c != nil && bytes.Equal(c.Hint(), hint) {
 		return c
 	}
 	return nil

@@ -6,19 +6,25 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/responder/machine"
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
+
+// joins lets streams join sessions. All methods are safe for concurrent use.
+type joins struct {
+	cfg          *Config
+	sessions     *sessions
+	descriptions *descriptions
+}
 
 // joined is a session that a stream may belong to.
 type joined struct {
@@ -30,70 +36,44 @@ type joined struct {
 	description []byte
 }
 
-// refusedSession is the refusal for any fault in a session or token. It does not say which was
-// wrong.
-func refusedSession() error {
-	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
-}
-
-// internalRefusal is the refusal for trouble with the store; an error that is a refusal stays.
-func internalRefusal(what string, err error) error {
-	var own *streamer.Refusal
-	if errors.As(err, &own) {
-		return own
-	}
-	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: what + ": " + ctxstore.Reason(err)}
-}
-
 // enterSession finds the session of an initiator's hello: one that it has a token for, or a first
 // contact.
-func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+func (n *joins) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
 	if len(h.Token) == 0 {
-		return r.firstContact(ctx, h, from)
+		return n.firstContact(ctx, h, from)
 	}
-	return r.join(ctx, h, peerOf(from))
+	return n.join(ctx, h, peerOf(from))
 }
 
 // join takes the session that a peer's hello names: nobody can join with the same token again. The
 // order matters. Only a peer with a valid token gets a slot, for which other sessions may be
 // dropped. Only a peer with a slot uses up the token, so that a peer that is turned away can come
 // again.
-func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j *joined, err error) {
+func (n *joins) join(ctx context.Context, h streamer.Hello, peer string) (j *joined, err error) {
 	var entered *negotiate.Facts // the session, once it has a slot
 	defer func() {
 		if err != nil && entered != nil {
-			r.retire(ctx, entered.Session, entered.Headers)
+			n.sessions.left(ctx, entered.Session, entered.Headers)
 		}
 	}()
 	// An older stream of the session may write the context at its end. That is no reason to refuse
 	// the next stream.
 	for range maxTries {
-		c, revision, err := r.shown(ctx, h)
+		c, revision, err := n.shown(ctx, h)
 		if err != nil {
 			return nil, err
 		}
 		if entered == nil {
-			if err := r.makeRoom(ctx, c.Session, peer); err != nil {
-				return nil, err
+			if !n.sessions.happened(ctx, machine.Joined{Session: machine.ID(c.Session), Peer: peer}) {
+				return nil, busy()
 			}
 			entered = &c.Facts
 		}
-		if j, err = r.spend(ctx, c, revision, h.Description); !errors.Is(err, errChanged) {
+		if j, err = n.spend(ctx, c, revision, h.Description); !errors.Is(err, errChanged) {
 			return j, err
 		}
 	}
 	return nil, refusedSession()
-}
-
-// makeRoom reserves a slot for a stream of a session.
-func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer string) error {
-	gone, ok := r.registry.join(id, peer)
-	r.forget(ctx, gone)
-	if !ok {
-		return busy()
-	}
-	r.unretire(id)
-	return nil
 }
 
 // maxTries bounds how often a session is read again that was changed concurrently.
@@ -103,21 +83,21 @@ const maxTries = 4
 var errChanged = errors.New("changed meanwhile")
 
 // shown returns the context of the session that a peer's hello has a token for, with its revision.
-func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Context, uint64, error) {
+func (n *joins) shown(ctx context.Context, h streamer.Hello) (*negotiate.Context, uint64, error) {
 	id := negotiate.SessionID(h.Session)
-	entry, err := r.cfg.Store.Get(ctx, id.URI())
+	entry, err := n.cfg.Store.Get(ctx, id.URI())
 	if err != nil {
 		if errors.Is(err, ctxstore.NotFound) {
 			return nil, 0, refusedSession()
 		}
-		return nil, 0, r.storeFailed(ctx, "session not looked up", id, err)
+		return nil, 0, n.sessions.storeFailed(ctx, "session not looked up", id, err)
 	}
 	c, err := negotiate.ParseContext(entry.Value)
 	if err != nil {
-		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
+		n.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
 		return nil, 0, refusedSession()
 	}
-	if !c.Admits(id, h.Token, r.cfg.Clock.Now()) {
+	if !c.Admits(id, h.Token, n.cfg.Clock.Now()) {
 		return nil, 0, refusedSession()
 	}
 	if number, _ := negotiate.RepresentationNumber(c.Representation); number != h.Representation {
@@ -138,16 +118,16 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 
 // spend uses up the token of a session, which admits nobody any more. description names the one
 // that the initiator has.
-func (r *Responder) spend(
+func (n *joins) spend(
 	ctx context.Context, c *negotiate.Context, revision uint64, description []byte,
 ) (*joined, error) {
 	j := &joined{}
-	r.agreeOn(description, c, j)
+	n.agreeOn(description, c, j)
 	if c.Limits != nil {
 		j.promised = *c.Limits
 	}
 	c.Lifetime = cmp.Or(c.Lifetime, negotiate.DefaultLifetime)
-	if err := r.renew(ctx, c, j, ctxstore.If(revision)); err != nil {
+	if err := n.renew(ctx, c, j, ctxstore.If(revision)); err != nil {
 		return nil, err
 	}
 	return j, nil
@@ -155,17 +135,17 @@ func (r *Responder) spend(
 
 // renew uses up the token of a session, makes the next one, and keeps the session for its lifetime
 // from now on.
-func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, revision *uint64) error {
-	c.Expires = r.cfg.Clock.Now().Add(c.Lifetime)
+func (n *joins) renew(ctx context.Context, c *negotiate.Context, j *joined, revision *uint64) error {
+	c.Expires = n.cfg.Clock.Now().Add(c.Lifetime)
 	c.TokenHash = nil
-	if len(r.cfg.Addresses) > 0 {
+	if len(n.cfg.Addresses) > 0 {
 		j.token, j.lifetime = make([]byte, streamer.TokenLen), c.Lifetime
 		rand.Read(j.token)
 		hash := sha256.Sum256(j.token)
 		c.TokenHash = hash[:]
 	}
 	j.facts = c.Facts
-	limits, err := r.cfg.Stream.Limits.Stated()
+	limits, err := n.cfg.Stream.Limits.Stated()
 	if err != nil {
 		return err
 	}
@@ -174,35 +154,23 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	if err != nil {
 		return err
 	}
-	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document,
-		ctxstore.PutOptions{IfRevision: revision, TTL: r.archived(c.Lifetime)})
+	_, err = n.cfg.Store.Put(ctx, c.Session.URI(), document,
+		ctxstore.PutOptions{IfRevision: revision, TTL: n.cfg.archived(c.Lifetime)})
 	switch {
 	case errors.Is(err, ctxstore.Conflict):
 		return errChanged
 	case err != nil:
-		return r.storeFailed(ctx, "session not stored", c.Session, err)
+		return n.sessions.storeFailed(ctx, "session not stored", c.Session, err)
 	}
-	if err := unchanging.KeepScope(ctx, r.cfg.Store, &c.Facts, r.archived(c.Lifetime)); err != nil {
-		return r.storeFailed(ctx, "session not stored", c.Session, err)
+	if err := unchanging.KeepScope(ctx, n.cfg.Store, &c.Facts, n.cfg.archived(c.Lifetime)); err != nil {
+		return n.sessions.storeFailed(ctx, "session not stored", c.Session, err)
 	}
-	r.storeFails.Store(false)
-	r.last(c.Session, c.Lifetime)
+	n.sessions.lasts(ctx, c.Session, c.Lifetime)
 	return nil
 }
 
-// storeFailed logs that the store failed: once, until it works again. It returns the refusal for
-// that.
-func (r *Responder) storeFailed(ctx context.Context, what string, id negotiate.SessionID, err error) error {
-	level := slog.LevelWarn
-	if r.storeFails.Swap(true) {
-		level = slog.LevelDebug
-	}
-	r.cfg.Log.Log(ctx, level, what, "session", id.String(), "err", err)
-	return internalRefusal(what, err)
-}
-
 // firstContact makes a session for the service at the target of a hello.
-func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+func (n *joins) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
 	if local, ok := from.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "udp" {
 		return nil, refusedSession() // its address may be made up: nothing but a token speaks for it
 	}
@@ -211,7 +179,7 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 		negotiate.CheckText(h.Target) != nil {
 		return nil, refusedSession()
 	}
-	representation := r.representation(h.Representation)
+	representation := n.representation(h.Representation)
 	if representation == "" || h.Stages&streamer.Headers != 0 {
 		return nil, &streamer.Refusal{
 			CloseCode: streamer.CloseUnsupported,
@@ -221,10 +189,10 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	req := from.Clone(ctx)
 	req.URL, req.Host = u, u.Host
 	transport := negotiate.OwnTransport(from.TLS != nil)
-	if r.admit(req) != nil || r.cfg.Addresses[transport] == "" || r.cfg.Serves != nil && !r.cfg.Serves(u.Path) {
+	if n.cfg.admit(req) != nil || n.cfg.Addresses[transport] == "" || n.cfg.Serves != nil && !n.cfg.Serves(u.Path) {
 		return nil, refusedSession()
 	}
-	j, err := r.begin(ctx, req, firstTerms{negotiate.SessionID(h.Session), transport, representation, h.Description})
+	j, err := n.begin(ctx, req, firstTerms{negotiate.SessionID(h.Session), transport, representation, h.Description})
 	switch {
 	case errors.Is(err, errChanged): // another peer's session has this name
 		return nil, refusedSession()
@@ -234,16 +202,10 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	return j, err
 }
 
-// These refusals may pass.
-var (
-	errNoRoom = errors.New("too many sessions")
-	errNoConn = errors.New("too many connections")
-)
-
 // agreeOn agrees on the description that an initiator names, if this end has it and nothing else
 // was agreed on.
-func (r *Responder) agreeOn(name []byte, c *negotiate.Context, j *joined) {
-	described := r.named(name, c.Path)
+func (n *joins) agreeOn(name []byte, c *negotiate.Context, j *joined) {
+	described := n.descriptions.named(name, c.Path)
 	if described == nil {
 		return
 	}
@@ -257,10 +219,10 @@ func (r *Responder) agreeOn(name []byte, c *negotiate.Context, j *joined) {
 
 // representation returns the URI of the representation of a number in hello; empty if it is not
 // spoken here.
-func (r *Responder) representation(number uint64) string {
-	for _, name := range r.cfg.Representations {
+func (n *joins) representation(number uint64) string {
+	for _, name := range n.cfg.Representations {
 		uri := negotiate.RepresentationURI(name)
-		if n, _ := negotiate.RepresentationNumber(uri); n == number {
+		if spoken, _ := negotiate.RepresentationNumber(uri); spoken == number {
 			return uri
 		}
 	}
@@ -276,14 +238,12 @@ type firstTerms struct {
 
 // begin makes a session for a request that is no offer. It has the defaults of this version where
 // nothing else was agreed on.
-func (r *Responder) begin(ctx context.Context, req *http.Request, t firstTerms) (*joined, error) {
+func (n *joins) begin(ctx context.Context, req *http.Request, t firstTerms) (*joined, error) {
 	id := t.id
-	gone, ok := r.registry.join(id, peerOf(req))
-	r.forget(ctx, gone)
-	if !ok {
+	if !n.sessions.happened(ctx, machine.Joined{Session: machine.ID(id), Peer: peerOf(req)}) {
 		return nil, errNoRoom
 	}
-	c := &negotiate.Context{Lifetime: min(negotiate.DefaultLifetime, r.cfg.MaxLifetime), Facts: negotiate.Facts{
+	c := &negotiate.Context{Lifetime: min(negotiate.DefaultLifetime, n.cfg.MaxLifetime), Facts: negotiate.Facts{
 		Session:        id,
 		Scheme:         negotiate.Scheme,
 		Representation: t.representation,
@@ -292,31 +252,32 @@ func (r *Responder) begin(ctx context.Context, req *http.Request, t firstTerms) 
 		Security:       negotiate.TransportSecurity,
 		Origin:         requestOrigin(req),
 		Path:           negotiate.PathOf(cameTo(req)),
-		Address:        r.addressFor(req),
+		Address:        n.cfg.addressFor(req),
 	}}
 	j := &joined{}
-	r.agreeOn(t.description, c, j)
-	if err := r.renew(ctx, c, j, ctxstore.If(0)); err != nil {
-		r.registry.remove(id)
+	n.agreeOn(t.description, c, j)
+	if err := n.renew(ctx, c, j, ctxstore.If(0)); err != nil {
+		n.sessions.happened(ctx, machine.Withdrawn{Session: machine.ID(id)})
 		return nil, err
 	}
 	return j, nil
 }
 
-// addressFor returns the address at which the session of a request can be joined again: ":PORT" or
-// "HOST:PORT"; that of the connection itself if there is no other.
-func (r *Responder) addressFor(req *http.Request) string {
-	transport := negotiate.OwnTransport(req.TLS != nil)
-	if a := r.cfg.Addresses[transport]; a != "" {
-		return a
-	}
-	return upgrade.OwnPort(req)
-}
-
 // keepKnown stores what the coder of an ending stream knows of the peer, for the next stream of the
 // session.
-func (r *Responder) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
-	coders.KeepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
-		r.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
+func (n *joins) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
+	coders.KeepKnown(ctx, n.cfg.Store, id.URI(), id, n.cfg.Clock.Now(), coder, func(err error) {
+		n.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
 	})
+}
+
+// knows reports whether a stream with this session and token could be joined. It does not use up
+// the token.
+func (n *joins) knows(ctx context.Context, id negotiate.SessionID, token []byte) bool {
+	entry, err := n.cfg.Store.Get(ctx, id.URI())
+	if err != nil {
+		return false
+	}
+	c, err := negotiate.ParseContext(entry.Value)
+	return err == nil && c.Admits(id, token, n.cfg.Clock.Now())
 }

@@ -13,9 +13,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// takingFragments serves messages about fragments, which the initiator of a session with a common
+// fragments takes fragments of a common store in mid-session.
+type fragments struct {
+	cfg      *Config
+	restorer *unchanging.Restorer // nil: there is no common store
+}
+
+// taking serves messages about fragments, which the initiator of a session with a common
 // store may send in mid-session; others serves all else.
-func (r *Responder) takingFragments(
+func (f fragments) taking(
 	facts *negotiate.Facts, headers *unchanging.Lifter, others streamer.ExchangeHandler,
 ) streamer.ExchangeHandler {
 	return func(ctx context.Context, x *streamer.Exchange) {
@@ -24,19 +30,19 @@ func (r *Responder) takingFragments(
 			return
 		}
 		w := &exchangeWriter{ctx: ctx, x: x}
-		if err := r.keepFragments(ctx, facts, headers, x.Message().Body); err != nil {
-			r.cfg.Log.Info("fragments not taken", "session", facts.Session.String(), "err", err)
-			r.fault(w, soap.V11, fragmentsFault(err))
+		if err := f.keep(ctx, facts, headers, x.Message().Body); err != nil {
+			f.cfg.Log.Info("fragments not taken", "session", facts.Session.String(), "err", err)
+			f.cfg.fault(w, soap.V11, fragmentsFault(err))
 		} else if kept, err := negotiate.FragmentsKept(); err == nil {
-			r.write(w, soap.V11, http.StatusOK, kept)
+			f.cfg.write(w, soap.V11, http.StatusOK, kept)
 		}
-		r.endReply(w, facts.Path, true, nil)
+		f.cfg.endReply(w, facts.Path, true, nil)
 	}
 }
 
-// keepFragments reads the fragments that a message refers to: bodies may lack them from now on, in
+// keep reads the fragments that a message refers to: bodies may lack them from now on, in
 // either direction.
-func (r *Responder) keepFragments(
+func (f fragments) keep(
 	ctx context.Context, facts *negotiate.Facts, headers *unchanging.Lifter, body io.Reader,
 ) error {
 	data, err := io.ReadAll(io.LimitReader(body, negotiate.MaxOffer+1))
@@ -47,15 +53,15 @@ func (r *Responder) keepFragments(
 	if err != nil {
 		return err
 	}
-	if r.restorer == nil {
+	if f.restorer == nil {
 		return unchanging.ErrNoStore
 	}
-	blocks, err := r.restorer.Texts(ctx, facts.Common, references)
+	blocks, err := f.restorer.Texts(ctx, facts.Common, references)
 	if err != nil {
 		return err
 	}
-	if r.cfg.UnchangingHeaders != nil {
-		if err := r.cfg.UnchangingHeaders(facts.Path, blocks); err != nil {
+	if f.cfg.UnchangingHeaders != nil {
+		if err := f.cfg.UnchangingHeaders(facts.Path, blocks); err != nil {
 			return err
 		}
 	}
