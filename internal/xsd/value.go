@@ -6,34 +6,38 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // lexical are the forms of the built-in types whose values not any text is (XML Schema part 2,
-// section 3); those that are derived from one of these have its form.
-var lexical = map[string]*regexp.Regexp{
-	"boolean":      whole(`true|false|1|0`),
-	"decimal":      whole(`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)`),
-	"integer":      whole(`[+-]?[0-9]+`),
-	"float":        whole(`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?INF|NaN`),
-	"double":       whole(`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?INF|NaN`),
-	"duration":     whole(`-?P([0-9]+Y)?([0-9]+M)?([0-9]+D)?(T([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]+)?S)?)?`),
-	"dateTime":     whole(date + `T` + hours + zone),
-	"time":         whole(hours + zone),
-	"date":         whole(date + zone),
-	"gYearMonth":   whole(`-?[0-9]{4,}-(0[1-9]|1[0-2])` + zone),
-	"gYear":        whole(`-?[0-9]{4,}` + zone),
-	"gMonthDay":    whole(`--(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])` + zone),
-	"gDay":         whole(`---(0[1-9]|[12][0-9]|3[01])` + zone),
-	"gMonth":       whole(`--(0[1-9]|1[0-2])(--)?` + zone),
-	"hexBinary":    whole(`([0-9a-fA-F]{2})*`),
-	"base64Binary": whole(`(([A-Za-z0-9+/] ?){4})*(([A-Za-z0-9+/] ?){3}=|([A-Za-z0-9+/] ?){2}= ?=)?`),
-	"language":     whole(`[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*`),
-	"NMTOKEN":      whole(`[\p{L}\p{N}\p{M}._:·-]+`),
-	"Name":         whole(`[\p{L}_:][\p{L}\p{N}\p{M}._:·-]*`),
-	"NCName":       whole(`[\p{L}_][\p{L}\p{N}\p{M}._·-]*`),
-	"QName":        whole(`([\p{L}_][\p{L}\p{N}\p{M}._·-]*:)?[\p{L}_][\p{L}\p{N}\p{M}._·-]*`),
-}
+// section 3); those that are derived from one of these have its form. Most programs that start look
+// at no value.
+var lexical = sync.OnceValue(func() map[string]*regexp.Regexp {
+	return map[string]*regexp.Regexp{
+		"boolean":      whole(`true|false|1|0`),
+		"decimal":      whole(`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)`),
+		"integer":      whole(`[+-]?[0-9]+`),
+		"float":        whole(`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?INF|NaN`),
+		"double":       whole(`[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?INF|NaN`),
+		"duration":     whole(`-?P([0-9]+Y)?([0-9]+M)?([0-9]+D)?(T([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]+)?S)?)?`),
+		"dateTime":     whole(date + `T` + hours + zone),
+		"time":         whole(hours + zone),
+		"date":         whole(date + zone),
+		"gYearMonth":   whole(`-?[0-9]{4,}-(0[1-9]|1[0-2])` + zone),
+		"gYear":        whole(`-?[0-9]{4,}` + zone),
+		"gMonthDay":    whole(`--(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])` + zone),
+		"gDay":         whole(`---(0[1-9]|[12][0-9]|3[01])` + zone),
+		"gMonth":       whole(`--(0[1-9]|1[0-2])(--)?` + zone),
+		"hexBinary":    whole(`([0-9a-fA-F]{2})*`),
+		"base64Binary": whole(`(([A-Za-z0-9+/] ?){4})*(([A-Za-z0-9+/] ?){3}=|([A-Za-z0-9+/] ?){2}= ?=)?`),
+		"language":     whole(`[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*`),
+		"NMTOKEN":      whole(`[\p{L}\p{N}\p{M}._:·-]+`),
+		"Name":         whole(`[\p{L}_:][\p{L}\p{N}\p{M}._:·-]*`),
+		"NCName":       whole(`[\p{L}_][\p{L}\p{N}\p{M}._·-]*`),
+		"QName":        whole(`([\p{L}_][\p{L}\p{N}\p{M}._·-]*:)?[\p{L}_][\p{L}\p{N}\p{M}._·-]*`),
+	}
+})
 
 const (
 	date  = `-?[0-9]{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])`
@@ -104,7 +108,7 @@ func (s *Simple) checkForm(text string) string {
 	case Atomic:
 	}
 	for of := s.Builtin; of != ""; of = builtins[of] {
-		if form := lexical[of]; form != nil {
+		if form := lexical()[of]; form != nil {
 			if !form.MatchString(text) || of == "duration" && strings.ContainsAny(text[len(text)-1:], "PT") {
 				return fmt.Sprintf("%.40q is no %s", text, s.Builtin)
 			}
