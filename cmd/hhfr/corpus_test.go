@@ -15,7 +15,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -73,9 +73,9 @@ func servicesHere(t testing.TB, args ...string) (services map[string]serve.Servi
 	}
 }
 
-type streamSummary struct{ Summary stream.RunSummary }
+type streamSummary struct{ Summary results.RunSummary }
 
-func lastSummary(t testing.TB, stdout string) stream.RunSummary {
+func lastSummary(t testing.TB, stdout string) results.RunSummary {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	var s streamSummary

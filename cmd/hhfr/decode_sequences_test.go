@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
@@ -97,13 +97,13 @@ func TestSequencesAreListed(t *testing.T) {
 
 	code, stdout, stderr = do(t, "decode", name, "-q", "-o", "json")
 	require.Zero(t, code, stderr)
-	var got decode.DecodeReport
+	var got listing.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	require.Len(t, got.Sequences, 3)
-	assert.Equal(t, decode.SequenceReport{Identifier: oneSequence, Version: "1.1", Messages: 2, Highest: 4, Missing: 2,
+	assert.Equal(t, listing.SequenceReport{Identifier: oneSequence, Version: "1.1", Messages: 2, Highest: 4, Missing: 2,
 		Gaps: [][2]uint64{{2, 3}}, Resent: 1, Hops: 1, AcknowledgedTo: 1, Acknowledged: [][2]uint64{{1, 1}, {4, 4}},
 		Nacks: 2, State: "closed", Last: 5}, got.Sequences[1])
-	var again []decode.EarlierReport
+	var again []listing.EarlierReport
 	for _, m := range got.Messages {
 		if m.Reliable != nil && m.Reliable.Again != nil {
 			again = append(again, *m.Reliable.Again)
@@ -117,7 +117,7 @@ func TestSequencesAreListed(t *testing.T) {
 	code, stdout, stderr = do(t, "decode", name, "-q", "-o", "jsonl")
 	require.Zero(t, code, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	var last decode.SequenceLine
+	var last listing.SequenceLine
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &last))
 	assert.Equal(t, got.Sequences[1], last.Sequence)
 }
@@ -146,7 +146,7 @@ func TestSequencesThroughAPair(t *testing.T) {
 	for files, hops := range map[string]int{link: 1, client + " " + link: 2} {
 		code, stdout, stderr = do(t, append([]string{"decode", "-q", "-o", "json"}, strings.Fields(files)...)...)
 		require.Zero(t, code, stderr)
-		var got decode.DecodeReport
+		var got listing.DecodeReport
 		require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 		require.Len(t, got.Sequences, 2)
 		for _, s := range got.Sequences {

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -85,7 +85,7 @@ func TestReportFromAPipe(t *testing.T) {
 			"json"}),
 		&errs)
 	assert.Equal(t, want, out.String())
-	var r decode.DecodeReport
+	var r listing.DecodeReport
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	assert.Len(t, r.Messages, 34)
 	assert.NotContains(t, out.String(), "unverified")

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -60,7 +60,7 @@ func TestDecodeUpgraded(t *testing.T) {
 		}
 	}
 	_, out, _ = do(t, "decode", file, "-o", "json")
-	var r decode.DecodeReport
+	var r listing.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	assert.Equal(t, "/service", r.Streams[0].Path)
 }
@@ -133,7 +133,7 @@ func TestTokensOfFieldsAreNotListed(t *testing.T) {
 		assert.NotContains(t, out+stderr, token)
 	}
 	_, out, _ := do(t, "decode", "-o", "json", file)
-	var r decode.DecodeReport
+	var r listing.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	assert.Contains(t, string(r.Messages[1].Head), "HHFR: 1;address", "the head as it was received")
 }

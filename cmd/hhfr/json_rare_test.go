@@ -19,9 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/replay"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/frame"
@@ -53,12 +54,12 @@ func TestPlacesAsJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "placed.bin")
 	require.NoError(t, os.WriteFile(file, octets, 0o600))
 	_, out, stderr := do(t, "reconstruct", file, "-o", "json")
-	var r decode.DecodeReport
+	var r listing.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r), stderr)
 	require.Len(t, r.Messages, 3, out)
-	assert.Equal(t, &decode.PlaceReport{Number: 1, Length: 20, From: 12}, r.Messages[0].Place)
-	assert.Equal(t, &decode.PlaceReport{Number: 2, Wanted: true}, r.Messages[1].Place)
-	assert.Equal(t, &decode.PlaceReport{Number: 3, Answers: 7, Unknown: true}, r.Messages[2].Place)
+	assert.Equal(t, &listing.PlaceReport{Number: 1, Length: 20, From: 12}, r.Messages[0].Place)
+	assert.Equal(t, &listing.PlaceReport{Number: 2, Wanted: true}, r.Messages[1].Place)
+	assert.Equal(t, &listing.PlaceReport{Number: 3, Answers: 7, Unknown: true}, r.Messages[2].Place)
 }
 
 // TestSequencesLeftOutAsJSON: sequences beyond those that are followed are counted.
@@ -69,7 +70,7 @@ func TestSequencesLeftOutAsJSON(t *testing.T) {
 			header.Acknowledgement{Sequence: fmt.Sprint("urn:s:", i), None: true})
 	}
 	_, out, stderr := do(t, "decode", saidOfSequences(t, b), "-o", "json")
-	var r decode.DecodeReport
+	var r listing.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r), stderr)
 	assert.Equal(t, 6, r.SequencesLeftOut, stderr)
 }
@@ -93,7 +94,7 @@ func TestServerInitiatedHeads(t *testing.T) {
 	_, out, stderr := do(t, "stream", "http://"+l.Addr().String()+peer.EchoPath, "--listen", "--timeout", "1s", "-o",
 		"json")
 	line, _, _ := bytes.Cut([]byte(out), []byte("\n"))
-	var m stream.ServerMessage
+	var m results.ServerMessage
 	require.NoError(t, json.Unmarshal(line, &m), "%s%s", out, stderr)
 	assert.Equal(t, head, string(m.Head))
 	assert.Equal(t, "<a/>", string(m.Body))
@@ -114,7 +115,7 @@ func TestUnansweredAsJSON(t *testing.T) {
 	code, out, stderr := do(t, "replay", recording, "--to", server.URL+peer.EchoPath, "--as", "soap", "-o", "json")
 	assert.Equal(t, exit.Partial, code, stderr)
 	line, _, _ := strings.Cut(out, "\n")
-	var r stream.ReplayLine
+	var r replay.ReplayLine
 	require.NoError(t, json.Unmarshal([]byte(line), &r), out)
 	assert.NotEmpty(t, r.Error)
 	assert.Zero(t, r.Status)

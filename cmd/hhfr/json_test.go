@@ -14,15 +14,16 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/bench"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/contexts"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/demo"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/estimate"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/proxy"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/replay"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/schema"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/transcode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
@@ -43,19 +44,19 @@ func (p printedForm) section() string { command, _, _ := strings.Cut(p.name, "-"
 // printed is all JSON that hhfr prints. Comments of the types' fields say what they mean.
 var printed = []printedForm{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line",
-		reflect.TypeFor[decode.DecodeReport]()},
-	{"decode-jsonl", "", reflect.TypeFor[decode.MessageReport]()},
+		reflect.TypeFor[listing.DecodeReport]()},
+	{"decode-jsonl", "", reflect.TypeFor[listing.MessageReport]()},
 	{"decode-jsonl", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were\n" +
-		"listed before as unverified", reflect.TypeFor[decode.CheckReport]()},
+		"listed before as unverified", reflect.TypeFor[listing.CheckReport]()},
 	{"decode-jsonl", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging",
-		reflect.TypeFor[decode.SequenceLine]()},
+		reflect.TypeFor[listing.SequenceLine]()},
 	{"estimate", "one object", reflect.TypeFor[estimate.EstimateReport]()},
 	{"reconstruct", "as `decode`", nil},
-	{"stream", "a line for each reply, in sending order", reflect.TypeFor[stream.ExchangeReport]()},
-	{"stream", "with `--listen` a line for each server-initiated message", reflect.TypeFor[stream.ServerMessage]()},
+	{"stream", "a line for each reply, in sending order", reflect.TypeFor[results.ExchangeReport]()},
+	{"stream", "with `--listen` a line for each server-initiated message", reflect.TypeFor[results.ServerMessage]()},
 	{"stream", "a message of unknown fate has, in place of what its reply would say",
-		reflect.TypeFor[stream.UnknownReport]()},
-	{"stream", "the last line", reflect.TypeFor[stream.StreamEnd]()},
+		reflect.TypeFor[results.UnknownReport]()},
+	{"stream", "the last line", reflect.TypeFor[results.StreamEnd]()},
 	{"negotiate", "one object", reflect.TypeFor[negotiate.NegotiateReport]()},
 	{"serve", "one object, once it listens", reflect.TypeFor[serve.ServeReport]()},
 	{"demo", "one object", reflect.TypeFor[demo.DemoReport]()},
@@ -77,8 +78,8 @@ var printed = []printedForm{
 	{"context-put", "`put`: one object", reflect.TypeFor[contexts.ContextPutReport]()},
 	{"context-delete", "`delete`: one object", reflect.TypeFor[contexts.ContextDeleted]()},
 	{"context-serve", "`serve`: one object, once it listens", reflect.TypeFor[contexts.ContextServing]()},
-	{"replay", "a line for each exchange", reflect.TypeFor[stream.ReplayLine]()},
-	{"replay", "the last line", reflect.TypeFor[stream.ReplayEnd]()},
+	{"replay", "a line for each exchange", reflect.TypeFor[replay.ReplayLine]()},
+	{"replay", "the last line", reflect.TypeFor[replay.ReplayEnd]()},
 	{"bench-session", "`session`: one object", reflect.TypeFor[bench.BenchReport]()},
 	{"proxy", "one object, once it listens, or would listen by `--check`", reflect.TypeFor[proxy.ProxyReport]()},
 	{"version", "one object, whose `version` is that of hhfr", reflect.TypeFor[cmdline.VersionInfo]()},
@@ -134,9 +135,9 @@ var valuesOf = map[string][]string{
 		capture.Verified.String(), capture.Unverified.String(), capture.Unchecked.String(), capture.Withdrawn.String(),
 		capture.Incomplete.String(), capture.Cancelled.String(), capture.Undecodable.String(),
 	},
-	"messageReport.direction": {decode.DirectionName(0), decode.DirectionName(1)},
+	"messageReport.direction": {listing.DirectionName(0), listing.DirectionName(1)},
 	"checkReport.check":       {capture.Verified.String(), capture.Withdrawn.String()},
-	"checkReport.direction":   {decode.DirectionName(0), decode.DirectionName(1)},
+	"checkReport.direction":   {listing.DirectionName(0), listing.DirectionName(1)},
 	"replay.Difference.what":  {"status", "body"},
 }
 

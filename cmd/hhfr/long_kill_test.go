@@ -23,9 +23,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
@@ -140,7 +140,7 @@ func longClient() {
 		}
 		reply, err := sess.Call(ctx, &streamer.Message{Body: io.NewSectionReader(digits{}, 0, size)})
 		switch {
-		case stream.IsAccepted(err):
+		case results.IsAccepted(err):
 			if err = sess.Finish(ctx); err == nil {
 				reply = <-replies
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
@@ -79,9 +80,14 @@ func clean(code int) int {
 	return code
 }
 
+// execute runs a command line and returns its exit code.
+func execute(ctx context.Context, env command.Env, args []string) int {
+	return cmdline.Execute(ctx, env, newRoot, args)
+}
+
 // measured is hhfr, whose last line is the memory that it took, if the system knows it.
 func measured() {
-	code := run(resolve.Local(""), os.Stdout, os.Stderr)
+	code := cmdline.Run(command.ProcessEnv(""), newRoot, os.Args[1:])
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, "VmHWM:") {

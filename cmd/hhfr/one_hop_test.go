@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 )
 
 // One guarantee is at work on a hop: no message has both a place that its stream gives it and a
@@ -42,7 +42,7 @@ func TestOneGuaranteeOnAHop(t *testing.T) {
 	for _, name := range []string{"plain", "own", "guaranteed", "near", "far"} {
 		code, stdout, stderr := do(t, "decode", record(name), "-q", "-o", "json", "--lenient")
 		require.Zero(t, code, "%s: %s", name, stderr)
-		var got decode.DecodeReport
+		var got listing.DecodeReport
 		require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 		for _, m := range got.Messages {
 			if m.Place != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/resolve"
@@ -51,11 +52,12 @@ func keeping(args []string, out, errs io.Writer) (io.Writer, io.Writer) {
 
 // keptRun is run as a process of its own.
 func keptRun(system resolve.System) int {
-	if terminal.Is(os.Stderr) { // what is a terminal beside it matters
-		return run(system, os.Stdout, os.Stderr)
+	env := command.ProcessEnv("")
+	env.System = system
+	if !terminal.Is(os.Stderr) { // what is a terminal beside it matters
+		env.Out, env.Err = keeping(os.Args[1:], os.Stdout, os.Stderr)
 	}
-	out, errs := keeping(os.Args[1:], os.Stdout, os.Stderr)
-	return run(system, out, errs)
+	return cmdline.Run(env, newRoot, os.Args[1:])
 }
 
 // valueOf is the value of a flag that has one of some names.

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -79,7 +79,7 @@ type outcome struct {
 	Fate    string
 	Status  int
 	Body    []byte `json:"body_base64"`
-	Summary *stream.RunSummary
+	Summary *results.RunSummary
 }
 
 // run returns the numbers of messages of unknown fate. Each message has one outcome; the recording
@@ -108,7 +108,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	client.Stderr = &errs
 	require.NoError(t, client.Start())
 	seen := 0
-	var last *stream.RunSummary
+	var last *results.RunSummary
 	kills := k.kills
 	for lines := json.NewDecoder(stdout); ; {
 		var l outcome
@@ -161,7 +161,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 // compare compares what the client printed with the bytes that it wrote and read.
 func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	_, stdout, stderr := do(t, "decode", recording, "-o", "json", "--lenient")
-	var r decode.DecodeReport
+	var r listing.DecodeReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r), stderr)
 	numbers := map[string]int{}
 	for i := range k.messages {
@@ -252,7 +252,7 @@ func TestListenOverReconnection(t *testing.T) {
 	require.NoError(t, client.Start())
 	lines := json.NewDecoder(stdout)
 	tick := func() (number int) {
-		var l stream.ServerMessage
+		var l results.ServerMessage
 		require.NoError(t, lines.Decode(&l), &errs)
 		assert.Contains(t, string(l.Body), "<number>")
 		return l.Initiated

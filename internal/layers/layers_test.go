@@ -46,6 +46,11 @@ var (
 		"internal/few", "internal/reuse", "internal/deflate", "internal/inproc", "internal/timeline",
 		"internal/spool", "internal/oneport", "internal/upgrade", "internal/sequenced",
 	}
+	// aboveResults are what those know nothing of that print what came of messages.
+	aboveResults = append([]string{
+		"cmd/hhfr/internal/stores", commands, "cmd/hhfr/internal/client", "cmd/hhfr/internal/dial",
+		"cmd/hhfr/internal/reliable", "cmd/hhfr/internal/server", "cmd/hhfr/internal/trust",
+	}, belowCommands...)
 	// terminals are the modules of command lines and terminals.
 	terminals = []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys/unix",
@@ -60,6 +65,22 @@ var plan = map[string]row{
 	"cmd/hhfr":                   {floor: 10, not: belowCommands, third: terminals},
 	"cmd/hhfr/internal":          {floor: 10, not: append([]string{commands}, belowCommands...), third: terminals},
 	"cmd/hhfr/internal/commands": {floor: 10, not: belowCommands, third: terminals},
+	// What is sent knows of no session, and what is printed of nothing that is opened.
+	"cmd/hhfr/internal/outgoing": {
+		floor: 10, not: slices.Concat(aboveResults, []string{"internal/session", "cmd/hhfr/internal/results"}),
+		third: terminals,
+	},
+	"cmd/hhfr/internal/results": {floor: 10, not: aboveResults, third: terminals},
+	"cmd/hhfr/internal/listing": {
+		floor: 10, not: slices.Concat(aboveResults[1:], []string{"internal/session", "internal/sender"}),
+		third: terminals,
+	},
+	"cmd/hhfr/internal/client": {
+		floor: 10, not: slices.Concat(belowCommands, []string{
+			commands, "cmd/hhfr/internal/dial", "cmd/hhfr/internal/reliable", "cmd/hhfr/internal/results",
+			"internal/session",
+		}), third: terminals,
+	},
 
 	"internal/replay":    {floor: 9},
 	"internal/bench":     {floor: 9},
@@ -262,6 +283,10 @@ func TestProblemsAreFound(t *testing.T) {
 		{"cmd/hhfr/internal/commands/serve", "cmd/hhfr/internal/commands/stream", false},
 		{"cmd/hhfr/internal/commands/serve", "internal/frame", false},
 		{"cmd/hhfr/internal/flags", "cmd/hhfr/internal/commands/stream", false},
+		{"cmd/hhfr/internal/outgoing", "internal/session", false},
+		{"cmd/hhfr/internal/results", "cmd/hhfr/internal/client", false},
+		{"cmd/hhfr/internal/results", "internal/frame", false},
+		{"cmd/hhfr/internal/client", "cmd/hhfr/internal/commands/stream", false},
 		{"internal/demo", ".", true},
 		{"internal/proxy", ".", false},
 		{".", "pkg/negotiate", true},

@@ -4,6 +4,7 @@ package command
 import (
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/hhfr/hhfr/internal/resolve"
 )
@@ -15,4 +16,9 @@ type Env struct {
 	System   resolve.System // the zero value: nothing is known of it
 	// SetLog, if given, is called with the logger for the standard library.
 	SetLog func(*slog.Logger)
+}
+
+// ProcessEnv is what the process has, on a system with this PREFIX.
+func ProcessEnv(prefix string) Env {
+	return Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, System: resolve.Local(prefix), SetLog: slog.SetDefault}
 }

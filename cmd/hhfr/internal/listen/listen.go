@@ -22,10 +22,13 @@ const None = "none"
 // sameTries bounds the attempts to find a port that is also free for UDP, with --listen on port 0.
 const sameTries = 20
 
-// At opens a listener; its error names the flag.
-func At(ctx context.Context, flag, addr string,
-	open func(context.Context, string) (net.Listener, error)) (net.Listener, error) {
-	l, err := open(ctx, addr)
+// At opens a listener for connections; its error names the flag.
+func At(ctx context.Context, flag, addr string) (net.Listener, error) {
+	return with(ctx, flag, addr, tcp.Transport{})
+}
+
+func with(ctx context.Context, flag, addr string, transport streamer.Transport) (net.Listener, error) {
+	l, err := transport.Listen(ctx, addr)
 	switch {
 	case err == nil:
 		return l, nil
@@ -52,13 +55,21 @@ func Streams(ctx context.Context, addr string, secure *tls.Config) (net.Listener
 	if secure != nil {
 		transport = streamtls.New(secure, nil)
 	}
-	return At(ctx, "--tcp", addr, transport.Listen)
+	return with(ctx, "--tcp", addr, transport)
+}
+
+// Datagrams opens the listener of --udp; nil if streams over UDP come to --listen, or are disabled.
+func Datagrams(ctx context.Context, addr string) (net.Listener, error) {
+	if addr == "" || addr == None {
+		return nil, nil
+	}
+	return with(ctx, "--udp", addr, udp.Transport{})
 }
 
 // Same opens a listener at addr, and one for datagrams at the same address and port.
 func Same(ctx context.Context, addr string) (l, datagrams net.Listener, err error) {
 	for range sameTries {
-		if l, err = At(ctx, "--listen", addr, tcp.Transport{}.Listen); err != nil {
+		if l, err = At(ctx, "--listen", addr); err != nil {
 			return nil, nil, err
 		}
 		if datagrams, err = (udp.Transport{}).Listen(ctx, l.Addr().String()); err == nil {

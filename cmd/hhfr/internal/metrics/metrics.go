@@ -14,7 +14,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 // MetricsOptions are where a server shows its counters, and by which names.
@@ -83,7 +82,7 @@ func (c *ServerCounters) listen(ctx context.Context, o MetricsOptions, others []
 	if err != nil {
 		return err
 	}
-	l, err := listen.At(ctx, "--metrics", addr, tcp.Transport{}.Listen)
+	l, err := listen.At(ctx, "--metrics", addr)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"strings"
 	"sync"
+
+	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
@@ -25,6 +28,12 @@ type Network struct {
 	relay     *link.Link // of connections; nil without a link
 	Plain     TrafficReport
 	Datagrams paths
+}
+
+// LinkFlag declares --link of a command that sends.
+func LinkFlag(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+
+		"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 }
 
 // Open creates the link of a name, empty for none. Datagrams may be lost on it, connections

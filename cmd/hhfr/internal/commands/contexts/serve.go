@@ -21,7 +21,6 @@ import (
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 const (
@@ -113,7 +112,7 @@ func runContextServe(ctx context.Context, g *command.Global, o contextServeOptio
 	if err != nil {
 		return err
 	}
-	l, err := listen.At(ctx, "--listen", o.listen, tcp.Transport{}.Listen)
+	l, err := listen.At(ctx, "--listen", o.listen)
 	if err != nil {
 		return err
 	}

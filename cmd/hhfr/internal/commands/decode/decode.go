@@ -1,39 +1,24 @@
-// Package decode is hhfr decode, and hhfr reconstruct, which decodes bytes of streams.
+// Package decode is hhfr decode.
 package decode
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"iter"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/capture"
 )
 
-// DecodeOptions are the flags of both commands.
-type DecodeOptions struct {
-	Files                         []string
-	store                         stores.StoreOptions
-	saveDir, writeStreams, Output string
-	schema                        description.SchemaSource
-	lenient                       bool
-	raw                           bool // bytes of streams, without a capture
-}
-
 // New is the command.
 func New(g *command.Global) *cobra.Command {
-	var o DecodeOptions
+	var o listing.DecodeOptions
+	var writeStreams string
 	c := &cobra.Command{
 		Use:   "decode FILE…",
 		Short: "Show the SOAP messages of a capture, from hhfr streams and from plain HTTP",
@@ -80,45 +65,34 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 		Args: command.Takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Files = args
-			return runDecode(c.Context(), g, o)
+			return runDecode(c.Context(), g, o, writeStreams)
 		},
 	}
 	f := c.Flags()
-	o.store.Flags(f, "", "context store with shapes that the capture lacks: ")
-	o.schema.Flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
-	f.StringVar(&o.saveDir, "save-dir", "",
-		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
-	f.StringVar(&o.writeStreams, "write-streams", "",
+	o.Flags(f, "context store with shapes that the capture lacks: ")
+	f.StringVar(&writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
-	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
 
-func runDecode(ctx context.Context, g *command.Global, o DecodeOptions) (err error) {
-	defer input.Frugal(enoughToDecode)()
+func runDecode(ctx context.Context, g *command.Global, o listing.DecodeOptions, writeStreams string) (err error) {
+	defer input.Frugal(listing.EnoughToDecode)()
 	in, err := input.OpenSources(ctx, g, o.Files, "a capture", o.Output == "json")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	store, err := o.store.OpenReadOnly(ctx, g)
+	cfg, done, err := o.Open(ctx, g)
 	if err != nil {
 		return err
 	}
-	if store != nil {
-		defer func() { _ = store.Close() }()
-	}
-	described, err := description.Read(ctx, g, o.schema)
-	if err != nil {
-		return err
-	}
-	cfg := capture.DecodeConfig{Store: store, Own: described.Own(), Starts: o.starts()}
-	if o.writeStreams != "" {
-		if err := os.MkdirAll(o.writeStreams, 0o755); err != nil {
+	defer done()
+	if writeStreams != "" {
+		if err := os.MkdirAll(writeStreams, 0o755); err != nil {
 			return err
 		}
-		runs := &runFiles{dir: o.writeStreams}
+		runs := &runFiles{dir: writeStreams}
 		defer func() { err = errors.Join(err, runs.close()) }()
 		cfg.Octets = runs.write
 	}
@@ -127,67 +101,5 @@ func runDecode(ctx context.Context, g *command.Global, o DecodeOptions) (err err
 	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return Present(ctx, g, o, r, shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out)))
-}
-
-// enoughToDecode is what decoding needs, however much arrives, in bytes.
-const enoughToDecode = 48 << 20
-
-// starts reports whether only the beginnings of messages are needed.
-func (o *DecodeOptions) starts() bool { return o.saveDir == "" && o.Output == "text" }
-
-// names lists the inputs for people.
-func (o *DecodeOptions) names() string { return strings.Join(o.Files, ", ") }
-
-// Present prints and saves what is decoded as it arrives; its error says what is missing.
-func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture.Reader,
-	events iter.Seq2[capture.Event, error]) error {
-	if o.saveDir != "" {
-		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
-			return err
-		}
-	}
-	out := bufio.NewWriter(g.Out)
-	l := newListing(out, o.Output, rowLayout{width: terminal.Columns(g.Out), all: g.Verbose, ends: r.Widest})
-	for ev, err := range events {
-		if err == nil {
-			err = l.event(ev, o.saveDir)
-		}
-		if err == nil && !r.Twice() {
-			err = out.Flush()
-		}
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			return err
-		}
-	}
-	sum := r.Summary()
-	if err := errors.Join(l.end(sum), out.Flush()); err != nil {
-		return err
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		summarize(g, o, sum, l)
-		return cause
-	}
-	return l.verdict(g, o, sum)
-}
-
-// verdict returns an error that says what is missing.
-func (l *listing) verdict(g *command.Global, o DecodeOptions, s *capture.Summary) error {
-	summarize(g, o, s, l)
-	switch {
-	case o.raw && len(s.Streams) == 0:
-		return exit.Withf(exit.Malformed,
-			"raw stream bytes begin with a hello, or have a sync frame; captures are for hhfr decode",
-			"no hhfr stream in %s", o.names())
-	case s.Counts().Messages == 0 && len(s.Streams) == 0 && !s.Partial():
-		return exit.Withf(exit.Failed, "",
-			"%w in %s; found instead: %s", capture.ErrNothing, o.names(),
-			summary.Instead(s))
-	case s.Partial() && !o.lenient:
-		return exit.Quiet(exit.Partial)
-	}
-	return nil
+	return listing.Present(ctx, g, o, r, shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out)))
 }

@@ -14,35 +14,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/client"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/dial"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
-	"github.com/hhfr/hhfr/internal/codec/binary"
-	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/engines"
-	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/session"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 type negotiateOptions struct {
-	url, representation, soap, replySchema, output string
-	store                                          stores.StoreOptions
-	schema                                         description.SchemaSource
-	mode, transport, assurance                     string
-	allowHost, headerFiles, fields                 []string
-	requireHHFR, allowCleartext, ordered           bool
-	timeout, lifetime                              time.Duration
-	tls                                            trust.ClientTLS
-	common                                         stores.CommonOptions
+	client.ClientOptions
+	soap, output string
+	lifetime     time.Duration
 }
 
 // New is the command.
@@ -75,141 +63,78 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
   hhfr negotiate http://127.0.0.1:8080/ledger --mode explicit --assurance at-least-once --ordered`,
 		Args: command.Takes("URL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.url = args[0]
+			o.URL = args[0]
 			return runNegotiate(c.Context(), g, o)
 		},
 	}
 	f := c.Flags()
-	flags.Mode(f, &o.mode, "all, but what is remembered is only shown")
-	f.StringVar(&o.transport, "transport", "tcp", "offer tcp, in TLS for an https URL, or udp; or http: plain "+
+	o.Flags(f, client.Words{Service: "the URL", Fields: "the offer",
+		Store: "context store, of which offers name what was used with the service: "})
+	o.OfferFlags(f)
+	flags.Mode(f, &o.Mode, "all, but what is remembered is only shown")
+	f.StringVar(&o.Transport, "transport", "tcp", "offer tcp, in TLS for an https URL, or udp; or http: plain "+
 		"SOAP, with references to --common-store")
-	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
-	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(),
+	f.StringVar(&o.Assurance, "assurance", wsrm.AtMostOnce.String(),
 		"offer one of "+strings.Join(flags.Assurances(), ", "))
-	f.BoolVar(&o.ordered, "ordered", false, "offer messages in order")
+	f.BoolVar(&o.Ordered, "ordered", false, "offer messages in order")
 	f.DurationVar(&o.lifetime, "lifetime", 0, "lifetime of the session; 0: chosen by the service")
-	f.StringVar(&o.representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
+	f.StringVar(&o.Representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
 	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused "+
 		"for its version")
-	o.schema.Flags(f, "WSDL or XML Schema of the service, or HHFR Schema of the requests")
-	o.schema.AnnotationFlag(f)
-	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
-	flags.UnchangingHeaders(f, &o.headerFiles)
-	o.common.Flags(f, true)
-	o.store.WrittenFlags(f, "mem:", "context store, of which offers name what was used with the service: ")
-	f.StringArrayVar(
-		&o.allowHost,
-		"allow-host",
-		nil,
-		"a host, besides that of the URL, that the answer may name for the stream",
-	)
-	flags.Fields(f, &o.fields, "the offer")
-	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
-	f.DurationVar(&o.timeout, "timeout", negotiate.DefaultTimeout,
+	o.Schema.Flags(f, "WSDL or XML Schema of the service, or HHFR Schema of the requests")
+	f.BoolVar(&o.RequireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
+	f.DurationVar(&o.Negotiate, "timeout", negotiate.DefaultTimeout,
 		"use plain SOAP if there is no stream after this time")
-	o.tls.Flags(f, "URL")
 	command.OutputFlag(c, &o.output)
 	return c
 }
 
-func (o *negotiateOptions) config(
-	ctx context.Context, g *command.Global, store ctxstore.Store, secure *trust.Secured,
-) (cfg session.Config, err error) {
-	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	log := g.Logger()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = secure.Config
-	cfg = session.Config{
-		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(book),
-		Transports:     (&network.Network{Transport: o.transport}).Transports(secure.Config),
-		AllowCleartext: o.allowCleartext,
-		Assurance:      o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true,
-		RememberFor: -1, Timeout: o.timeout, Log: log,
-	}
-	if cfg.OfferFields, err = sender.ParseFields(o.fields); err != nil {
+// config is that of sessions that carry no message.
+func (o *negotiateOptions) config(g *command.Global, with *client.OpenedClient) (cfg session.Config, err error) {
+	if cfg, _, err = dial.Config(g, &o.ClientOptions, with); err != nil {
 		return cfg, err
 	}
-	if o.representation != "" {
-		cfg.Representations = []string{o.representation}
-	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = with.Secure.Config
+	cfg.HTTPClient, cfg.OnAgreed, cfg.Lifetime = &http.Client{Transport: transport}, nil, o.lifetime
 	if o.soap != "" {
 		if cfg.SOAP, err = soap.ParseVersion(o.soap); err != nil {
 			return cfg, exit.Usagef("", "--soap: %w", err)
 		}
 	}
-	described, err := description.Read(ctx, g, o.schema)
-	if err != nil {
-		return cfg, err
-	}
-	cfg.RequestSchema, cfg.Contract = described.HHFR, described.Contract
-	if cfg.Headers, err = flags.ReadHeaders(o.headerFiles); err != nil {
-		return cfg, err
-	}
-	cfg.ReplySchema, err = description.ReadSchema(o.replySchema)
-	return cfg, err
+	return cfg, nil
 }
 
 func (o *negotiateOptions) check() error {
-	u, err := command.CheckURL("URL", o.url)
 	switch {
-	case err != nil:
-		return err
-	case o.timeout <= 0:
+	case o.Negotiate <= 0:
 		return exit.Usagef("", "--timeout is more than 0")
 	case o.lifetime < 0:
 		return exit.Usagef("", "--lifetime is 0 or more")
-	case o.assure() == 0:
-		return exit.Usagef("", "--assurance is %s, not %s", strings.Join(flags.Assurances(), ", "), o.assurance)
-	case flags.CheckMode(o.mode) != nil:
-		return flags.CheckMode(o.mode)
 	}
-	if err := flags.CheckTransport(u, o.transport, o.allowCleartext); err != nil {
-		return err
-	}
-	if err := o.common.CheckTransport(o.transport); err != nil {
-		return err
-	}
-	return flags.CheckFields(o.fields)
+	_, err := o.CheckOffer()
+	return err
 }
-
-func (o *negotiateOptions) assure() wsrm.Assurance { return flags.ParseAssurance(o.assurance) }
-
-// sequenced reports whether the offer is for messages in a sequence.
-func (o *negotiateOptions) sequenced() bool { return o.ordered || o.assure() > wsrm.AtMostOnce }
 
 func runNegotiate(ctx context.Context, g *command.Global, o negotiateOptions) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	secure, err := o.tls.Open(g.System)
+	with, err := o.Open(ctx, g)
+	defer func() { err = errors.Join(err, with.Close()) }()
 	if err != nil {
 		return err
 	}
-	defer secure.Close()
-	store, err := o.store.Open(ctx, g)
+	cfg, err := o.config(g, with)
 	if err != nil {
 		return err
-	}
-	defer func() { _ = store.Close() }()
-	cfg, err := o.config(ctx, g, store, secure)
-	if err != nil {
-		return err
-	}
-	var closeCommon func()
-	if cfg.Common, closeCommon, err = o.common.Open(ctx, g, &o.store); err != nil {
-		return err
-	}
-	defer closeCommon()
-	cfg.Archive = o.common.Archive
-	if o.transport == flags.PlainTransport {
-		cfg.Transports = map[string]streamer.Transport{}
 	}
 	defer cfg.HTTPClient.CloseIdleConnections()
-	r := newNegotiateReport(o.url)
+	r := newNegotiateReport(o.URL)
 	if err := o.tryAll(ctx, cfg, r); err != nil {
 		return err
 	}
-	if o.requireHHFR && !r.HHFR {
+	if o.RequireHHFR && !r.HHFR {
 		err = exit.Withf(exit.NoPeer, "without --require-hhfr that is no failure", "no HHFR: %s", r.Why)
 	}
 	if o.output == "json" {
@@ -220,16 +145,16 @@ func runNegotiate(ctx context.Context, g *command.Global, o negotiateOptions) (e
 
 // tryAll tries the modes that --mode names, and notes the outcome of each.
 func (o *negotiateOptions) tryAll(ctx context.Context, cfg session.Config, r *NegotiateReport) error {
-	if o.mode != string(negotiate.Auto) {
-		return o.try(ctx, cfg, negotiate.Mode(o.mode), r)
+	if o.Mode != string(negotiate.Auto) {
+		return o.try(ctx, cfg, negotiate.Mode(o.Mode), r)
 	}
-	memory, err := session.Remembered(ctx, cfg.Store, o.url)
+	memory, err := session.Remembered(ctx, cfg.Store, o.URL)
 	if err != nil {
 		return err
 	}
 	r.remembered(memory)
 	modes := []negotiate.Mode{negotiate.FirstCall, negotiate.Explicit}
-	if u, err := url.Parse(o.url); err == nil && cfg.Contract != nil && cfg.Contract.StreamsAt(u) != nil {
+	if u, err := url.Parse(o.URL); err == nil && cfg.Contract != nil && cfg.Contract.StreamsAt(u) != nil {
 		modes = slices.Insert(modes, 0, negotiate.Declared)
 	}
 	for _, mode := range modes {
@@ -249,7 +174,7 @@ func (o *negotiateOptions) tryAll(ctx context.Context, cfg session.Config, r *Ne
 // try opens a session by one mode, and ends it.
 func (o *negotiateOptions) try(ctx context.Context, cfg session.Config, mode negotiate.Mode, r *NegotiateReport) error {
 	cfg.Mode, cfg.RequireHHFR = mode, true // otherwise the offer waits for a call
-	if o.sequenced() {
+	if o.Sequenced() {
 		// A sequence of its own, without messages of anybody.
 		dir, err := os.MkdirTemp("", "hhfr-negotiate-")
 		if err != nil {
@@ -264,12 +189,12 @@ func (o *negotiateOptions) try(ctx context.Context, cfg session.Config, mode neg
 		defer func() { _ = store.Close() }()
 		cfg.Store, cfg.Coders = store, nil
 	}
-	sess, err := session.Dial(ctx, o.url, cfg)
+	sess, err := session.Dial(ctx, o.URL, cfg)
 	var e *negotiate.Error
 	switch {
 	case err == nil:
-		r.add(settled(ctx, sess, o.timeout))
-		if o.sequenced() {
+		r.add(settled(ctx, sess, o.Negotiate))
+		if o.Sequenced() {
 			err = sess.Finish(ctx)
 		}
 		return errors.Join(err, sess.Close())

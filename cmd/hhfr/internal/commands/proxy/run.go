@@ -22,7 +22,6 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) {
@@ -136,7 +135,7 @@ type proxyListeners struct {
 
 func (b *proxyListeners) bind(ctx context.Context, s *server.OpenedServer, o *proxyOptions,
 	routes []proxy.Route) (err error) {
-	if b.main, err = s.Keep(listen.At(ctx, "--listen", o.Listen, tcp.Transport{}.Listen)); err != nil {
+	if b.main, err = s.Keep(listen.At(ctx, "--listen", o.Listen)); err != nil {
 		return err
 	}
 	if b.streams, err = s.Keep(listen.Streams(ctx, o.TCP, s.Secure)); err != nil {
@@ -169,5 +168,5 @@ func (b *proxyListeners) listenTo(ctx context.Context, addr string) (net.Listene
 
 // listenForRoute opens a listener that routes name.
 func listenForRoute(ctx context.Context, addr string) (net.Listener, error) {
-	return listen.At(ctx, "listen", addr, tcp.Transport{}.Listen)
+	return listen.At(ctx, "listen", addr)
 }

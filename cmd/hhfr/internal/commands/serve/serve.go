@@ -21,8 +21,6 @@ import (
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
-	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 type serveOptions struct {
@@ -168,13 +166,13 @@ func (o *serveOptions) bind(ctx context.Context, s *server.OpenedServer, cfg *pe
 	if o.udp == "" && s.Secure == nil {
 		cfg.HTTP, datagrams, err = listen.Same(ctx, o.Listen)
 	} else {
-		cfg.HTTP, err = listen.At(ctx, "--listen", o.Listen, tcp.Transport{}.Listen)
+		cfg.HTTP, err = listen.At(ctx, "--listen", o.Listen)
 	}
 	if cfg.HTTP, err = s.Keep(cfg.HTTP, err); err != nil {
 		return err
 	}
-	if datagrams == nil && o.udp != "" && o.udp != listen.None {
-		if datagrams, err = listen.At(ctx, "--udp", o.udp, udp.Transport{}.Listen); err != nil {
+	if datagrams == nil {
+		if datagrams, err = listen.Datagrams(ctx, o.udp); err != nil {
 			return err
 		}
 	}

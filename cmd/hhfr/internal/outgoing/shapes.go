@@ -1,9 +1,8 @@
-package stream
+package outgoing
 
 import (
 	"bytes"
 	"io"
-	"net/url"
 	"os"
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
@@ -21,24 +20,20 @@ const (
 	learnedOctets = 1 << 20
 )
 
-// learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can
-// name them: a peer that has them need not receive them. A file that cannot be read is an error
-// only when it is sent.
-func learnFiles(book *binary.Book, o streamOptions, described binary.Describer) (fps [][32]byte) {
-	path := "/"
-	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
-		path = u.RequestURI()
-	}
+// Shapes splits the FILEs as they will be sent, without these headers, for the shapes alone, so
+// that an offer can name them: a peer that has them need not receive them. A file that cannot be
+// read is an error only when it is sent.
+func (m *FileMessages) Shapes(book *binary.Book, headers []string, described binary.Describer) (fps [][32]byte) {
 	// The first pass learns. Later files may have widened the shapes of earlier ones, so that only
 	// the second pass shows which shapes will be used.
-	splitFiles(book, o, described, path, func([32]byte) {})
-	splitFiles(book, o, described, path, func(fp [32]byte) { fps = append(fps, fp) })
+	m.split(book, headers, described, func([32]byte) {})
+	m.split(book, headers, described, func(fp [32]byte) { fps = append(fps, fp) })
 	return fps[:min(len(fps), learnedFiles)]
 }
 
-// splitFiles splits the FILEs and passes on the name of each shape at its first use.
-func splitFiles(
-	book *binary.Book, o streamOptions, described binary.Describer, path string, use func(fp [32]byte),
+// split splits the FILEs and passes on the name of each shape at its first use.
+func (m *FileMessages) split(
+	book *binary.Book, headers []string, described binary.Describer, use func(fp [32]byte),
 ) {
 	const segment = 16 << 10 // the result of a segment is not used here
 	coder := book.Coder(binary.Options{Refer: true, Description: described})
@@ -53,20 +48,20 @@ func splitFiles(
 		}
 		return nil
 	}
-	for _, name := range o.files[:min(len(o.files), learnedFiles)] {
+	for _, name := range m.Names[:min(len(m.Names), learnedFiles)] {
 		body, ok := readShort(name)
 		if !ok {
 			continue
 		}
-		m, err := outgoing(o, path, name, body)
+		one, err := m.of(name, body)
 		if err != nil {
 			continue
 		}
-		head := m.Head
-		if bytes.Equal(head, negotiate.DefaultRequestHead(path)) {
+		head := one.Head
+		if bytes.Equal(head, negotiate.DefaultRequestHead(m.path)) {
 			head = nil // it never travels
 		}
-		body = unchanging.TakeOut(o.headers, m.Body)
+		body = unchanging.TakeOut(headers, one.Body)
 		split := coder.Split(0, segment, collect)
 		if head != nil {
 			err = split.Head(head)

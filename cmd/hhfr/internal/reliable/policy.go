@@ -1,4 +1,4 @@
-package stream
+package reliable
 
 import (
 	"context"
@@ -16,23 +16,23 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
-// reliableInstead finds out whether --assurance holds over plain SOAP, with a service that refused
-// hhfr: by WS-ReliableMessaging, if the policy in its description says so. err is why there is no
-// session; the error that is returned says why there is no sequence either.
-func (o *streamOptions) reliableInstead(ctx context.Context, r *reliableRun, err error) error {
-	n := (*negotiate.Error)(nil)
-	if !o.kept() || o.requireHHFR || !errors.As(err, &n) || n.Code != negotiate.NoHHFR || !n.Remote {
+// Instead finds out whether --assurance holds over plain SOAP, with a service that refused hhfr: by
+// WS-ReliableMessaging, if the policy in its description says so. err is why there is no session;
+// the error that is returned says why there is no sequence either.
+func (r *ReliableRun) Instead(ctx context.Context, err error) error {
+	o, n := r.Client, (*negotiate.Error)(nil)
+	if !o.Kept() || o.RequireHHFR || !errors.As(err, &n) || n.Code != negotiate.NoHHFR || !n.Remote {
 		return err
 	}
-	policy, from, why := o.policy(ctx, r)
+	policy, from, why := r.policy(ctx)
 	wanted := []string{"ExactlyOnce"}
-	if o.assure() == wsrm.AtLeastOnce {
+	if o.Assure() == wsrm.AtLeastOnce {
 		wanted[0] = "AtLeastOnce"
 	}
-	if len(policy.Assurances) > 0 && o.assure() == wsrm.AtLeastOnce && policy.Lacks("ExactlyOnce") == "" {
+	if len(policy.Assurances) > 0 && o.Assure() == wsrm.AtLeastOnce && policy.Lacks("ExactlyOnce") == "" {
 		wanted = nil // which is both
 	}
-	if o.ordered {
+	if o.Ordered {
 		wanted = append(wanted, "InOrder")
 	}
 	switch {
@@ -41,10 +41,10 @@ func (o *streamOptions) reliableInstead(ctx context.Context, r *reliableRun, err
 		why = fmt.Errorf("%s says nothing of WS-ReliableMessaging", from)
 	case policy.Lacks(wanted...) != "":
 		why = fmt.Errorf("the policy in %s does not promise %s", from, policy.Lacks(wanted...))
-	case o.resume:
+	case o.Resume:
 		why = errors.New("--resume goes with hhfr only")
 	default:
-		why = o.useReliable(ctx, r, policy)
+		why = r.use(ctx, policy)
 	}
 	if why == nil {
 		return nil
@@ -56,62 +56,61 @@ func (o *streamOptions) reliableInstead(ctx context.Context, r *reliableRun, err
 	return exit.Withf(exit.NoPeer, hint, "%w; and no WS-ReliableMessaging: %w", err, why)
 }
 
-// goesOn goes on with the sequence of WS-ReliableMessaging that an earlier run with an assurance
+// GoesOn goes on with the sequence of WS-ReliableMessaging that an earlier run with an assurance
 // left in the store, whatever the service speaks by now: else its messages would stay there.
-func (o *streamOptions) goesOn(ctx context.Context, r *reliableRun) (bool, error) {
-	if !o.kept() || o.requireHHFR {
+func (r *ReliableRun) GoesOn(ctx context.Context) (bool, error) {
+	if !r.Client.Kept() || r.Client.RequireHHFR {
 		return false, nil
 	}
-	v, err := soaprm.Unfinished(ctx, r.store, o.url)
+	v, err := soaprm.Unfinished(ctx, r.Store, r.Client.URL)
 	if v == "" || err != nil {
 		return false, err
 	}
-	o.soapRM, o.ordered = string(v), false
-	r.g.Note("the store has a sequence of WS-ReliableMessaging %s to the service: it goes on", v)
+	r.Reliable.Version = string(v)
+	r.Note("the store has a sequence of WS-ReliableMessaging %s to the service: it goes on", v)
 	return true, nil
 }
 
-// useReliable goes over to WS-ReliableMessaging.
-func (o *streamOptions) useReliable(ctx context.Context, r *reliableRun, policy soaprm.PublishedPolicy) error {
-	u, err := url.Parse(o.url)
+// use goes over to WS-ReliableMessaging, whose source numbers all messages: they are in order.
+func (r *ReliableRun) use(ctx context.Context, policy soaprm.PublishedPolicy) error {
+	u, err := url.Parse(r.Client.URL)
 	if err != nil {
 		return err
 	}
-	left, err := session.HasSequence(ctx, r.store, u)
+	left, err := session.HasSequence(ctx, r.Store, u)
 	if err != nil {
 		return err
 	}
 	if left {
 		return errors.New("the store has a sequence that began in a session of hhfr with the service")
 	}
-	before, ordered := o.soapRM, o.ordered
-	o.soapRM, o.ordered = string(policy.Version), false // a source of WS-ReliableMessaging numbers all messages
+	next, without := *r.Reliable, *r.Client
+	next.Version = string(policy.Version)
 	for name, space := range addressings {
 		if space == policy.Addressing {
-			o.addressing = name
+			next.addressing = name
 		}
 	}
-	assurance := o.assurance
-	o.assurance = wsrm.AtMostOnce.String()
-	err = o.checkReliable()
-	o.assurance = assurance
-	if err != nil {
-		o.soapRM, o.ordered, o.addressing = before, ordered, ""
+	without.Assurance, without.Ordered = wsrm.AtMostOnce.String(), false
+	if err := next.Check(&without); err != nil {
 		return err
 	}
-	r.g.Note("no hhfr; the service's policy says WS-ReliableMessaging %s: messages go in a sequence of that", o.soapRM)
+	*r.Reliable = next
+	r.Note("no hhfr; the service's policy says WS-ReliableMessaging %s: messages go in a sequence of that",
+		next.Version)
 	return nil
 }
 
 // policy reads what the description of the service says, which is at the URL with ?wsdl.
-func (o *streamOptions) policy(ctx context.Context, r *reliableRun) (soaprm.PublishedPolicy, string, error) {
+func (r *ReliableRun) policy(ctx context.Context) (soaprm.PublishedPolicy, string, error) {
 	var p soaprm.PublishedPolicy
-	u, err := url.Parse(o.url)
+	u, err := url.Parse(r.Client.URL)
 	if err != nil {
 		return p, "", err
 	}
 	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&wsdl", "&")
-	client := &http.Client{Transport: dialer{options: *o, secure: r.secure, recording: r.rec, network: r.over}.http()}
+	client := r.HTTP()
+	client.CheckRedirect = nil
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return p, "", err

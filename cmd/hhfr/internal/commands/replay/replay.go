@@ -1,6 +1,8 @@
-package stream
+// Package replay is hhfr replay.
+package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,27 +11,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/client"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/dial"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
-	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/replay"
 	"github.com/hhfr/hhfr/internal/sender"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 type replayOptions struct {
-	streamOptions
-	file, to, as string
+	client.ClientOptions
+	file, as, output string
 }
 
-// NewReplay is the command that sends recorded messages again.
-func NewReplay(g *command.Global) *cobra.Command {
+// New is the command.
+func New(g *command.Global) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
 		Use:   "replay FILE",
@@ -56,39 +59,29 @@ or the capture lacks something.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.to, "to", "", "http or https URL of the service to send to")
+	f.StringVar(&o.URL, "to", "", "http or https URL of the service to send to")
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
-	flags.Fields(f, &o.fields, "each request (it replaces recorded fields of that name) and the offer")
-	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
-	o.store.WrittenFlags(f, "mem:", "context store, for shapes that the recording lacks, too: ")
-	o.record.Flags(f, "write all traffic to this pcapng file")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil,
-		"a host, besides that of --to, that the answer may name for the stream")
-	flags.Sync(f, &o.sync)
-	o.tls.Flags(f, "--to")
+	o.Flags(f, client.Words{Service: "--to",
+		Fields: "each request (it replaces recorded fields of that name) and the offer",
+		Store:  "context store, for shapes that the recording lacks, too: "})
+	o.SendFlags(f, 1)
 	command.OutputFlag(c, &o.output)
 	return c
 }
 
 func (o *replayOptions) check() (*url.URL, error) {
-	if o.to == "" {
+	if o.URL == "" {
 		return nil, exit.Usagef("hhfr replay FILE --to URL", "--to is missing")
 	}
-	u, err := command.CheckURL("--to", o.to)
+	u, err := command.CheckURL("--to", o.URL)
 	switch {
 	case err != nil:
 		return nil, err
 	case o.as != "" && o.as != "soap" && o.as != "hhfr":
 		return nil, exit.Usagef("", "--as is soap or hhfr, not %s", o.as)
-	case o.concurrency < 1 || o.concurrency > 4096:
-		return nil, exit.Usagef("", "--concurrency is 1 to 4096")
-	case o.sync > 1<<20:
-		return nil, exit.Usagef("", "--sync is at most 1MiB")
-	case flags.CheckFields(o.fields) != nil:
-		return nil, flags.CheckFields(o.fields)
 	}
-	o.url, o.requireHHFR, o.plain = o.to, o.as == "hhfr", o.as == "soap"
-	return u, nil
+	o.RequireHHFR, o.Plain = o.as == "hhfr", o.as == "soap"
+	return u, cmp.Or(o.CheckSending(), flags.CheckFields(o.Fields))
 }
 
 // ReplayLine is a line of `hhfr replay -o json` for one exchange; the last line has the summary.
@@ -123,11 +116,6 @@ func runReplay(ctx context.Context, g *command.Global, o replayOptions) (err err
 	if err != nil {
 		return err
 	}
-	secure, err := o.tls.Open(g.System)
-	if err != nil {
-		return err
-	}
-	defer secure.Close()
 	in, err := input.OpenSources(ctx, g, []string{o.file}, "a capture", true)
 	if err != nil {
 		return err
@@ -136,39 +124,30 @@ func runReplay(ctx context.Context, g *command.Global, o replayOptions) (err err
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	store, err := o.store.Open(ctx, g)
+	with, err := o.Open(ctx, g)
+	defer func() { err = errors.Join(err, with.Close()) }()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
-	recorded, err := loadRecording(ctx, g, o.file, in.List[0].Octets, store)
+	recorded, err := loadRecording(ctx, g, o.file, in.List[0].Octets, with.Store)
 	if err != nil {
 		return err
 	}
-	fields, err := sender.ParseFields(o.fields)
+	fields, err := sender.ParseFields(o.Fields)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(recorded.Target(to), recorded.SetFields(fields)); err != nil {
 		return err
 	}
-	rec, err := o.record.Open(store, g.Logger())
+	if err := with.Record(&o.ClientOptions, g); err != nil {
+		return err
+	}
+	cfg, _, err := dial.Config(g, &o.ClientOptions, with)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.Close()) }()
-	o.url = recorded.Offer(to).String()
-	session, err := dialer{
-		book:      binary.NewBook(ctxstore.Shapes{Store: store}),
-		options:   o.streamOptions,
-		store:     store,
-		secure:    secure,
-		recording: rec,
-		network:   &network.Network{Transport: "tcp"},
-		log:       g.Logger(),
-	}.dial(
-		ctx,
-	)
+	session, err := session.Dial(ctx, recorded.Offer(to).String(), cfg)
 	if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
 		return exit.With(exit.NoPeer, err, "without --as hhfr the requests go as plain SOAP")
 	}
@@ -177,9 +156,9 @@ func runReplay(ctx context.Context, g *command.Global, o replayOptions) (err err
 	}
 	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped, Partial: recorded.Partial}
 	if o.as == "" {
-		tellPlain(g, session.Agreed())
+		dial.TellPlain(g, session.Agreed())
 	}
-	for r := range recorded.Run(ctx, session, o.concurrency) {
+	for r := range recorded.Run(ctx, session, o.Concurrency) {
 		if errors.Is(r.Err, &negotiate.Error{Code: negotiate.Unreachable}) && sum.Sent == 0 {
 			return errors.Join(r.Err, session.Close()) // the next request would fail in the same way
 		}
@@ -251,22 +230,11 @@ func printReplay(g *command.Global, o replayOptions, r replay.Outcome, sum *repl
 	case r.Err != nil:
 		err = printing.Line(g.Out, "exchange %d (%s): no reply: %s\n", x.Number, name, line.Error)
 	case d == nil && !x.Answered:
-		err = printing.Line(
-			g.Out,
-			"exchange %d (%s): no reply is recorded; status %d now\n",
-			x.Number,
-			name,
-			line.Status,
-		)
+		err = printing.Line(g.Out, "exchange %d (%s): no reply is recorded; status %d now\n", x.Number, name,
+			line.Status)
 	case d != nil && d.What == "status":
-		err = printing.Line(
-			g.Out,
-			"exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n",
-			x.Number,
-			name,
-			d.Recorded,
-			d.Now,
-		)
+		err = printing.Line(g.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name,
+			d.Recorded, d.Now)
 	case d != nil:
 		err = printing.Line(g.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n"+
 			"  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,

@@ -1,4 +1,5 @@
-package stream
+// Package results prints and saves what came of the messages that a command sent, and judges it.
+package results
 
 import (
 	"errors"
@@ -18,22 +19,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// printer prints and saves the replies, in sending order.
-type printer struct {
-	g      *command.Global
-	o      streamOptions
-	sum    RunSummary
-	posted []posted // one-way messages, until their fate is known
-	late   *lateReplies
-	told   bool // whether messages use plain SOAP is known, and reported if they do
-}
+// ResultPrinter prints and saves the replies, in sending order.
+type ResultPrinter struct {
+	*command.Global
+	Output, SaveDir string // SaveDir: folder, or empty
+	Sum             RunSummary
 
-// decided reports once that plain SOAP is used, as soon as that is known.
-func (p *printer) decided(sess *session.Session) {
-	if agreed := sess.Agreed(); !p.told && !agreed.Undecided {
-		p.told = true
-		tellPlain(p.g, agreed)
-	}
+	posted []posted // one-way messages, until their fate is known
 }
 
 // ExchangeReport is a line of `hhfr stream -o json`.
@@ -82,7 +74,7 @@ type RunSummary struct {
 	// unchanging headers that did not travel with their messages
 	Taken     int64                  `json:"headers_taken_out,omitempty"`
 	Drifted   int64                  `json:"not_as_described,omitempty"` // messages sent that differ from --schema
-	Sequence  *sequenceStats         `json:"sequence,omitempty"`         // of messages under an assurance, or in order
+	Sequence  *SequenceStats         `json:"sequence,omitempty"`         // of messages under an assurance, or in order
 	Datagrams *network.DatagramStats `json:"datagrams,omitempty"`        // of streams over UDP
 }
 
@@ -91,45 +83,32 @@ type StreamEnd struct {
 	Summary *RunSummary `json:"summary"` // of the run
 }
 
-// incoming handles one result. An error that concerns more than this message ends the command.
-func (p *printer) incoming(in *sender.Incoming) error {
-	if isUnknown(in.Err) {
-		return p.unknown(sentOf(in), in.Err)
+// Incoming handles one result. An error that concerns more than this message ends the command.
+func (p *ResultPrinter) Incoming(in *sender.Incoming) error {
+	if IsUnknown(in.Err) {
+		return p.Unknown(in, in.Err)
 	}
 	if in.Err != nil {
 		return fmt.Errorf("message %d (%s): %w", in.Number, in.Sent.Name, in.Err)
 	}
-	p.sum.add(in)
+	p.Sum.add(in)
 	if in.Posted != nil {
 		p.posted = append(p.posted, posted{sentOf(in), in.Posted})
 	}
-	if p.o.saveDir != "" {
-		if err := save(p.o.saveDir, in); err != nil {
+	if p.SaveDir != "" {
+		if err := save(p.SaveDir, in); err != nil {
 			return err
 		}
 	}
 	operation := soap.Recognize(in.Sent.Body).Operation.Local
-	switch p.o.output {
+	switch p.Output {
 	case "json":
 		body := in.Body
 		if body == nil {
 			body = []byte{} // in JSON a string as well
 		}
-		return printing.JSON(
-			p.g.Out,
-			ExchangeReport{
-				in.Number,
-				in.Sent.Name,
-				operation,
-				in.Status(),
-				in.Failed(),
-				in.Sent.Length(),
-				len(in.Body),
-				printing.Millis(in.Took),
-				in.Head,
-				body,
-			},
-		)
+		return p.JSON(ExchangeReport{in.Number, in.Sent.Name, operation, in.Status(), in.Failed(), in.Sent.Length(),
+			len(in.Body), printing.Millis(in.Took), in.Head, body})
 	case "xml":
 		body := in.Body
 		if in.Sent.OneWay {
@@ -138,23 +117,15 @@ func (p *printer) incoming(in *sender.Incoming) error {
 		if len(body) == 0 || body[len(body)-1] != '\n' {
 			body = append(body[:len(body):len(body)], '\n')
 		}
-		_, err := p.g.Out.Write(body)
+		_, err := p.Out.Write(body)
 		return err
 	}
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(
-		p.g.Out,
-		"%6d  %3d  %-28s %8d -> %8d bytes %9.1f ms  %s\n",
-		in.Number,
-		in.Status(),
-		printing.Shorten(operation, 28),
-		in.Sent.Length(),
-		len(in.Body),
-		printing.Millis(in.Took),
-		shortName(in.Sent.Name),
-	)
+	_, err := fmt.Fprintf(p.Out, "%6d  %3d  %-28s %8d -> %8d bytes %9.1f ms  %s\n", in.Number, in.Status(),
+		printing.Shorten(operation, 28), in.Sent.Length(), len(in.Body), printing.Millis(in.Took),
+		shortName(in.Sent.Name))
 	return err
 }
 
@@ -163,7 +134,7 @@ func save(dir string, in *sender.Incoming) error {
 	path := func(kind string) string { return filepath.Join(dir, fmt.Sprintf("%06d-%s.xml", in.Number, kind)) }
 	var err error
 	switch {
-	case in.Sent.Name == earlierRun:
+	case in.Sent.Name == EarlierRun:
 	case in.Sent.File != "":
 		err = copyFile(path("request"), in.Sent.File)
 	default:
@@ -205,7 +176,8 @@ func (s *RunSummary) add(in *sender.Incoming) {
 	s.Slowest = max(s.Slowest, printing.Millis(in.Took))
 }
 
-func (s *RunSummary) finish(sess *session.Session, over *network.Network, took time.Duration) {
+// Finish adds what a session counted.
+func (s *RunSummary) Finish(sess *session.Session, over *network.Network, took time.Duration) {
 	a := sess.Agreed()
 	s.Version, s.HHFR, s.Why, s.Millis = 1, a.HHFR, a.Why, printing.Millis(took)
 	if a.Facts != nil {
@@ -223,19 +195,31 @@ func (s *RunSummary) finish(sess *session.Session, over *network.Network, took t
 			s.Why = ""
 		}
 	}
+	s.compare()
+}
+
+// FinishPlain adds what was counted of a sequence of WS-ReliableMessaging, if one was opened.
+func (s *RunSummary) FinishPlain(why string, status *SequenceStats, over *network.Network, took time.Duration) {
+	s.Version, s.Why, s.Sequence, s.Millis = 1, why, status, printing.Millis(took)
+	s.HTTP = over.Plain.Total()
+	s.compare()
+}
+
+// compare computes the ratio.
+func (s *RunSummary) compare() {
 	if plain := s.Envelopes.Sum() + s.Heads.Sum(); plain > 0 {
 		s.Ratio = float64(s.Stream.Sum()+s.HTTP.Sum()) / float64(plain)
 	}
 }
 
-// end prints the summary; its error reports the failures.
-func (p *printer) end() error {
-	s := &p.sum
+// End prints the summary; its error reports the failures.
+func (p *ResultPrinter) End() error {
+	s := &p.Sum
 	if s.Unknown == nil {
 		s.Unknown = []int{}
 	}
-	if p.o.output == "json" {
-		if err := p.g.JSON(StreamEnd{s}); err != nil {
+	if p.Output == "json" {
+		if err := p.JSON(StreamEnd{s}); err != nil {
 			return err
 		}
 	} else {
@@ -243,7 +227,7 @@ func (p *printer) end() error {
 		if s.Initiated > 0 {
 			initiated = fmt.Sprintf(", %d server-initiated", s.Initiated)
 		}
-		p.g.Note("%s, %d failed%s, %.1f ms; envelopes %d + %d bytes, heads %d + %d; "+
+		p.Note("%s, %d failed%s, %.1f ms; envelopes %d + %d bytes, heads %d + %d; "+
 			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d; ratio %s",
 			printing.Count(s.Messages, "message"), s.Failed, initiated, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received,
@@ -251,10 +235,10 @@ func (p *printer) end() error {
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received,
 			printing.RatioText(s.Stream.Sum()+s.HTTP.Sum(), s.Envelopes.Sum()+s.Heads.Sum()))
 		if s.Drifted > 0 {
-			p.g.Note("%s not as described; hhfr schema check says where", printing.Count(s.Drifted, "message"))
+			p.Note("%s not as described; hhfr schema check says where", printing.Count(s.Drifted, "message"))
 		}
 		if d := s.Datagrams; d != nil {
-			p.g.Detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; "+
+			p.Detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; "+
 				"acknowledgements %d + %d; "+
 				"time-outs %d, %d of them spurious, probes %d; round trip %.1f ms, timer %.1f ms, window %d bytes",
 				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes,

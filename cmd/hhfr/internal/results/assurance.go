@@ -1,16 +1,14 @@
-package stream
+package results
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
@@ -20,36 +18,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-func (o *streamOptions) assure() wsrm.Assurance { return flags.ParseAssurance(o.assurance) }
-
-// sequenced reports whether the messages are in a sequence.
-func (o *streamOptions) sequenced() bool { return o.kept() || o.ordered }
-
-// kept reports whether the sequence is in the store, and can be continued by a later run.
-func (o *streamOptions) kept() bool { return o.assure() > wsrm.AtMostOnce }
-
-func (o *streamOptions) checkAssurance() error {
-	switch a := o.assure(); {
-	case a == 0:
-		return exit.Usagef("", "--assurance is %s, not %s", strings.Join(flags.Assurances(), ", "), o.assurance)
-	case o.resume && !o.kept():
-		return exit.Usagef("", "--resume goes with --assurance at-least-once or exactly-once")
-	case a == wsrm.ExactlyOnce && o.store.Spec == "mem:":
-		return exit.Usagef("name one: --store bolt:FILE", "exactly-once needs a store that outlives the process")
-	case o.sequenced() && o.listen:
-		return exit.Usagef("", "--listen goes with at-most-once, without --ordered: server-initiated messages "+
-			"are in no sequence")
-	}
-	return nil
-}
-
-// begin reports what an earlier run left.
-func (o *streamOptions) begin(g *command.Global, sess *session.Session) {
+// TellBegin reports what an earlier run left.
+func TellBegin(g *command.Global, sess *session.Session, resume bool) {
 	status := sess.Sequence()
-	if undone := status.Accepted - status.Done; undone > 0 || o.resume {
+	if undone := status.Accepted - status.Done; undone > 0 || resume {
 		g.Detail("continuing a sequence: %s accepted, %d of them not known to be committed",
 			printing.Count(status.Accepted, "message"), undone)
 	}
@@ -58,9 +32,9 @@ func (o *streamOptions) begin(g *command.Global, sess *session.Session) {
 // IsAccepted reports whether a message was left out because an earlier run had accepted it.
 func IsAccepted(err error) bool { return errors.Is(err, &negotiate.Error{Code: negotiate.Accepted}) }
 
-// resumed reports the result of --resume. If everything was left out, or everything sent
+// TellResumed reports the result of --resume. If everything was left out, or everything sent
 // nevertheless, it is printed with -q, too.
-func resumed(g *command.Global, sess *session.Session) {
+func TellResumed(g *command.Global, sess *session.Session) {
 	r := sess.Resumed()
 	at := r.At.UTC().Format(time.RFC3339)
 	switch {
@@ -75,17 +49,17 @@ func resumed(g *command.Global, sess *session.Session) {
 	}
 }
 
-// finish waits until everything is committed. If nothing is in the store, the fate of each message
-// is reported.
-func (o *streamOptions) finish(ctx context.Context, g *command.Global, sess *session.Session) error {
+// Finish waits until everything is committed. Of messages that are not pending in the store, the
+// fate of each is reported.
+func Finish(ctx context.Context, g *command.Global, sess *session.Session, pending bool) error {
 	err := sess.Finish(ctx)
 	status := sess.Sequence()
 	g.Detail("sequence: %s accepted, %d committed, %d sent again in this run",
 		printing.Count(status.Accepted, "message"), status.Done, status.Resent)
 	switch {
-	case err == nil || !o.kept() && ctx.Err() == nil:
+	case err == nil || !pending && ctx.Err() == nil:
 		return nil
-	case !o.kept() || !errors.Is(err, context.Cause(ctx)):
+	case !pending || !errors.Is(err, context.Cause(ctx)):
 		return err
 	}
 	if status.Accepted == status.Done {
@@ -97,9 +71,9 @@ func (o *streamOptions) finish(ctx context.Context, g *command.Global, sess *ses
 	return exit.With(exit.Partial, err, "the store has them: the same command with --resume sends them")
 }
 
-// sequenceStats is the progress of a sequence's messages, of this run and of earlier ones that it
+// SequenceStats is the progress of a sequence's messages, of this run and of earlier ones that it
 // continues; of the last sequence, if the peer lost one.
-type sequenceStats struct {
+type SequenceStats struct {
 	// messages accepted for sending, by all runs of the sequence; only of the last sequence, if the
 	// peer lost one
 	Accepted uint64 `json:"accepted"`
@@ -110,33 +84,34 @@ type sequenceStats struct {
 }
 
 // sequenceOf is nil for a session without a sequence.
-func sequenceOf(sess *session.Session) *sequenceStats {
+func sequenceOf(sess *session.Session) *SequenceStats {
 	if a := sess.Agreed(); a.Facts == nil || a.Facts.Sequence == "" {
 		return nil
 	}
 	status := sess.Sequence()
-	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
+	return &SequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
 }
 
-// silent reports whether nothing came from the peer: datagrams are sent before anybody answers.
-func silent(sess *session.Session, over *network.Network) bool {
+// IsSilent reports whether nothing came from the peer: datagrams are sent before anybody answers.
+func IsSilent(sess *session.Session, over *network.Network) bool {
 	stream := sess.Stream()
 	return stream != nil && stream.Stats().Received.Octets() == 0 && over.Plain.Total().Received == 0
 }
 
-// unfinished adds to the error of an incomplete run how to continue. silent: the peer said nothing.
-func (o *streamOptions) unfinished(err error, silent bool) error {
+// Unfinished adds to the error of an incomplete run how to continue it. pending: the messages are
+// in the store of this name. silent: the peer said nothing.
+func Unfinished(err error, pending, silent bool, store string) error {
 	switch {
 	case errors.Is(err, &sequence.Error{Code: sequence.Outdated}):
 		return exit.With(exit.Failed, err, fmt.Sprintf("is %s an older copy, as from a backup? It cannot go on with "+
 			"messages that the server has had since; with another --store, or without the entries urn:hhfr:outbox:… "+
-			"of this one (hhfr context delete), a new sequence begins", o.store.Spec))
+			"of this one (hhfr context delete), a new sequence begins", store))
 	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) &&
 		!errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
-	case o.kept() && errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}):
+	case pending && errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}):
 		return exit.With(exit.Partial, err, "with more space (--store-size) the same command with --resume goes on "+
 			"with what is left")
-	case !o.kept():
+	case !pending:
 		return exit.With(exit.Partial, err, "messages that have no reply here, and no unknown fate, were not sent")
 	case silent:
 		return exit.Withf(exit.NoPeer, "is the server running, "+
@@ -149,14 +124,15 @@ func (o *streamOptions) unfinished(err error, silent bool) error {
 	return err
 }
 
-// lateReplies are answers to messages that an earlier run sent.
-type lateReplies struct {
+// LateReplies are answers to messages that an earlier run sent.
+type LateReplies struct {
 	mu   sync.Mutex
 	list []*sender.Incoming
 }
 
-func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
-	in := &sender.Incoming{Number: int(number), Sent: sender.MessageToSend{Name: earlierRun}, Err: err}
+// Take takes one.
+func (l *LateReplies) Take(number uint64, reply *streamer.Message, err error) {
+	in := &sender.Incoming{Number: int(number), Sent: sender.MessageToSend{Name: EarlierRun}, Err: err}
 	if err == nil {
 		in.Head = reply.Head
 		in.Body, in.Err = reply.ReadAll(input.MaxMessage)
@@ -166,15 +142,15 @@ func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
 	l.list = append(l.list, in)
 }
 
-// earlierRun is the name of messages from files that only an earlier run knew.
-const earlierRun = "earlier run"
+// EarlierRun is the name of messages from files that only an earlier run knew.
+const EarlierRun = "earlier run"
 
-// tell prints the replies to messages of an earlier run, by the sequence numbers of these messages.
-func (p *printer) tell() (err error) {
-	p.late.mu.Lock()
-	defer p.late.mu.Unlock()
-	for _, in := range p.late.list {
-		err = errors.Join(err, p.incoming(in))
+// Print prints the replies to messages of an earlier run, by the sequence numbers of these.
+func (l *LateReplies) Print(p *ResultPrinter) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, in := range l.list {
+		err = errors.Join(err, p.Incoming(in))
 	}
 	return err
 }

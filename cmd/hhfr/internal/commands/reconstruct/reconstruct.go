@@ -1,4 +1,5 @@
-package decode
+// Package reconstruct is hhfr reconstruct, which decodes bytes of streams.
+package reconstruct
 
 import (
 	"bytes"
@@ -9,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/flow"
 )
 
-// NewReconstruct is the command for bytes of streams without a capture.
-func NewReconstruct(g *command.Global) *cobra.Command {
-	var o DecodeOptions
+// New is the command.
+func New(g *command.Global) *cobra.Command {
+	var o listing.DecodeOptions
 	c := &cobra.Command{
 		Use:   "reconstruct FILE…",
 		Short: "Rebuild full SOAP envelopes from raw stream bytes and a context store",
@@ -37,29 +38,22 @@ is written as soon as it is whole, and a line says when a check verified or with
   hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
 		Args: command.Takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.Files, o.raw = args, true
+			o.Files, o.Raw = args, true
 			return runReconstruct(c.Context(), g, o)
 		},
 	}
-	f := c.Flags()
-	o.store.Flags(f, "", "context store with the shapes: ")
-	o.schema.Flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
-	f.StringVar(&o.saveDir, "save-dir", "",
-		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
-	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
+	o.Flags(c.Flags(), "context store with the shapes: ")
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
 
-func runReconstruct(ctx context.Context, g *command.Global, o DecodeOptions) error {
-	defer input.Frugal(enoughToDecode)()
-	store, err := o.store.OpenReadOnly(ctx, g)
+func runReconstruct(ctx context.Context, g *command.Global, o listing.DecodeOptions) error {
+	defer input.Frugal(listing.EnoughToDecode)()
+	cfg, done, err := o.Open(ctx, g)
 	if err != nil {
 		return err
 	}
-	if store != nil {
-		defer func() { _ = store.Close() }()
-	}
+	defer done()
 	in, err := input.OpenSources(ctx, g, o.Files, "a stream", o.Output == "json")
 	if err != nil {
 		return err
@@ -76,13 +70,8 @@ func runReconstruct(ctx context.Context, g *command.Global, o DecodeOptions) err
 		}
 		runs[i] = capture.Input{Name: name, Octets: octets}
 	}
-	described, err := description.Read(ctx, g, o.schema)
-	if err != nil {
-		return err
-	}
-	cfg := capture.DecodeConfig{Store: store, Own: described.Own(), Starts: o.starts()}
 	r := capture.NewReader(context.WithoutCancel(ctx), cfg)
-	return Present(ctx, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
+	return listing.Present(ctx, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
 }
 
 // rawOctets checks the beginning of an input, which should be bytes of a stream.

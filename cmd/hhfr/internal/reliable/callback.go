@@ -1,4 +1,4 @@
-package stream
+package reliable
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/client"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
@@ -35,14 +35,13 @@ func (p *replyPlace) flags(f *pflag.FlagSet) {
 }
 
 // check refuses what does not go together.
-func (p *replyPlace) check(o *streamOptions) error {
-	version, _ := soaprm.ParseProtocol(o.soapRM) // checked before
+func (p *replyPlace) check(version soaprm.Protocol, o *client.ClientOptions) error {
 	switch {
 	case p.callback == "" && p.advertise != "":
 		return exit.Usagef("", "--advertise goes with --callback")
 	case p.callback == "" && p.poll == 0:
 		return nil
-	case o.soapRM == "":
+	case version == "":
 		return exit.Usagef("", "--callback and --poll go with --soap-rm")
 	case p.callback != "" && p.poll != 0:
 		return exit.Usagef("", "replies come to --callback or by --poll, not both")
@@ -52,9 +51,9 @@ func (p *replyPlace) check(o *streamOptions) error {
 		return exit.Usagef("", "--poll goes with --soap-rm 1.1: 1.0 has no such thing")
 	case p.callback == "":
 		return nil
-	case o.link != "":
+	case o.Link != "":
 		return exit.Usagef("", "--callback does not go with --link, which is put before connections from here")
-	case strings.HasPrefix(o.url, "https:") && !o.allowCleartext:
+	case strings.HasPrefix(o.URL, "https:") && !o.AllowCleartext:
 		return exit.Usagef("--allow-cleartext allows it; --poll, or neither, has them come in TLS",
 			"--callback takes replies in cleartext, and the URL is https")
 	}
@@ -70,12 +69,12 @@ func (p *replyPlace) check(o *streamOptions) error {
 }
 
 // open begins to take replies, and has a source expect them there.
-func (p *replyPlace) open(ctx context.Context, r *reliableRun, cfg *soaprm.SourceConfig) error {
+func (p *replyPlace) open(ctx context.Context, r *ReliableRun, cfg *soaprm.SourceConfig) error {
 	cfg.Poll = p.poll
 	if p.callback == "" {
 		return nil
 	}
-	l, err := listen.At(ctx, "--callback", p.callback, tcp.Transport{}.Listen)
+	l, err := listen.At(ctx, "--callback", p.callback)
 	if err != nil {
 		return err
 	}
@@ -86,8 +85,8 @@ func (p *replyPlace) open(ctx context.Context, r *reliableRun, cfg *soaprm.Sourc
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	cfg.Callback = soaprm.NewCallback("http://" + net.JoinHostPort(host, port))
 	p.server = &http.Server{Handler: cfg.Callback, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 5 * time.Minute}
-	go func() { _ = p.server.Serve(countedConns{l, r}) }() // until it is closed
-	r.g.Detail("replies are taken at http://%s", net.JoinHostPort(host, port))
+	go func() { _ = p.server.Serve(countedConns{l, r.OpenedClient}) }() // until it is closed
+	r.Detail("replies are taken at http://%s", net.JoinHostPort(host, port))
 	return nil
 }
 
@@ -102,7 +101,7 @@ func (p *replyPlace) close() error {
 // countedConns are connections that are recorded, and their bytes counted.
 type countedConns struct {
 	net.Listener
-	r *reliableRun
+	c *client.OpenedClient
 }
 
 func (c countedConns) Accept() (net.Conn, error) {
@@ -110,8 +109,8 @@ func (c countedConns) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn = c.r.over.Plain.Count(conn)
-	if wrap := c.r.rec.Accepted(); wrap != nil {
+	conn = c.c.Network.Plain.Count(conn)
+	if wrap := c.c.Recording.Accepted(); wrap != nil {
 		conn = wrap(conn)
 	}
 	return conn, nil

@@ -1,4 +1,4 @@
-package stream
+package results
 
 import (
 	"context"
@@ -30,18 +30,18 @@ type ServerMessage struct {
 	Body []byte `json:"body_base64"` // the message
 }
 
-// serviceListener prints server-initiated messages.
-type serviceListener struct {
-	out             io.Writer
-	output, saveDir string
+// ServiceListener prints server-initiated messages.
+type ServiceListener struct {
+	Out             io.Writer
+	Output, SaveDir string
 
 	mu    sync.Mutex
 	count int
 	err   error
 }
 
-// serve handles one message. It is called concurrently.
-func (l *serviceListener) serve(ctx context.Context, x *streamer.Exchange) {
+// Serve handles one message. It is called concurrently.
+func (l *ServiceListener) Serve(ctx context.Context, x *streamer.Exchange) {
 	m := x.Message()
 	body, err := m.ReadAll(input.MaxMessage)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *serviceListener) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-func (l *serviceListener) print(r ServerMessage) {
+func (l *ServiceListener) print(r ServerMessage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
@@ -68,32 +68,32 @@ func (l *serviceListener) print(r ServerMessage) {
 	}
 }
 
-func (l *serviceListener) write(r ServerMessage) error {
-	if l.saveDir != "" {
-		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-server-initiated.xml", r.Initiated)), r.Body,
+func (l *ServiceListener) write(r ServerMessage) error {
+	if l.SaveDir != "" {
+		if err := os.WriteFile(filepath.Join(l.SaveDir, fmt.Sprintf("%06d-server-initiated.xml", r.Initiated)), r.Body,
 			0o600); err != nil {
 			return err
 		}
 	}
-	switch l.output {
+	switch l.Output {
 	case "json":
-		return printing.JSON(l.out, r)
+		return printing.JSON(l.Out, r)
 	case "xml":
-		_, err := l.out.Write(append(r.Body, '\n'))
+		_, err := l.Out.Write(append(r.Body, '\n'))
 		return err
 	}
 	operation := r.Operation
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d bytes\n", r.Initiated,
+	_, err := fmt.Fprintf(l.Out, "%6d   <-  %-28s             %8d bytes\n", r.Initiated,
 		printing.Shorten(operation, 28),
 		r.Received)
 	return err
 }
 
-// heard is the number of messages that arrived; 0 without --listen.
-func (l *serviceListener) heard() int {
+// Heard is the number of messages that arrived; 0 without --listen.
+func (l *ServiceListener) Heard() int {
 	if l == nil {
 		return 0
 	}
@@ -102,8 +102,8 @@ func (l *serviceListener) heard() int {
 	return l.count
 }
 
-// wait waits until ctx ends, which ends the listening, or until there is no stream any more.
-func (l *serviceListener) wait(ctx context.Context, sess *session.Session) error {
+// Wait waits until ctx ends, which ends the listening, or until there is no stream any more.
+func (l *ServiceListener) Wait(ctx context.Context, sess *session.Session) error {
 	err := sess.Wait(ctx)
 	if ctx.Err() != nil {
 		return l.failed()
@@ -112,7 +112,7 @@ func (l *serviceListener) wait(ctx context.Context, sess *session.Session) error
 }
 
 // failed returns why something could not be printed.
-func (l *serviceListener) failed() error {
+func (l *ServiceListener) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err

@@ -1,4 +1,4 @@
-package stream
+package results
 
 import (
 	"errors"
@@ -25,9 +25,9 @@ type UnknownReport struct {
 	Why       string `json:"why"`                 // what happened
 }
 
-// isUnknown reports whether an error leaves open whether a message was processed: there was no
+// IsUnknown reports whether an error leaves open whether a message was processed: there was no
 // answer, the reply broke off, or this side stopped waiting.
-func isUnknown(err error) bool {
+func IsUnknown(err error) bool {
 	var s *streamer.Error
 	if errors.As(err, &s) && s.Code == streamer.Aborted && !s.Remote {
 		return true
@@ -53,43 +53,41 @@ type posted struct {
 	on *session.PostedMessage
 }
 
-// settle determines the fate of one-way messages, once the session is over. Errors name those of
+// Settle determines the fate of one-way messages, once the session is over. Errors name those of
 // which nothing was sent, or that the peer refused.
-func (p *printer) settle() (err error) {
+func (p *ResultPrinter) Settle() (err error) {
 	for _, m := range p.posted {
 		switch lost := m.on.Err(); {
 		case lost == nil:
-		case isUnknown(lost):
+		case IsUnknown(lost):
 			err = errors.Join(err, p.unknown(m.unknownMessage, lost))
 		default:
-			p.sum.Failed++
+			p.Sum.Failed++
 			err = errors.Join(err, fmt.Errorf("message %d (%s): %w", m.number, m.name, lost))
 		}
 	}
 	return err
 }
 
-// unknown lists a message of unknown fate; the run continues.
-func (p *printer) unknown(m unknownMessage, why error) error {
-	p.sum.Unknown = append(p.sum.Unknown, m.number)
-	switch p.o.output {
+// Unknown lists a message of unknown fate; the run continues.
+func (p *ResultPrinter) Unknown(in *sender.Incoming, why error) error {
+	return p.unknown(sentOf(in), why)
+}
+
+func (p *ResultPrinter) unknown(m unknownMessage, why error) error {
+	p.Sum.Unknown = append(p.Sum.Unknown, m.number)
+	switch p.Output {
 	case "json":
-		return p.g.JSON(UnknownReport{m.number, m.name, m.operation, "unknown", why.Error()})
+		return p.JSON(UnknownReport{m.number, m.name, m.operation, "unknown", why.Error()})
 	case "xml":
-		p.g.Tell(slog.LevelWarn, "", fmt.Sprintf("message %d (%s): fate unknown", m.number, m.name))
+		p.Tell(slog.LevelWarn, "", fmt.Sprintf("message %d (%s): fate unknown", m.number, m.name))
 		return nil
 	}
 	if m.operation == "" {
 		m.operation = "-"
 	}
-	_, err := fmt.Fprintf(
-		p.g.Out,
-		"%6d    ?  %-28s %8d bytes, fate unknown  %s\n",
-		m.number,
-		printing.Shorten(m.operation, 28),
-		m.octets,
-		shortName(m.name),
-	)
+	_, err := fmt.Fprintf(p.Out, "%6d    ?  %-28s %8d bytes, fate unknown  %s\n", m.number,
+		printing.Shorten(m.operation, 28), m.octets, shortName(m.name))
 	return err
 }
 
