@@ -39,6 +39,8 @@ upstream = http://camera.example/onvif
 `)
 	other := file("store.db", "")
 	badKey := file("key.conf", "[proxy]\nupstream = http://x/\nlistn = :1\n")
+	routeKey := file("own.conf", "[proxy route a]\nupstream = https://x/\nupstream-cert = "+dir+
+		"/none.pem\nupstream-key = "+other+"\n")
 	badRoute := file("route.conf", "[proxy route a]\nupstream = x\n")
 	files := func() (all []string) {
 		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -68,6 +70,7 @@ upstream = http://camera.example/onvif
 	}{
 		{[]string{"--config", badKey}, exit.WrongUsage, "line 3"},
 		{[]string{"--config", badRoute}, exit.WrongUsage, "route a"},
+		{[]string{"--config", routeKey}, exit.Failed, "none.pem"},
 		{nil, exit.WrongUsage, "--upstream is missing"},
 		{append(up, "--listen", "nowhere"), exit.WrongUsage, "nowhere is no address"},
 		{append(up, "--cert", filepath.Join(dir, "none.pem"), "--key", other), exit.Failed, "none.pem"},

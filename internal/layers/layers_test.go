@@ -75,6 +75,13 @@ var plan = map[string]row{
 		floor: 10, not: slices.Concat(aboveResults[1:], []string{"internal/session", "internal/sender"}),
 		third: terminals,
 	},
+	// Where calls go is read without anything that is open.
+	"cmd/hhfr/internal/routes": {
+		floor: 10, not: slices.Concat(aboveResults[:6], belowCommands), third: terminals,
+	},
+	"cmd/hhfr/internal/accesslog": {
+		floor: 10, not: slices.Concat(aboveResults, []string{"internal/session", "internal/proxy"}), third: terminals,
+	},
 	"cmd/hhfr/internal/client": {
 		floor: 10, not: slices.Concat(belowCommands, []string{
 			commands, "cmd/hhfr/internal/dial", "cmd/hhfr/internal/reliable", "cmd/hhfr/internal/results",
@@ -287,6 +294,8 @@ func TestProblemsAreFound(t *testing.T) {
 		{"cmd/hhfr/internal/results", "cmd/hhfr/internal/client", false},
 		{"cmd/hhfr/internal/results", "internal/frame", false},
 		{"cmd/hhfr/internal/client", "cmd/hhfr/internal/commands/stream", false},
+		{"cmd/hhfr/internal/routes", "cmd/hhfr/internal/server", false},
+		{"cmd/hhfr/internal/routes", "internal/proxy", true},
 		{"internal/demo", ".", true},
 		{"internal/proxy", ".", false},
 		{".", "pkg/negotiate", true},

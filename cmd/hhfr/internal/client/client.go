@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
@@ -28,8 +26,8 @@ type OpenedClient struct {
 	Network   *network.Network
 	Recording *recording.TrafficRecording // of nothing, until [OpenedClient.Record]
 
+	command.Closers
 	concurrency int
-	closers     []func() error // of what is open
 }
 
 // Open opens all but the recording. The caller closes the result, also with an error.
@@ -38,23 +36,23 @@ func (o *ClientOptions) Open(ctx context.Context, g *command.Global) (c *OpenedC
 	if c.Secure, err = o.TLS.Open(g.System); err != nil {
 		return c, err
 	}
-	c.Closes(func() error { c.Secure.Close(); return nil })
+	c.Ends(c.Secure.Close)
 	if c.Store, err = o.Store.Open(ctx, g); err != nil {
 		return c, err
 	}
-	c.Closes(func() error { _ = c.Store.Close(); return nil })
+	c.Ends(func() { _ = c.Store.Close() })
 	var closeCommon func()
 	if c.Common, closeCommon, err = o.Common.Open(ctx, g, &o.Store); err != nil {
 		return c, err
 	}
-	c.Closes(func() error { closeCommon(); return nil })
+	c.Ends(closeCommon)
 	if c.Described, err = description.Read(ctx, g, o.Schema); err != nil {
 		return c, err
 	}
 	if c.Network, err = network.Open(o.Link, o.Transport); err != nil {
 		return c, err
 	}
-	c.Closes(func() error { _ = c.Network.Close(); return nil })
+	c.Ends(func() { _ = c.Network.Close() })
 	return c, nil
 }
 
@@ -62,17 +60,6 @@ func (o *ClientOptions) Open(ctx context.Context, g *command.Global) (c *OpenedC
 func (c *OpenedClient) Record(o *ClientOptions, g *command.Global) (err error) {
 	if c.Recording, err = o.Record.Open(c.Store, g.Logger()); err == nil {
 		c.Closes(c.Recording.Close)
-	}
-	return err
-}
-
-// Closes has [OpenedClient.Close] call f, before what it was to call so far.
-func (c *OpenedClient) Closes(f func() error) { c.closers = append(c.closers, f) }
-
-// Close closes all, in the reverse order of opening.
-func (c *OpenedClient) Close() (err error) {
-	for _, f := range slices.Backward(c.closers) {
-		err = errors.Join(err, f())
 	}
 	return err
 }

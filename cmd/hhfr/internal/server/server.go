@@ -2,16 +2,20 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/accesslog"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/metrics"
@@ -19,8 +23,10 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // ServerOptions are the flags that serve and proxy have in common.
@@ -31,7 +37,7 @@ type ServerOptions struct {
 	Own                                     trust.ServerTLS
 	Common                                  stores.CommonOptions
 	Record                                  recording.RecordOptions
-	Calls                                   AccessLogOptions
+	Calls                                   accesslog.AccessLogOptions
 	Sync                                    flags.Size
 	FlushDelay                              time.Duration
 }
@@ -44,10 +50,40 @@ func (o *ServerOptions) Flags(f *pflag.FlagSet, calls bool) {
 	o.Store.ServerFlags(f)
 	o.Common.Flags(f, calls)
 	o.Own.Flags(f)
-	o.Calls.flags(f)
+	o.Calls.Flags(f)
 	o.Metrics.Flags(f)
 	flags.Sync(f, &o.Sync)
 	flags.FlushDelay(f, &o.FlushDelay)
+}
+
+// MemoryStore is the store that ends with the process.
+const MemoryStore = stores.MemoryStore
+
+// Stream is the configuration of streams.
+func (o *ServerOptions) Stream() streamer.Config {
+	return streamer.Config{SyncBytes: int64(o.Sync), FlushDelay: o.FlushDelay}
+}
+
+// CheckFiles checks what the server of this command would open, without opening or writing
+// anything: the names of stores and of files that are written, and what stores are opened with. It
+// returns the name of the store.
+func (o *ServerOptions) CheckFiles(g *command.Global, name string) (store string, err error) {
+	store = cmp.Or(o.Store.Spec, stores.DefaultStore(name, o.Listen), MemoryStore)
+	err = cmp.Or(o.Record.Check(), o.Calls.Check(), o.Store.Check(g.System, store), o.Common.Check())
+	if err != nil {
+		return "", err
+	}
+	for flag, file := range map[string]string{"--record": o.Record.Name, "--access-log": o.Calls.File} {
+		if file == "" || file == "-" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(file)); err != nil {
+			return "", fmt.Errorf("%s: %w", flag, err)
+		} else if !info.IsDir() {
+			return "", fmt.Errorf("%s: %s is no folder", flag, filepath.Dir(file))
+		}
+	}
+	return store, nil
 }
 
 // OpenedServer is what serve and proxy have open while they run.
@@ -55,8 +91,8 @@ type OpenedServer struct {
 	Manager   *service.Background
 	Hangups   *service.Hangups
 	Seen      *metrics.ServerCounters
-	Calls     *accessLog // nil: none
-	Keys      *os.File   // of SSLKEYLOGFILE; nil: none
+	Calls     *accesslog.AccessLog // nil: none
+	Keys      *os.File             // of SSLKEYLOGFILE; nil: none
 	Access    *trust.Access
 	Secure    *tls.Config // of the access; nil: cleartext
 	Store     ctxstore.Store
@@ -64,14 +100,18 @@ type OpenedServer struct {
 	Common    *unchanging.CommonStore // nil: none
 	Contexts  http.Handler            // nil: none
 	Recording *recording.TrafficRecording
+	Book      *binary.Book // the shapes of all streams
 
-	closers []func() error // of what is open
+	command.Closers
 }
 
 // ServerKind is how one server differs from another.
 type ServerKind struct {
 	Command   string
 	Live      bool     // a terminal has a line with its counters
+	Frugal    bool     // garbage is collected early
+	Conns     int      // connections that it may have at once
+	Without   uint64   // stages to leave out of streams
 	Addresses []string // of calls, whose ports --metrics must not have
 	// bind opens the listeners by [OpenedServer.Keep].
 	Bind func(ctx context.Context, s *OpenedServer) error
@@ -92,17 +132,17 @@ func Open(
 	if s.Manager, err = service.New(g.Logger()); err != nil {
 		return nil, err
 	}
-	s.closes(func() error { s.Manager.Stopping(); return nil })
+	s.Ends(s.Manager.Stopping)
 	s.Hangups = service.HearHangups()
-	s.closes(func() error { s.Hangups.Stop(); return nil })
+	s.Ends(s.Hangups.Stop)
 	if s.Seen, err = metrics.Open(ctx, g, o.Metrics, kind.Live, kind.Addresses...); err != nil {
 		return nil, err
 	}
-	s.closes(s.Seen.Close)
+	s.Closes(s.Seen.Close)
 	if s.Calls, err = o.Calls.Open(g, s.Seen.Meter, g.Logger()); err != nil {
 		return nil, err
 	}
-	s.closes(s.Calls.Close)
+	s.Closes(s.Calls.Close)
 	if err := s.openAccess(o); err != nil {
 		return nil, err
 	}
@@ -115,7 +155,13 @@ func Open(
 	if s.Recording, err = o.Record.Open(s.Store, g.Logger()); err != nil {
 		return nil, err
 	}
-	s.closes(s.Recording.Close)
+	s.Closes(s.Recording.Close)
+	if kind.Frugal {
+		s.Ends(service.Collect())
+	}
+	service.CheckDescriptors(g.Logger(), kind.Conns)
+	s.Book = binary.NewBook(ctxstore.Shapes{Store: s.Store})
+	s.Book.Log, s.Book.Without = g.Logger(), kind.Without
 	return s, nil
 }
 
@@ -124,7 +170,7 @@ func (s *OpenedServer) openAccess(o *ServerOptions) (err error) {
 	if s.Keys, err = trust.KeyLog(); err != nil {
 		return err
 	}
-	s.closes(func() error { _ = s.Keys.Close(); return nil }) // nil is allowed
+	s.Ends(func() { _ = s.Keys.Close() }) // nil is allowed
 	s.Access, err = trust.OpenAccess(trust.AccessFlags{
 		TLS: &o.Own, Keys: s.Keys, ContextFlag: "--context", Contexts: o.Context,
 	})
@@ -140,36 +186,22 @@ func (s *OpenedServer) openStores(ctx context.Context, g *command.Global, comman
 	if s.Store, s.StoreName, err = o.Store.OpenServer(ctx, g, command, o.Listen); err != nil {
 		return err
 	}
-	s.closes(func() error { _ = s.Store.Close(); return nil })
+	s.Ends(func() { _ = s.Store.Close() })
 	var closeCommon func()
 	if s.Common, closeCommon, err = o.Common.Open(ctx, g, &o.Store); err != nil {
 		return err
 	}
-	s.closes(func() error { closeCommon(); return nil })
+	s.Ends(closeCommon)
 	if o.Context != "" {
 		s.Contexts, err = trust.NewContextService(s.Store, s.Access, false, g.Logger())
 	}
 	return err
 }
 
-// closes has [OpenedServer.Close] call f, before what it was to call so far.
-func (s *OpenedServer) closes(f func() error) { s.closers = append(s.closers, f) }
-
 // Keep keeps a listener, which may be nil, until the server is closed.
 func (s *OpenedServer) Keep(l net.Listener, err error) (net.Listener, error) {
 	if l != nil && err == nil {
-		s.closes(func() error { _ = l.Close(); return nil })
+		s.Ends(func() { _ = l.Close() })
 	}
 	return l, err
-}
-
-// Close closes all, in the reverse order of opening.
-func (s *OpenedServer) Close() (err error) {
-	for len(s.closers) > 0 {
-		last := len(s.closers) - 1
-		f := s.closers[last]
-		s.closers = s.closers[:last]
-		err = errors.Join(err, f())
-	}
-	return err
 }

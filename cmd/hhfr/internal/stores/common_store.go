@@ -51,6 +51,18 @@ func (o *CommonOptions) Open(
 	return common, func() { _ = common.Store.Close() }, nil
 }
 
+// Check checks the flags, without opening the store.
+func (o *CommonOptions) Check() error {
+	common, err := o.Read()
+	if err != nil || common == nil {
+		return err
+	}
+	if err := engines.Check(common.URL); err != nil {
+		return fmt.Errorf("--common-store: %w", err)
+	}
+	return nil
+}
+
 // Read is Open without opening the store; nil if there is none.
 func (o *CommonOptions) Read() (common *unchanging.CommonStore, err error) {
 	if o.Store == "" {

@@ -50,6 +50,14 @@ func (s *StoreOptions) Flags(f *pflag.FlagSet, value, about string) {
 	f.StringVar(&s.key, "store-key", "", "PEM file with the key of --store-cert")
 }
 
+// Check checks what a store of this name would be opened with, without opening it.
+func (s *StoreOptions) Check(system resolve.System, name string) error {
+	if _, _, err := s.Access(system); err != nil {
+		return err
+	}
+	return engines.Check(name)
+}
+
 // openEngine opens a store as it is.
 func (s *StoreOptions) openEngine(
 	ctx context.Context, g *command.Global, spec string, o engines.Options,

@@ -2,37 +2,18 @@ package contexts
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/contextservice"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
-	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
-)
-
-const (
-	// contextHeaderTime, contextBodyTime and contextIdleTime bound how long clients of the context
-	// service may take: a value of 16 MiB comes within 10 minutes at 300 kbit/s.
-	contextHeaderTime = 30 * time.Second
-	contextBodyTime   = 10 * time.Minute
-	contextIdleTime   = 2 * time.Minute
-	// contextConns is how many connections it has at once, of which one peer has half by default.
-	contextConns = 1024
-	// contextGrace is how long requests in progress may take after the first Ctrl-C.
-	contextGrace = 5 * time.Second
 )
 
 type contextServeOptions struct {
@@ -68,7 +49,7 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8085", "address to listen at; port 0 takes a free one")
 	f.StringVar(&o.admit, "admit", "loopback", "who may use it: loopback, certificate, bearer:FILE or everybody")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse to change anything")
-	f.IntVar(&o.maxPerPeer, "max-per-peer", contextConns/2, flags.MaxPerPeerUsage)
+	f.IntVar(&o.maxPerPeer, "max-per-peer", contextservice.MaxConns/2, flags.MaxPerPeerUsage)
 	o.tls.CertificateFlags(f)
 	f.StringVar(&o.tls.ClientCA, "client-ca", "", "PEM file of certificates to trust: clients must show one that "+
 		"these signed")
@@ -126,48 +107,6 @@ func runContextServe(ctx context.Context, g *command.Global, o contextServeOptio
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	room := &accept.Room{Max: contextConns, PerPeer: o.maxPerPeer, Log: g.Logger()}
-	secure := who.Config()
-	l = accept.Limit(accept.Steady(l, clock.Real(), g.Logger()), room, secure)
-	if secure != nil {
-		l = tls.NewListener(l, secure)
-	}
-	return serveContexts(ctx, g, l, service, func() error { return manager.Ready("contexts " + url) })
-}
-
-// serveContexts serves until ctx is done, and then what is in progress.
-func serveContexts(
-	ctx context.Context, g *command.Global, l net.Listener, service *wscontext.ContextService, ready func() error,
-) error {
-	server := &http.Server{
-		Handler: service, ReadHeaderTimeout: contextHeaderTime, ReadTimeout: contextBodyTime,
-		WriteTimeout: contextBodyTime, IdleTimeout: contextIdleTime, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(g.Logger().Handler(), slog.LevelDebug),
-	}
-	server.RegisterOnShutdown(service.Drain)
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	if err := ready(); err != nil {
-		err = errors.Join(err, server.Close())
-		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-		return err
-	}
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	g.Note("shutting down")
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), contextGrace)
-	defer cancel()
-	err := server.Shutdown(last)
-	if err != nil {
-		err = server.Close()
-	}
-	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+	return contextservice.Serve(ctx, g, l, o.maxPerPeer, who.Config(), service,
+		func() error { return manager.Ready("contexts " + url) })
 }

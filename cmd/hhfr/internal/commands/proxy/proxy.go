@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/internal/proxy"
 )
@@ -27,27 +28,26 @@ const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
 	server.ServerOptions
-	schema          description.SchemaSource
-	upstreamOptions                // of what no route takes
-	others          []routeOptions // routes of the --config file
-	timeout, drain  time.Duration
-	maxConns        int
-	maxPerPeer      int // 0: half of maxConns
-	maxBuffer       flags.Size
-	without         flags.Stages
-	transport       string
-	checks          bool // nothing else
+	routes.RoutingOptions
+	schema         description.SchemaSource
+	timeout, drain time.Duration
+	maxConns       int
+	maxPerPeer     int // 0: half of maxConns
+	maxBuffer      flags.Size
+	without        flags.Stages
+	transport      string
+	checks         bool // nothing else
 }
 
 // New is the command.
 func New(g *command.Global) *cobra.Command {
-	o := newProxyOptions()
+	o := &proxyOptions{}
 	c := &cobra.Command{
 		Use:         "proxy",
 		Short:       "One half of a pair that carries SOAP over a thin link, for systems that nobody can change",
 		Long:        proxyHelp,
 		Example:     proxyExamples,
-		Annotations: map[string]string{cmdline.KeysOfRoutes: strings.Join(routeKeys(), " ")},
+		Annotations: map[string]string{cmdline.KeysOfRoutes: strings.Join(routes.Keys(), " ")},
 		Args:        command.Takes(),
 		RunE:        func(c *cobra.Command, _ []string) error { return runProxy(c, g, o) },
 	}
@@ -56,16 +56,9 @@ func New(g *command.Global) *cobra.Command {
 	return c
 }
 
-// newProxyOptions are options whose flags are not declared yet.
-func newProxyOptions() *proxyOptions {
-	o := &proxyOptions{maxBuffer: proxy.DefaultMaxBuffer}
-	o.tls.Prefix = "upstream-"
-	return o
-}
-
 func (o *proxyOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:8081", "address for everything; port 0 takes a free one")
-	o.upstreamOptions.flags(f)
+	o.UpstreamOptions.Flags(f)
 	f.StringVar(&o.TCP, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
 	o.Flags(f, true)
 	o.schema.Flags(f, "WSDL or XML Schema of the server, or HHFR Schema of its requests")
@@ -80,35 +73,36 @@ func (o *proxyOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.maxConns, "max-conns", proxy.DefaultMaxConns,
 		"maximum number of connections of clients, and of those to upstreams; what is beyond gets status 503")
 	f.IntVar(&o.maxPerPeer, "max-per-peer", 0, flags.MaxPerPeerUsage+"; 0: half of --max-conns")
+	o.maxBuffer = proxy.DefaultMaxBuffer
 	f.Var(&o.maxBuffer, "max-buffer", "how much of one message is held at most to see it whole")
 	f.DurationVar(&o.drain, "drain", proxyGrace, "how long calls in progress may take after SIGTERM or Ctrl-C")
 }
 
 func (o *proxyOptions) check() error {
-	u, err := o.upstreamOptions.check()
+	u, err := o.Check()
 	switch {
-	case err != nil && (o.upstream != "" || len(o.others) == 0):
+	case err != nil && (o.URL != "" || len(o.Others) == 0):
 		return err
 	case u != nil && u.Host == o.Listen:
 		return exit.Usagef("name the far proxy or the server with --upstream, or another port with --listen",
-			"--upstream %s is --listen: all calls would come back", o.upstream)
+			"--upstream %s is --listen: all calls would come back", o.URL)
 	case command.CheckHost("--advertise", o.Advertise) != nil:
 		return command.CheckHost("--advertise", o.Advertise)
 	case o.Sync > 1<<20:
 		return exit.Usagef("", "--sync is at most 1MiB")
 	case o.transport != "tcp" && o.transport != flags.PlainTransport:
 		return exit.Usagef("", "--transport is tcp or http, not %s", o.transport)
-	case o.transport == flags.PlainTransport && o.requireHHFR:
+	case o.transport == flags.PlainTransport && o.RequireHHFR:
 		return exit.Usagef("", "--require-hhfr does not go with --transport http, which asks for no stream")
 	case o.Common.CheckTransport(o.transport) != nil:
 		return o.Common.CheckTransport(o.transport)
-	case o.Common.Store != "" && (o.soapRM != "" || slices.ContainsFunc(o.others,
-		func(r routeOptions) bool { return r.soapRM != "" })):
+	case o.Common.Store != "" && (o.SOAPRM != "" || slices.ContainsFunc(o.Others,
+		func(r routes.RouteOptions) bool { return r.SOAPRM != "" })):
 		return exit.Usagef("a message in a sequence has no references: let another proxy do one of the two",
 			"--soap-rm does not go with --common-store")
 	case o.FlushDelay < 0:
 		return exit.Usage(flags.ErrNegativeFlushDelay, "")
-	case o.noOffer && o.TCP == listen.None:
+	case o.NoOffer && o.TCP == listen.None:
 		return exit.Usagef("", "--no-offer and --tcp none leave neither a near proxy nor a far one")
 	case o.timeout <= 0:
 		return exit.Usagef("", "--timeout is more than 0")
@@ -125,8 +119,8 @@ func (o *proxyOptions) check() error {
 // addresses are those of calls.
 func (o *proxyOptions) addresses() []string {
 	all := []string{o.Listen, o.TCP}
-	for _, r := range o.others {
-		all = append(all, r.listen)
+	for _, r := range o.Others {
+		all = append(all, r.Listen)
 	}
 	return all
 }
@@ -137,10 +131,10 @@ const minBuffer = 64 << 10
 // status is the proxy in a line.
 func (o *proxyOptions) status(addrs map[string]net.Addr) string {
 	said := fmt.Sprintf("clients %s://%s", o.Own.Scheme(), addrs["http"])
-	if len(o.others) > 0 {
-		said += ", " + printing.Count(len(o.others), "route")
+	if len(o.Others) > 0 {
+		said += ", " + printing.Count(len(o.Others), "route")
 	}
-	if rest := o.rest(); rest != "" {
+	if rest := o.Rest(); rest != "" {
 		said += ", upstream " + rest
 	}
 	return said
@@ -157,27 +151,27 @@ func (o *proxyOptions) announce(g *command.Global, p *proxy.Proxy, s *server.Ope
 
 // ProxyReport is the JSON of proxy, once it listens, or of --check.
 type ProxyReport struct {
-	Version   int               `json:"version"`            // 1
-	Addresses map[string]string `json:"addresses"`          // host and port, by what listens there
-	Store     string            `json:"store"`              // the context store
-	Check     string            `json:"check,omitempty"`    // ok: with --check
-	Upstream  string            `json:"upstream,omitempty"` // URL of --upstream, without a password
-	Routes    []routeLine       `json:"routes,omitempty"`   // those of --config, in the order of their precedence
+	Version   int                `json:"version"`            // 1
+	Addresses map[string]string  `json:"addresses"`          // host and port, by what listens there
+	Store     string             `json:"store"`              // the context store
+	Check     string             `json:"check,omitempty"`    // ok: with --check
+	Upstream  string             `json:"upstream,omitempty"` // URL of --upstream, without a password
+	Routes    []routes.RouteLine `json:"routes,omitempty"`   // those of --config, in the order of their precedence
 }
 
 // say prints where a proxy listens, and where calls go; checked: where it would, and that all is
 // well.
 func (o *proxyOptions) say(g *command.Global, addrs map[string]string, store, metrics string, checked bool) error {
-	routes, upstream := o.lines(addrs), o.rest()
+	lines, upstream := o.Lines(addrs), o.Rest()
 	if o.Output == "json" {
-		said := ProxyReport{Version: 1, Addresses: addrs, Store: store, Upstream: upstream, Routes: routes}
+		said := ProxyReport{Version: 1, Addresses: addrs, Store: store, Upstream: upstream, Routes: lines}
 		if checked {
 			said.Check = "ok"
 		}
 		return g.JSON(said)
 	}
 	text := fmt.Sprintf("clients   %s://%s\nstreams   %s\n", o.Own.Scheme(), addrs["http"], server.StreamsAt(addrs))
-	for _, r := range routes {
+	for _, r := range lines {
 		text += fmt.Sprintf("route     %s\n", r)
 	}
 	if upstream != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/proxy"
 )
@@ -24,7 +25,7 @@ func (o *proxyOptions) readRoutes(c *cobra.Command) error {
 	}
 	file, err := cmdline.OpenConfig(c.Root(), name)
 	if err == nil {
-		o.others, err = routesOf(file, name, o.Listen, o.upstreamOptions)
+		err = o.Read(file, name, o.Listen)
 	}
 	return err
 }
@@ -37,13 +38,13 @@ type proxyReload struct {
 	g      *command.Global
 	access *trust.Access
 	proxy  *proxy.Proxy
-	known  *upstreams    // that it has now
-	routes []proxy.Route // that it has now
+	known  *routes.KnownUpstreams // that it has now
+	routes []proxy.Route          // that it has now
 }
 
 // call returns what SIGHUP does; nil if there is nothing to read. On an error nothing changes.
 func (r *proxyReload) call() func() {
-	if cmdline.ConfigName(r.c) == "" && len(r.access.Current.Load().Files)+len(r.known.files()) == 0 {
+	if cmdline.ConfigName(r.c) == "" && len(r.access.Current.Load().Files)+len(r.known.Files()) == 0 {
 		return nil
 	}
 	return func() {
@@ -66,17 +67,17 @@ func (r *proxyReload) reload() error {
 	if err != nil {
 		return err
 	}
-	routes, known, err := next.routes(r.known)
+	now, known, err := next.Open(r.known)
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(routes, r.routes) {
-		if err := r.proxy.Reroute(r.c.Context(), routes); err != nil {
+	if !slices.Equal(now, r.routes) {
+		if err := r.proxy.Reroute(r.c.Context(), now); err != nil {
 			return err
 		}
 	}
-	r.routes, r.known = routes, known
-	r.known.use()
+	r.routes, r.known = now, known
+	r.known.Use()
 	r.access.Current.Store(credentials)
 	if len(later) > 0 {
 		r.g.Warn("%s: %s needs a restart", name, strings.Join(later, ", "))
@@ -84,17 +85,17 @@ func (r *proxyReload) reload() error {
 	if name != "" {
 		r.g.Note("reloaded %s: %s", name, next.destinations())
 	}
-	trust.ReloadedFiles(r.g, append(slices.Clone(credentials.Files), known.files()...))
+	trust.ReloadedFiles(r.g, append(slices.Clone(credentials.Files), known.Files()...))
 	return nil
 }
 
 // destinations says where calls go.
 func (o *proxyOptions) destinations() string {
 	var all []string
-	if rest := o.rest(); rest != "" {
+	if rest := o.Rest(); rest != "" {
 		all = append(all, "upstream "+rest)
 	}
-	if n := len(o.others); n > 0 {
+	if n := len(o.Others); n > 0 {
 		all = append(all, printing.Count(n, "route"))
 	}
 	return strings.Join(all, ", ")
@@ -103,7 +104,7 @@ func (o *proxyOptions) destinations() string {
 // reloaded are the flags that a reload changes; others need a restart.
 var reloaded = func() []string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(upstreamOptions).flags(f)
+	new(routes.UpstreamOptions).Flags(f)
 	return cmdline.FlagNames(f)
 }()
 
@@ -114,7 +115,7 @@ func (o *proxyOptions) reread(c *cobra.Command, name string) (next *proxyOptions
 	if err != nil {
 		return nil, nil, err
 	}
-	next = newProxyOptions()
+	next = &proxyOptions{}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	next.flags(flags)
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -131,7 +132,7 @@ func (o *proxyOptions) reread(c *cobra.Command, name string) (next *proxyOptions
 	if err != nil {
 		return nil, nil, err
 	}
-	if next.others, err = routesOf(file, name, o.Listen, next.upstreamOptions); err == nil {
+	if err = next.Read(file, name, o.Listen); err == nil {
 		err = next.check()
 	}
 	return next, later, err

@@ -14,14 +14,10 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
-	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) {
@@ -40,27 +36,26 @@ func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) 
 		return err
 	}
 	var bound proxyListeners
-	var known *upstreams
-	var routes []proxy.Route
+	var known *routes.KnownUpstreams
+	var all []proxy.Route
 	s, err := server.Open(ctx, g, &o.ServerOptions, server.ServerKind{
-		Command: "proxy", Live: true, Addresses: o.addresses(),
+		Command: "proxy", Live: true, Addresses: o.addresses(), Frugal: true, Without: uint64(o.without),
+		Conns: 3 * o.maxConns, // of clients, of streams, and of upstreams
 		Bind: func(ctx context.Context, s *server.OpenedServer) (err error) {
-			none := &upstreams{system: g.System, keys: s.Keys, half: half(c.Flags())}
-			if routes, known, err = o.routes(none); err != nil {
+			none := &routes.KnownUpstreams{System: g.System, Keys: s.Keys, Half: half(c.Flags())}
+			if all, known, err = o.Open(none); err != nil {
 				return err
 			}
-			return bound.bind(ctx, s, o, routes)
+			return bound.bind(ctx, s, o, all)
 		},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	defer service.Collect()()
-	book := binary.NewBook(ctxstore.Shapes{Store: s.Store})
-	book.Log, book.Without = g.Logger(), uint64(o.without)
-	service.CheckDescriptors(g.Logger(), 3*o.maxConns) // of clients, of streams, and of upstreams
-	p, err := proxy.Start(o.config(g, s, &bound, routes, book, described))
+	cfg := o.config(g, s, &bound, described)
+	cfg.Routes = all
+	p, err := proxy.Start(cfg)
 	if err != nil {
 		return err
 	}
@@ -68,14 +63,14 @@ func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) 
 		return errors.Join(err, p.Close())
 	}
 	reload := &proxyReload{
-		proxyOptions: o, c: c, g: g, access: s.Access, proxy: p, known: known, routes: routes,
+		proxyOptions: o, c: c, g: g, access: s.Access, proxy: p, known: known, routes: all,
 	}
 	s.Hangups.Call(s.Manager.Reloads(s.Calls.Reloads(reload.call())))
 	if err := s.Manager.Ready(o.status(p.Addrs())); err != nil {
 		return errors.Join(err, p.Close())
 	}
 	err = o.untilDone(ctx, g, s, p)
-	if n := book.Drifted(); n > 0 {
+	if n := s.Book.Drifted(); n > 0 {
 		g.Note("%s not as described; hhfr schema check says where", printing.Count(n, "message"))
 	}
 	return errors.Join(err, p.Close())
@@ -84,7 +79,7 @@ func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) 
 // half is a flag that says that a proxy is half of a pair; empty: none does.
 func half(f *pflag.FlagSet) string {
 	for _, name := range []string{"store", "schema", "record"} {
-		if flag := f.Lookup(name); flag.Changed && flag.Value.String() != stores.MemoryStore {
+		if flag := f.Lookup(name); flag.Changed && flag.Value.String() != server.MemoryStore {
 			return "--" + name
 		}
 	}
@@ -93,14 +88,13 @@ func half(f *pflag.FlagSet) string {
 
 // config is the configuration of a proxy with what is open.
 func (o *proxyOptions) config(
-	g *command.Global, s *server.OpenedServer, bound *proxyListeners, routes []proxy.Route,
-	book *binary.Book, described description.DescribedMessages,
+	g *command.Global, s *server.OpenedServer, bound *proxyListeners, described description.DescribedMessages,
 ) proxy.Config {
 	return proxy.Config{
 		Listen: s.Manager.Watched(bound.main), ListenTLS: s.Secure, Streams: bound.streams,
 		NearOnly: o.TCP == listen.None, Admit: s.Access.AdmitSession,
-		Advertise: o.Advertise, Routes: routes, ListenTo: bound.listenTo, Store: s.Store, Coders: coders.OfBook(book),
-		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.Sync), FlushDelay: o.FlushDelay},
+		Advertise: o.Advertise, ListenTo: bound.listenTo, Store: s.Store, Coders: coders.OfBook(s.Book),
+		Timeout: o.timeout, Stream: o.Stream(),
 		MaxConns: o.maxConns, MaxPerPeer: o.maxPerPeer, MaxBuffer: int(o.maxBuffer),
 		Contract: described.Contract, Schema: described.HHFR,
 		WrapDialed: s.Recording.Dialed(), WrapAccepted: s.Recording.Accepted(), OnSession: s.Recording.Facts,

@@ -15,12 +15,8 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
-	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 type serveOptions struct {
@@ -79,7 +75,7 @@ func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err erro
 		return err
 	}
 	s, err := server.Open(ctx, g, &o.ServerOptions, server.ServerKind{
-		Command: "serve", Addresses: []string{o.Listen, o.TCP},
+		Command: "serve", Addresses: []string{o.Listen, o.TCP}, Conns: 2 * peer.DefaultMaxConns, // HTTP, and streams
 		Bind: func(ctx context.Context, s *server.OpenedServer) error { return o.bind(ctx, s, &cfg) },
 	})
 	if err != nil {
@@ -128,7 +124,7 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 	}
 	cfg = peer.Config{
 		PlainOnly: o.TCP != "", Advertise: o.Advertise, Callbacks: o.allowHost, Archive: o.Common.Archive,
-		Stream: streamer.Config{SyncBytes: int64(o.Sync), FlushDelay: o.FlushDelay},
+		Stream: o.Stream(),
 		Limits: peer.Limits{MaxPerPeer: o.maxPerPeer},
 	}
 	if cfg.Misbehave, err = peer.ParseMisbehavior(o.misbehave); err != nil {
@@ -141,7 +137,7 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 // complete adds to the configuration what is open.
 func (o *serveOptions) complete(cfg *peer.Config, g *command.Global, s *server.OpenedServer,
 	ranges *peer.Ranges) (err error) {
-	if cfg.Services, err = o.services(ranges, s.Store, s.Contexts); err != nil {
+	if cfg.Services, err = o.services(ranges, s); err != nil {
 		return err
 	}
 	if cfg.CallbackClient, err = callbackClient(g.System, s.Recording); err != nil {
@@ -151,11 +147,7 @@ func (o *serveOptions) complete(cfg *peer.Config, g *command.Global, s *server.O
 	cfg.Store, cfg.Common, cfg.Meter = s.Store, s.Common, s.Seen.Meter
 	cfg.HTTP = s.Manager.Watched(cfg.HTTP)
 	cfg.Log = g.Logger()
-	service.CheckDescriptors(cfg.Log, 2*peer.DefaultMaxConns) // HTTP, and as many streams
-	book := binary.NewBook(ctxstore.Shapes{Store: s.Store})
-	book.Log = cfg.Log
-	cfg.Coders = coders.OfBook(book)
-	cfg.WrapConn, cfg.OnSession = s.Recording.Accepted(), s.Recording.Facts
+	cfg.Coders, cfg.WrapConn, cfg.OnSession = coders.OfBook(s.Book), s.Recording.Accepted(), s.Recording.Facts
 	return nil
 }
 

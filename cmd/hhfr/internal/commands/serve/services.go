@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -11,13 +10,11 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
 )
 
 // services creates what serve offers; a new service is one line here.
-func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store, contexts http.Handler) (*peer.Services,
-	error) {
+func (o *serveOptions) services(ranges *peer.Ranges, s *server.OpenedServer) (*peer.Services, error) {
 	list := []peer.Service{
 		peer.Echo(),
 		peer.Concat(),
@@ -26,10 +23,10 @@ func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store, conte
 		peer.GeoIP(ranges),
 		peer.Blob(),
 		peer.Ticker(nil, time.Second),
-		peer.Ledger(store),
+		peer.Ledger(s.Store),
 	}
-	if contexts != nil {
-		list = append(list, peer.Service{Path: server.ContextPath, Handler: contexts, WSDL: wscontext.Description,
+	if s.Contexts != nil {
+		list = append(list, peer.Service{Path: server.ContextPath, Handler: s.Contexts, WSDL: wscontext.Description,
 			Example: []byte(ContextExample)})
 	}
 	return peer.NewServices(list...)

@@ -118,7 +118,7 @@ func (r *streamRun) decided() {
 func (r *streamRun) send(ctx context.Context) (err error) {
 	r.decided()
 	sending, stop := context.WithCancel(ctx)
-	r.with.Closes(func() error { stop(); return nil }) // what was sent may still wait for its fate
+	r.with.Ends(stop) // what was sent may still wait for its fate
 	tellResumed := sync.OnceFunc(func() { results.TellResumed(r.g, r.session) })
 	results.TellBegin(r.g, r.session, r.o.Resume)
 	all := r.o.files.All(sending, r.g, r.o.Kept())

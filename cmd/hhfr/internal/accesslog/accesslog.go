@@ -1,4 +1,5 @@
-package server
+// Package accesslog is --access-log: a line for each call that a server has answered.
+package accesslog
 
 import (
 	"bytes"
@@ -33,7 +34,8 @@ const (
 // AccessLogOptions are the flags of an access log.
 type AccessLogOptions struct{ File, format string }
 
-func (o *AccessLogOptions) flags(f *pflag.FlagSet) {
+// Flags declares them.
+func (o *AccessLogOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.File, "access-log", "",
 		"write a line for each call to this file, which is appended to and opened again on SIGHUP; - is stdout")
 	f.StringVar(&o.format, "access-log-format", "text", "form of these lines: text, or json with one object per line")
@@ -47,8 +49,8 @@ func (o *AccessLogOptions) Check() error {
 	return nil
 }
 
-// accessLog writes a line for each call. A nil one writes none.
-type accessLog struct {
+// AccessLog writes a line for each call. A nil one writes none.
+type AccessLog struct {
 	name string // empty: stdout
 	log  *slog.Logger
 
@@ -63,11 +65,11 @@ type accessLog struct {
 }
 
 // Open opens the log, and has m tell it of each call.
-func (o *AccessLogOptions) Open(g *command.Global, m *meter.Meter, log *slog.Logger) (*accessLog, error) {
+func (o *AccessLogOptions) Open(g *command.Global, m *meter.Meter, log *slog.Logger) (*AccessLog, error) {
 	if err := o.Check(); err != nil || o.File == "" {
 		return nil, err
 	}
-	a := &accessLog{log: log, to: g.Out}
+	a := &AccessLog{log: log, to: g.Out}
 	if o.File != "-" {
 		a.name = o.File
 		if err := a.openFile(); err != nil {
@@ -104,7 +106,7 @@ func (o *AccessLogOptions) Open(g *command.Global, m *meter.Meter, log *slog.Log
 }
 
 // openFile opens the file, of the present name.
-func (a *accessLog) openFile() error {
+func (a *AccessLog) openFile() error {
 	f, err := os.OpenFile(a.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil {
 		a.to, a.file = f, f
@@ -113,7 +115,7 @@ func (a *accessLog) openFile() error {
 }
 
 // add writes a line about a call that is over.
-func (a *accessLog) add(r *meter.Record) {
+func (a *AccessLog) add(r *meter.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !r.IsSettled() && len(a.late) < maxLate {
@@ -126,7 +128,7 @@ func (a *accessLog) add(r *meter.Record) {
 	}
 }
 
-func (a *accessLog) lineLocked(r *meter.Record) {
+func (a *AccessLog) lineLocked(r *meter.Record) {
 	t := r.Told()
 	way, fault := "stream", t.Fault
 	if t.Reason != "" {
@@ -157,7 +159,7 @@ func (a *accessLog) lineLocked(r *meter.Record) {
 }
 
 // flush writes what is held, and what is late no longer; all: it waits for nothing.
-func (a *accessLog) flush(all bool) {
+func (a *AccessLog) flush(all bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -174,7 +176,7 @@ func (a *accessLog) flush(all bool) {
 
 // writeLocked writes what is held. What cannot be written is lost, which is told once until it
 // works again; the call goes on.
-func (a *accessLog) writeLocked() {
+func (a *AccessLog) writeLocked() {
 	if a.held.Len() == 0 {
 		return
 	}
@@ -195,7 +197,7 @@ func (a *accessLog) writeLocked() {
 
 // Reloads returns what SIGHUP calls: the file is opened anew, since it may have been renamed, and
 // then load is called, which may be nil.
-func (a *accessLog) Reloads(load func()) func() {
+func (a *AccessLog) Reloads(load func()) func() {
 	if a == nil || a.file == nil {
 		return load
 	}
@@ -216,7 +218,7 @@ func (a *accessLog) Reloads(load func()) func() {
 }
 
 // Close writes the last lines.
-func (a *accessLog) Close() error {
+func (a *AccessLog) Close() error {
 	if a == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package server
+package accesslog
 
 import (
 	"log/slog"

@@ -1,4 +1,4 @@
-package proxy
+package routes
 
 import (
 	"cmp"
@@ -14,33 +14,45 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// routeOptions are a section of a --config file for a route.
-type routeOptions struct {
+// RouteOptions are a section of a --config file for a route.
+type RouteOptions struct {
 	name         string
 	line         int
-	listen, path string
+	Listen, path string
 	hosts        []string
-	upstreamOptions
+	UpstreamOptions
 }
 
 // flags declares the keys of a route.
-func (r *routeOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&r.listen, "listen", "", "")
+func (r *RouteOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&r.Listen, "listen", "", "")
 	f.StringSliceVar(&r.hosts, "host", nil, "")
 	f.StringVar(&r.path, "path", "", "")
-	r.upstreamOptions.flags(f)
+	r.Flags(f)
 }
 
-// routeKeys are the keys of a route.
-func routeKeys() []string {
+// Keys are the keys of a route.
+func Keys() []string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(routeOptions).flags(f)
+	new(RouteOptions).flags(f)
 	return cmdline.FlagNames(f)
+}
+
+// RoutingOptions are where a proxy sends its calls.
+type RoutingOptions struct {
+	UpstreamOptions                // of what no route takes
+	Others          []RouteOptions // routes of the --config file
+}
+
+// Read returns them as a --config file has them, with these for --upstream.
+func (o *RoutingOptions) Read(s cmdline.Settings, file, listen string) (err error) {
+	o.Others, err = routesOf(s, file, listen, o.UpstreamOptions)
+	return err
 }
 
 // routesOf returns the routes of a --config file, which was checked. What a route does not set is
 // as in common, but for the URL; a listen that is that of --listen is the same as none.
-func routesOf(s cmdline.Settings, file, listen string, common upstreamOptions) (all []routeOptions, err error) {
+func routesOf(s cmdline.Settings, file, listen string, common UpstreamOptions) (all []RouteOptions, err error) {
 	at := map[string]int{}
 	var flags []*pflag.FlagSet
 	for _, one := range s {
@@ -52,8 +64,8 @@ func routesOf(s cmdline.Settings, file, listen string, common upstreamOptions) (
 		if !known {
 			i = len(all)
 			at[name] = i
-			all = append(all, routeOptions{name: name, line: one.Line, upstreamOptions: common})
-			all[i].upstream = ""
+			all = append(all, RouteOptions{name: name, line: one.Line, UpstreamOptions: common})
+			all[i].URL = ""
 			flags = append(flags, nil)
 		}
 		if one.Flag == "" && known {
@@ -78,25 +90,25 @@ func routesOf(s cmdline.Settings, file, listen string, common upstreamOptions) (
 		if err := all[i].complete(file); err != nil {
 			return nil, err
 		}
-		if all[i].listen == listen {
-			all[i].listen = ""
+		if all[i].Listen == listen {
+			all[i].Listen = ""
 		}
 	}
 	return all, checkTwice(file, all)
 }
 
 // complete checks a route.
-func (r *routeOptions) complete(file string) error {
+func (r *RouteOptions) complete(file string) error {
 	for i, host := range r.hosts {
 		r.hosts[i] = strings.ToLower(strings.TrimSpace(host))
 	}
-	_, err := r.check()
+	_, err := r.Check()
 	wrong, hint := err, ""
-	switch _, _, bad := net.SplitHostPort(r.listen); {
+	switch _, _, bad := net.SplitHostPort(r.Listen); {
 	case err != nil:
 		_, hint = exit.Judge(err)
-	case r.listen != "" && bad != nil:
-		wrong, hint = fmt.Errorf("listen %q is no address", r.listen), "listen takes HOST:PORT"
+	case r.Listen != "" && bad != nil:
+		wrong, hint = fmt.Errorf("listen %q is no address", r.Listen), "listen takes HOST:PORT"
 	case r.path != "" && !strings.HasPrefix(r.path, "/"):
 		wrong, hint = fmt.Errorf("path %q does not begin with /", r.path), "path = /"+r.path
 	case slices.ContainsFunc(r.hosts, func(host string) bool { return host == "" || strings.ContainsAny(host, "/ *") }):
@@ -112,13 +124,13 @@ func (r *routeOptions) complete(file string) error {
 
 // checkTwice rejects routes of which one could never take a request, because another takes the
 // same ones.
-func checkTwice(file string, all []routeOptions) error {
+func checkTwice(file string, all []RouteOptions) error {
 	type what struct{ listen, host, path string }
-	first := map[what]*routeOptions{}
+	first := map[what]*RouteOptions{}
 	for i := range all {
 		r := &all[i]
 		for _, host := range r.anyHost() {
-			same := what{r.listen, host, strings.TrimSuffix(r.path, "/")}
+			same := what{r.Listen, host, strings.TrimSuffix(r.path, "/")}
 			if other := first[same]; other != nil {
 				return exit.Usagef("they differ in listen, host or path",
 					"%s: route %s takes the same requests as route %s in line %d", cmdline.Place(file,
@@ -131,37 +143,38 @@ func checkTwice(file string, all []routeOptions) error {
 }
 
 // anyHost are the hosts of a route; one that is empty stands for any.
-func (r *routeOptions) anyHost() []string {
+func (r *RouteOptions) anyHost() []string {
 	if len(r.hosts) == 0 {
 		return []string{""}
 	}
 	return r.hosts
 }
 
-// routes are those of a --config file, and that of --upstream, which takes what no other does; and
-// the upstreams that they lead to, of those before and new ones.
-func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *upstreams, err error) {
-	known = &upstreams{system: before.system, keys: before.keys, half: before.half, known: map[string]*knownUpstream{}}
-	for i := range o.others {
-		r := &o.others[i]
-		u, err := r.check()
+// Open returns the routes of a --config file, and that of --upstream, which takes what no other
+// does; and the upstreams that they lead to, of those before and new ones.
+func (o *RoutingOptions) Open(before *KnownUpstreams) (routes []proxy.Route, known *KnownUpstreams, err error) {
+	now := *before
+	now.known, known = map[string]*knownUpstream{}, &now
+	for i := range o.Others {
+		r := &o.Others[i]
+		u, err := r.Check()
 		if err != nil {
 			return nil, nil, err
 		}
-		to, err := known.take(before, r.name, u, &r.upstreamOptions)
+		to, err := known.take(before, r.name, u, &r.UpstreamOptions)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, host := range r.anyHost() {
-			routes = append(routes, proxy.Route{Listen: r.listen, Host: host, Path: r.path, Upstream: to})
+			routes = append(routes, proxy.Route{Listen: r.Listen, Host: host, Path: r.path, Upstream: to})
 		}
 	}
-	if o.upstream != "" && !o.routesTakeAll() {
-		u, err := o.upstreamOptions.check()
+	if o.URL != "" && !o.routesTakeAll() {
+		u, err := o.Check()
 		if err != nil {
 			return nil, nil, err
 		}
-		to, err := known.take(before, "", u, &o.upstreamOptions)
+		to, err := known.take(before, "", u, &o.UpstreamOptions)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -175,22 +188,22 @@ func (o *proxyOptions) routes(before *upstreams) (routes []proxy.Route, known *u
 
 // routesTakeAll reports whether a route takes all that comes in at --listen, so that nothing is
 // left for --upstream.
-func (o *proxyOptions) routesTakeAll() bool {
-	return slices.ContainsFunc(o.others, func(r routeOptions) bool {
-		return r.listen == "" && slices.Contains(r.anyHost(), "") && strings.TrimSuffix(r.path, "/") == ""
+func (o *RoutingOptions) routesTakeAll() bool {
+	return slices.ContainsFunc(o.Others, func(r RouteOptions) bool {
+		return r.Listen == "" && slices.Contains(r.anyHost(), "") && strings.TrimSuffix(r.path, "/") == ""
 	})
 }
 
-// rest is the URL that gets what no route takes, without a password; empty: there is none.
-func (o *proxyOptions) rest() string {
-	if u, err := o.upstreamOptions.check(); err == nil && !o.routesTakeAll() {
+// Rest is the URL that gets what no route takes, without a password; empty: there is none.
+func (o *RoutingOptions) Rest() string {
+	if u, err := o.Check(); err == nil && !o.routesTakeAll() {
 		return u.Redacted()
 	}
 	return ""
 }
 
-// routeLine is a route as it is announced.
-type routeLine struct {
+// RouteLine is a route as it is announced.
+type RouteLine struct {
 	Name     string   `json:"name"`             // in the file
 	Listen   string   `json:"listen,omitempty"` // address at which its calls come, if it has one of its own
 	Hosts    []string `json:"hosts,omitempty"`  // hosts that its calls name
@@ -198,24 +211,24 @@ type routeLine struct {
 	Upstream string   `json:"upstream"`         // URL that its calls go to, without a password
 }
 
-// lines are the routes as they are announced; addrs are the addresses of listeners.
-func (o *proxyOptions) lines(addrs map[string]string) []routeLine {
-	lines := []routeLine{}
-	for i := range o.others {
-		r := &o.others[i]
-		u, err := r.check()
+// Lines are the routes as they are announced; addrs are the addresses of listeners.
+func (o *RoutingOptions) Lines(addrs map[string]string) []RouteLine {
+	lines := []RouteLine{}
+	for i := range o.Others {
+		r := &o.Others[i]
+		u, err := r.Check()
 		if err != nil {
 			continue // it would not have come here
 		}
-		lines = append(lines, routeLine{
-			Name: r.name, Listen: cmp.Or(addrs[r.listen], r.listen), Hosts: r.hosts, Path: r.path,
+		lines = append(lines, RouteLine{
+			Name: r.name, Listen: cmp.Or(addrs[r.Listen], r.Listen), Hosts: r.hosts, Path: r.path,
 			Upstream: u.Redacted(),
 		})
 	}
 	return lines
 }
 
-func (r routeLine) String() string {
+func (r RouteLine) String() string {
 	text := strings.Join(r.Hosts, ",") + r.Path
 	if r.Listen != "" {
 		text += " at " + r.Listen

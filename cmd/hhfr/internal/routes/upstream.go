@@ -1,4 +1,6 @@
-package proxy
+// Package routes reads where a proxy sends its calls: to --upstream, and by the routes of a
+// --config file.
+package routes
 
 import (
 	"crypto/sha256"
@@ -24,40 +26,40 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
-// upstreamOptions are the flags of proxy for one upstream, and the keys of a route for its own.
-type upstreamOptions struct {
-	upstream, mode          string
-	tls                     trust.ClientTLS
-	allowHost               []string
-	allowCleartext, noOffer bool
-	clientPerAddress        bool
-	requireHHFR             bool
-	clientPerConnection     bool
-	remember                time.Duration
-	soapRM                  string
+// UpstreamOptions are the flags of proxy for one upstream, and the keys of a route for its own.
+type UpstreamOptions struct {
+	URL, SOAPRM                           string
+	NoOffer, RequireHHFR                  bool
+	mode                                  string
+	tls                                   trust.ClientTLS
+	allowHost                             []string
+	allowCleartext                        bool
+	clientPerAddress, clientPerConnection bool
+	remember                              time.Duration
 }
 
-// flags declares them, with what o has as defaults.
-func (o *upstreamOptions) flags(f *pflag.FlagSet) {
+// Flags declares them, with what o has as defaults.
+func (o *UpstreamOptions) Flags(f *pflag.FlagSet) {
 	defaults := *o
-	f.StringVar(&o.upstream, "upstream", "",
+	o.tls.Prefix = "upstream-"
+	f.StringVar(&o.URL, "upstream", "",
 		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
 	flags.Mode(f, &o.mode, "met if --store remembers a session, otherwise first-call")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"a host, besides that of --upstream, that the answer may name for the stream")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
 		"agree on a stream without encryption for an https upstream, too")
-	f.BoolVar(&o.noOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
+	f.BoolVar(&o.NoOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
 	f.BoolVar(&o.clientPerAddress, "client-per-address", false,
 		"connections from one address are of one client, whatever they show, and go on with what its lanes remember: "+
 			"for devices that open one for each call")
 	f.BoolVar(&o.clientPerConnection, "client-per-connection", false,
 		"each connection is a client: none goes on with what another one said, whatever they show")
-	f.BoolVar(&o.requireHHFR, "require-hhfr", false,
+	f.BoolVar(&o.RequireHHFR, "require-hhfr", false,
 		"refuse calls with status 503 rather than send them plainly")
 	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
 		"how long an upstream that did not agree gets no further offer")
-	f.StringVar(&o.soapRM, "soap-rm", "",
+	f.StringVar(&o.SOAPRM, "soap-rm", "",
 		"put SOAP messages in sequences of WS-ReliableMessaging toward --upstream: 1.0, 1.1 or 1.2")
 	o.tls.Flags(f, "upstream")
 	if defaults.mode != "" {
@@ -65,12 +67,12 @@ func (o *upstreamOptions) flags(f *pflag.FlagSet) {
 	}
 }
 
-// check returns the URL of the upstream.
-func (o *upstreamOptions) check() (*url.URL, error) {
-	if o.upstream == "" {
+// Check returns the URL of the upstream.
+func (o *UpstreamOptions) Check() (*url.URL, error) {
+	if o.URL == "" {
 		return nil, exit.Usagef("hhfr proxy --upstream URL", "--upstream is missing")
 	}
-	u, err := command.CheckURL("--upstream", o.upstream)
+	u, err := command.CheckURL("--upstream", o.URL)
 	switch {
 	case err != nil:
 		return nil, err
@@ -82,22 +84,22 @@ func (o *upstreamOptions) check() (*url.URL, error) {
 	case o.remember <= 0:
 		return nil, exit.Usagef("", "--remember is more than 0")
 	}
-	if o.requireHHFR && (o.noOffer || o.soapRM != "") {
+	if o.RequireHHFR && (o.NoOffer || o.SOAPRM != "") {
 		return nil, exit.Usagef("these ask for no stream; --require-hhfr is for the near half of a pair",
 			"--require-hhfr does not go with --no-offer or --soap-rm")
 	}
-	if _, ok := soaprm.ParseProtocol(o.soapRM); !ok && o.soapRM != "" {
-		return nil, exit.Usagef("", "--soap-rm is 1.0, 1.1 or 1.2, not %s", o.soapRM)
+	if _, ok := soaprm.ParseProtocol(o.SOAPRM); !ok && o.SOAPRM != "" {
+		return nil, exit.Usagef("", "--soap-rm is 1.0, 1.1 or 1.2, not %s", o.SOAPRM)
 	}
 	return u, nil
 }
 
-// upstreams are those of all routes by their settings: equal ones share a stream, also over
+// KnownUpstreams are those of all routes by their settings: equal ones share a stream, also over
 // reloads.
-type upstreams struct {
-	system resolve.System
-	keys   *os.File // of SSLKEYLOGFILE; nil: none
-	half   string   // a flag that says that the proxy is half of a pair; empty: none does
+type KnownUpstreams struct {
+	System resolve.System
+	Keys   *os.File // of SSLKEYLOGFILE; nil: none
+	Half   string   // a flag that says that the proxy is half of a pair; empty: none does
 	known  map[string]*knownUpstream
 }
 
@@ -111,10 +113,12 @@ type knownUpstream struct {
 }
 
 // take returns the upstream of settings that were checked, with its files as they are now; the ones
-// before are not changed until [upstreams.use]. Its name is that of the first route to it.
-func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstreamOptions) (*proxy.Upstream, error) {
+// before are not changed until [KnownUpstreams.Use]. Its name is that of the first route to it.
+func (all *KnownUpstreams) take(
+	before *KnownUpstreams, name string, u *url.URL, o *UpstreamOptions,
+) (*proxy.Upstream, error) {
 	settings := *o
-	settings.upstream = proxy.Canonical(u).String()
+	settings.URL = proxy.Canonical(u).String()
 	key := fmt.Sprintf("%+v", settings)
 	if to := all.known[key]; to != nil {
 		return to.Upstream, nil
@@ -125,10 +129,10 @@ func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstre
 		to.print += fmt.Sprintf(" %x", sha256.Sum256(text))
 	}
 	var err error
-	if to.next, err = o.tls.Config(all.system); err != nil {
+	if to.next, err = o.tls.Config(all.System); err != nil {
 		return nil, err
 	}
-	(&trust.Secured{Keys: all.keys}).Log(to.next)
+	(&trust.Secured{Keys: all.Keys}).Log(to.next)
 	to.files = o.tls.Files(to.next)
 	if old := before.known[key]; old != nil {
 		to.Upstream, to.tls = old.Upstream, old.tls
@@ -136,7 +140,7 @@ func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstre
 			to.next = old.next // which has tickets of the server
 		}
 	} else {
-		to.Upstream = o.of(name, all.half, u, to.tls.Load)
+		to.Upstream = o.of(name, all.Half, u, to.tls.Load)
 		to.tls.Store(to.next)
 	}
 	all.known[key] = to
@@ -144,19 +148,19 @@ func (all *upstreams) take(before *upstreams, name string, u *url.URL, o *upstre
 }
 
 // of is an upstream with these settings.
-func (o *upstreamOptions) of(name, half string, u *url.URL, current func() *tls.Config) *proxy.Upstream {
-	version, _ := soaprm.ParseProtocol(o.soapRM) // checked before
+func (o *UpstreamOptions) of(name, half string, u *url.URL, current func() *tls.Config) *proxy.Upstream {
+	version, _ := soaprm.ParseProtocol(o.SOAPRM) // checked before
 	return &proxy.Upstream{
-		Name: name, URL: u, CurrentTLS: current, FarOnly: o.noOffer, AllowHost: o.allowHost,
+		Name: name, URL: u, CurrentTLS: current, FarOnly: o.NoOffer, AllowHost: o.allowHost,
 		AllowCleartext: o.allowCleartext, Mode: negotiate.Mode(o.mode), RememberFor: o.remember,
-		Clients: o.clients(), Reliable: version, RequireStream: o.requireHHFR, Paired: o.paired(half),
+		Clients: o.clients(), Reliable: version, RequireStream: o.RequireHHFR, Paired: o.paired(half),
 	}
 }
 
 // paired is a flag that says that there is to be a partner; half if that is none for one upstream.
-func (o *upstreamOptions) paired(half string) string {
+func (o *UpstreamOptions) paired(half string) string {
 	switch {
-	case o.requireHHFR:
+	case o.RequireHHFR:
 		return "--require-hhfr"
 	case o.clientPerAddress:
 		return "--client-per-address"
@@ -173,7 +177,7 @@ func (o *upstreamOptions) paired(half string) string {
 }
 
 // clients is whose lanes go on with what they remember.
-func (o *upstreamOptions) clients() principal.Mode {
+func (o *UpstreamOptions) clients() principal.Mode {
 	switch {
 	case o.clientPerAddress:
 		return principal.ByAddress
@@ -183,15 +187,15 @@ func (o *upstreamOptions) clients() principal.Mode {
 	return principal.ByProof
 }
 
-// use has the connections that are opened from now on use the files as they were read.
-func (all *upstreams) use() {
+// Use has the connections that are opened from now on use the files as they were read.
+func (all *KnownUpstreams) Use() {
 	for _, to := range all.known {
 		to.tls.Store(to.next)
 	}
 }
 
-// files are those of all, by flags.
-func (all *upstreams) files() (files []string) {
+// Files are those of all, by flags.
+func (all *KnownUpstreams) Files() (files []string) {
 	for _, to := range all.known {
 		files = append(files, to.files...)
 	}
