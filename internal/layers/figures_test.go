@@ -28,6 +28,8 @@ const (
 	// largePackage is the number of lines, without tests, from which on the files and types of a
 	// package are counted.
 	largePackage = 2000
+	// mostImports is how many packages of the module each of cmd may import.
+	mostImports = 15
 )
 
 // figures are measures of the tree, by name. Each may only get less.
@@ -74,12 +76,16 @@ func (f figures) above(limits figures) (problems []string) {
 	return problems
 }
 
-// lowered are limits that hold for figures: none is higher than before.
+// lowered are limits that hold for figures: none is higher than before, but for imports up to
+// mostImports.
 func lowered(limits, got figures) figures {
 	to := figures{}
 	for name, value := range got {
 		if limit, ok := limits[name]; ok {
 			value = min(value, limit)
+		}
+		if strings.HasPrefix(name, "imports ") {
+			value = max(value, mostImports)
 		}
 		to[name] = value
 	}
@@ -87,15 +93,15 @@ func lowered(limits, got figures) figures {
 }
 
 func TestFiguresOnlyGetLess(t *testing.T) {
-	limits := figures{"a": 3, "b": 3, "gone": 1}
-	got := figures{"a": 2, "b": 4, "new": 5}
+	limits := figures{"a": 3, "b": 3, "gone": 1, "imports a": 9, "imports b": 18}
+	got := figures{"a": 2, "b": 4, "new": 5, "imports a": 8, "imports b": 17}
 	assert.Equal(t, []string{
 		"b is 4, at most 3: make it less, or raise the limit in internal/layers/testdata/figures.txt and say in " +
 			"docs/rationale.md what for",
 		"gone has a limit, and is no figure: -update takes it away",
 		"new is 5, and has no limit: -update adds one",
 	}, got.above(limits))
-	assert.Equal(t, figures{"a": 2, "b": 3, "new": 5}, lowered(limits, got))
+	assert.Equal(t, figures{"a": 2, "b": 3, "new": 5, "imports a": mostImports, "imports b": 17}, lowered(limits, got))
 }
 
 // measure counts what the tree is held to.

@@ -35,16 +35,12 @@ type ClientOptions struct {
 	FlushDelay, Reconnect, Negotiate, Remember                         time.Duration
 }
 
-// Words are what help texts say of flags that mean something of their own at a command.
-type Words struct{ Service, Fields, Store string }
-
 // Flags declares those of every command that opens sessions.
-func (o *ClientOptions) Flags(f *pflag.FlagSet, w Words) {
-	flags.Fields(f, &o.Fields, w.Fields)
-	o.Store.WrittenFlags(f, "mem:", w.Store)
-	f.StringArrayVar(&o.AllowHost, "allow-host", nil,
-		"a host, besides that of "+w.Service+", that the answer may name for the stream")
-	o.TLS.Flags(f, strings.TrimPrefix(w.Service, "the "))
+func (o *ClientOptions) Flags(f *pflag.FlagSet) {
+	flags.Fields(f, &o.Fields)
+	o.Store.WrittenFlags(f, stores.MemoryStore)
+	flags.AllowHost(f, &o.AllowHost)
+	o.TLS.Flags(f)
 }
 
 // SendFlags declares those of commands that send messages, of which so many are in flight at once
@@ -57,7 +53,15 @@ func (o *ClientOptions) SendFlags(f *pflag.FlagSet, concurrency int) {
 
 // OfferFlags declares those of what is agreed on.
 func (o *ClientOptions) OfferFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.AllowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
+	flags.AllowCleartext(f, &o.AllowCleartext)
+	flags.Delivery(f, &o.Assurance, &o.Ordered)
+	f.StringVar(&o.Representation, "representation", "",
+		"binary or xml; empty: whichever the peer accepts, binary first")
+	f.StringVar(&o.Transport, "transport", "tcp",
+		"tcp, in TLS for an https URL; udp: reliable sequences over datagrams; or http: plain SOAP, with references "+
+			"to --common-store")
+	f.BoolVar(&o.RequireHHFR, "require-hhfr", false, "fail (exit 3) rather than use plain SOAP")
+	o.Schema.Flags(f)
 	o.Schema.AnnotationFlag(f)
 	f.StringVar(&o.ReplySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	flags.UnchangingHeaders(f, &o.HeaderFiles)

@@ -31,11 +31,17 @@ type SchemaSource struct {
 	annotations []string
 }
 
-// Flags declares --schema, which says what the description is of, and how it is read.
-func (s *SchemaSource) Flags(f *pflag.FlagSet, of string) {
-	f.StringVar(&s.Name, "schema", "", of)
-	f.BoolVar(&s.Fetch, "fetch", false, "fetch documents that --schema imports from other machines")
-	f.StringVar(&s.catalog, "catalog", "", "XML catalog (OASIS) that says where documents are that --schema imports")
+// Flags declares --schema, and how it is read.
+func (s *SchemaSource) Flags(f *pflag.FlagSet) {
+	f.StringVar(&s.Name, "schema", "",
+		"description of the messages: a WSDL or XML Schema, or an HHFR Schema of the requests")
+	ImportFlags(f, &s.Fetch, &s.catalog)
+}
+
+// ImportFlags declares where documents come from that a description imports.
+func ImportFlags(f *pflag.FlagSet, fetch *bool, catalog *string) {
+	f.BoolVar(fetch, "fetch", false, "fetch imported documents from other machines")
+	f.StringVar(catalog, "catalog", "", "XML catalog (OASIS) that says where imported documents are")
 }
 
 // AnnotationFlag declares --binding-namespace, for commands that open sessions.

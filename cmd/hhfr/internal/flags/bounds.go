@@ -23,9 +23,13 @@ func FlushDelay(f *pflag.FlagSet, to *time.Duration) {
 // ErrNegativeFlushDelay refuses a value of --flush-delay.
 var ErrNegativeFlushDelay = errors.New("--flush-delay is 0 or more")
 
-// MaxPerPeerUsage is the help of --max-per-peer.
-const MaxPerPeerUsage = "maximum number of connections of one address, or of one IPv6 network of 64 bits; what is " +
-	"beyond gets status 503"
+// MaxPerPeer has a command say how many connections one address may have. more is added to its
+// help.
+func MaxPerPeer(f *pflag.FlagSet, to *int, value int, more string) {
+	f.IntVar(to, "max-per-peer", value,
+		"maximum number of connections of one address, or of one IPv6 network of 64 bits; what is beyond gets status "+
+			"503"+more)
+}
 
 // ErrMaxPerPeer refuses a value of --max-per-peer.
 var ErrMaxPerPeer = errors.New("--max-per-peer is at least 1")

@@ -8,9 +8,9 @@ import (
 )
 
 // Fields declares -H for commands that make offers.
-func Fields(f *pflag.FlagSet, fields *[]string, goesWith string) {
+func Fields(f *pflag.FlagSet, fields *[]string) {
 	f.StringArrayVarP(fields, "header", "H", nil,
-		"a further HTTP field, Name: value, with "+goesWith+"; may be given again")
+		"a further HTTP field, Name: value, with the offer and each message; may be given again")
 }
 
 // CheckFields returns why fields of -H cannot be sent; nil if they can.

@@ -31,8 +31,8 @@ func (s *Stages) String() string {
 // Type is the flag's type in help texts.
 func (s *Stages) Type() string { return "STAGES" }
 
-// Without adds --without. more is added to its help.
-func Without(f *pflag.FlagSet, s *Stages, more string) {
+// Without adds --without.
+func Without(f *pflag.FlagSet, s *Stages) {
 	f.Var(s, "without", "stages to leave out of streams ("+strings.Join(wire.StageNames(), ", ")+
-		"), separated by commas"+more)
+		"), separated by commas")
 }

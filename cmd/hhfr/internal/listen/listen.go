@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/pflag"
+
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
@@ -18,6 +20,11 @@ import (
 
 // None is the value of --tcp and --udp that disables these streams.
 const None = "none"
+
+// Flag declares --listen of a server.
+func Flag(f *pflag.FlagSet, to *string, value string) {
+	f.StringVar(to, "listen", value, "address to listen at; port 0 takes a free one")
+}
 
 // sameTries bounds the attempts to find a port that is also free for UDP, with --listen on port 0.
 const sameTries = 20

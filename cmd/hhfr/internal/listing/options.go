@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
@@ -30,13 +31,12 @@ type DecodeOptions struct {
 	Raw             bool // bytes of streams, without a capture
 }
 
-// Flags declares them; about says what the store is for.
-func (o *DecodeOptions) Flags(f *pflag.FlagSet, about string) {
-	o.store.Flags(f, "", about)
-	o.schema.Flags(f, "WSDL or XML Schema of the messages, whose shapes may stand on it")
-	f.StringVar(&o.saveDir, "save-dir", "",
-		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
-	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
+// Flags declares them.
+func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
+	o.store.Flags(f, "")
+	o.schema.Flags(f)
+	flags.SaveDir(f, &o.saveDir)
+	flags.Lenient(f, &o.lenient)
 }
 
 // Open opens what decoding needs; done closes it.

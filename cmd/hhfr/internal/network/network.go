@@ -30,10 +30,18 @@ type Network struct {
 	Datagrams paths
 }
 
-// LinkFlag declares --link of a command that sends.
-func LinkFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+
-		"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
+// LinkFlag declares --link.
+func LinkFlag(f *pflag.FlagSet, to *string, value string) {
+	f.StringVar(to, "link", value, "the emulated link: "+strings.Join(link.Names(), ", ")+
+		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, "+
+		"reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without spaces")
+}
+
+// ClockedLinkFlags declares --link, and --speed of its clock.
+func ClockedLinkFlags(f *pflag.FlagSet, to *string, value string, speed *float64) {
+	LinkFlag(f, to, value)
+	f.Float64Var(speed, "speed", 0,
+		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 }
 
 // Open creates the link of a name, empty for none. Datagrams may be lost on it, connections

@@ -45,14 +45,10 @@ func (o *UpstreamOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.URL, "upstream", "",
 		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
 	flags.Mode(f, &o.mode, "met if --store remembers a session, otherwise first-call")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil,
-		"a host, besides that of --upstream, that the answer may name for the stream")
-	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
-		"agree on a stream without encryption for an https upstream, too")
+	flags.AllowHost(f, &o.allowHost)
+	flags.AllowCleartext(f, &o.allowCleartext)
 	f.BoolVar(&o.NoOffer, "no-offer", false, "never ask --upstream for a stream: be a far proxy only")
-	f.BoolVar(&o.clientPerAddress, "client-per-address", false,
-		"connections from one address are of one client, whatever they show, and go on with what its lanes remember: "+
-			"for devices that open one for each call")
+	flags.ClientPerAddress(f, &o.clientPerAddress)
 	f.BoolVar(&o.clientPerConnection, "client-per-connection", false,
 		"each connection is a client: none goes on with what another one said, whatever they show")
 	f.BoolVar(&o.RequireHHFR, "require-hhfr", false,
@@ -61,7 +57,7 @@ func (o *UpstreamOptions) Flags(f *pflag.FlagSet) {
 		"how long an upstream that did not agree gets no further offer")
 	f.StringVar(&o.SOAPRM, "soap-rm", "",
 		"put SOAP messages in sequences of WS-ReliableMessaging toward --upstream: 1.0, 1.1 or 1.2")
-	o.tls.Flags(f, "upstream")
+	o.tls.Flags(f)
 	if defaults.mode != "" {
 		*o = defaults
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/accesslog"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/metrics"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/recording"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/service"
@@ -42,8 +43,11 @@ type ServerOptions struct {
 	FlushDelay                              time.Duration
 }
 
-// Flags declares those of them whose help texts are the same; calls: the server makes calls, too.
-func (o *ServerOptions) Flags(f *pflag.FlagSet, calls bool) {
+// Flags declares those of them whose help texts are the same. at is where the server listens by
+// default; calls: it makes calls, too.
+func (o *ServerOptions) Flags(f *pflag.FlagSet, at string, calls bool) {
+	listen.Flag(f, &o.Listen, at)
+	f.StringVar(&o.TCP, "tcp", "", "another address for streams over TCP, in TLS with --cert; none: no such streams")
 	f.StringVar(&o.Advertise, "advertise", "", "host that answers name for streams, if it is not that of the URL")
 	f.StringVar(&o.Context, "context", "", "serve the store as a context service at "+ContextPath+" to these clients: "+
 		"loopback, certificate, bearer:FILE or everybody; empty: to none")

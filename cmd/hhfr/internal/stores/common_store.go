@@ -26,12 +26,8 @@ type CommonOptions struct {
 func (o *CommonOptions) Flags(f *pflag.FlagSet, sends bool) {
 	f.StringVar(&o.Store, "common-store", "", "URL of a context store that the peer uses as well, to refer to what is "+
 		"there: http[s]://HOST:PORT/PATH")
-	keeps := "--store"
-	if sends {
-		keeps += " and --common-store"
-	}
 	f.BoolVar(&o.Archive, "archive", false,
-		"keep in "+keeps+" what decodes recordings, for good: not only while the session lasts")
+		"leave what decodes recordings in the stores for good: not only while the session lasts")
 	if sends {
 		f.StringArrayVar(&o.headers, "common-header", nil,
 			"{namespace}name of a header block that may go to --common-store when it recurs; may be given again")

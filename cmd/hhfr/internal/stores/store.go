@@ -29,20 +29,28 @@ type StoreOptions struct {
 }
 
 // WrittenFlags declares --store of a command that writes it, and how much space it may take.
-func (s *StoreOptions) WrittenFlags(f *pflag.FlagSet, value, about string) {
-	s.Flags(f, value, about)
+func (s *StoreOptions) WrittenFlags(f *pflag.FlagSet, value string) {
+	s.AboutFlags(f, value, "context store: ")
+}
+
+// AboutFlags are [StoreOptions.WrittenFlags] with a help text of their own before the forms of
+// names.
+func (s *StoreOptions) AboutFlags(f *pflag.FlagSet, value, about string) {
+	s.flags(f, value, about)
 	f.Var(&s.Size, "store-size", fmt.Sprintf("space that --store may take; default %s for a file or folder, "+
 		"else %s", flags.SizeText(engines.FileBytes), flags.SizeText(ctxstore.DefaultMaxBytes)))
 }
 
 // ServerFlags are those of a command that listens.
 func (s *StoreOptions) ServerFlags(f *pflag.FlagSet) {
-	s.WrittenFlags(f, "", "context store; none: a folder of this user, for the command and --listen, of "+
+	s.AboutFlags(f, "", "context store; none: a folder of this user, for the command and --listen, of "+
 		flags.SizeText(ctxstore.DefaultMaxBytes)+" at most, or mem: with port 0: ")
 }
 
 // Flags declares --store, and how a context service is accessed.
-func (s *StoreOptions) Flags(f *pflag.FlagSet, value, about string) {
+func (s *StoreOptions) Flags(f *pflag.FlagSet, value string) { s.flags(f, value, "context store: ") }
+
+func (s *StoreOptions) flags(f *pflag.FlagSet, value, about string) {
 	f.StringVar(&s.Spec, "store", value, about+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&s.token, "store-token", "", "file with the token for a context service or NATS servers")
 	f.StringVar(&s.cacert, "store-cacert", "", "PEM file of certificates to trust for a store over TLS")

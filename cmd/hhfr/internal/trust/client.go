@@ -25,13 +25,12 @@ type ClientTLS struct {
 	insecure          bool
 }
 
-// Flags declares them; whom names the servers that are called with https, in the words of the
-// command.
-func (o *ClientTLS) Flags(f *pflag.FlagSet, whom string) {
-	f.StringVar(&o.CACert, "cacert", "", "PEM file of certificates to trust for an https "+whom)
-	f.StringVar(&o.Cert, o.Prefix+"cert", "", "PEM file with the certificate to show to an https "+whom)
+// Flags declares them.
+func (o *ClientTLS) Flags(f *pflag.FlagSet) {
+	f.StringVar(&o.CACert, "cacert", "", "PEM file of certificates to trust for an https URL")
+	f.StringVar(&o.Cert, o.Prefix+"cert", "", "PEM file with the certificate to show to the server of an https URL")
 	f.StringVar(&o.Key, o.Prefix+"key", "", "PEM file with the key of --"+o.Prefix+"cert")
-	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "accept any certificate of an https "+whom)
+	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "accept any certificate of the server of an https URL")
 }
 
 // Secured is the result of the flags.

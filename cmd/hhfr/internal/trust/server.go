@@ -20,22 +20,21 @@ type ServerTLS struct {
 	Cert, key, ClientCA, Negotiate string
 }
 
-// CertificateFlags are those of the server's own certificate.
+// CertificateFlags are those of certificates, the server's own and those of clients.
 func (o *ServerTLS) CertificateFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Cert, "cert", "", "PEM file with the certificate to show to clients, and those above it: "+
 		"--listen then takes TLS only")
 	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
+	f.StringVar(&o.ClientCA, "client-ca", "",
+		"PEM file of certificates to trust: clients must show one that these signed")
 }
 
 // Flags declares them, and who may have a session.
 func (o *ServerTLS) Flags(f *pflag.FlagSet) {
 	o.CertificateFlags(f)
-	f.StringVar(&o.ClientCA, "client-ca", "",
-		"PEM file of certificates to trust: clients must show one that these signed; with --negotiate certificate, "+
-			"clients without one may continue in plain SOAP")
 	f.StringVar(&o.Negotiate, "negotiate", "everybody",
 		"who may have a session: everybody, nobody, certificate, or bearer:FILE with one token per line; others "+
-			"get plain SOAP")
+			"get plain SOAP, and with certificate need not show any")
 }
 
 // Scheme is the scheme of URLs at --listen.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/bench"
 	"github.com/hhfr/hhfr/internal/link"
@@ -83,12 +84,8 @@ bytes. Plain SOAP is left out: its TCP is emulated on this link, and loses nothi
 		"how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
 	f.IntSliceVar(&cfg.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
-	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+
-		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, "+
-		"reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without spaces")
+	network.ClockedLinkFlags(f, &cfg.Link, "14k4", &cfg.Speed)
 	f.StringVar(&cfg.Transport, "transport", "tcp", "transport of streams: tcp or udp")
-	f.Float64Var(&cfg.Speed, "speed", 0,
-		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 	command.OutputFlag(c, &output)
 	return c
 }

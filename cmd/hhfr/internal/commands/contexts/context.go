@@ -47,16 +47,10 @@ type contextOptions struct {
 	output string
 }
 
-func (o *contextOptions) flags(f *pflag.FlagSet) {
-	o.store.Flags(f, "", contextStoreAbout)
-}
+func (o *contextOptions) flags(f *pflag.FlagSet) { o.store.Flags(f, "") }
 
 // writtenFlags are flags of a command that writes the store.
-func (o *contextOptions) writtenFlags(f *pflag.FlagSet) {
-	o.store.WrittenFlags(f, "", contextStoreAbout)
-}
-
-const contextStoreAbout = "context store: "
+func (o *contextOptions) writtenFlags(f *pflag.FlagSet) { o.store.WrittenFlags(f, "") }
 
 // open opens the store, which exists already if it is only read.
 func (o *contextOptions) open(ctx context.Context, g *command.Global, readOnly bool) (ctxstore.Store, error) {
@@ -165,6 +159,11 @@ type contextPutOptions struct {
 	ifRevision string
 }
 
+func (o *contextPutOptions) revisionFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.ifRevision, "if-revision", "",
+		"change nothing unless the entry has this revision; 0: unless there is none")
+}
+
 func newContextPut(g *command.Global) *cobra.Command {
 	var o contextPutOptions
 	c := &cobra.Command{
@@ -184,8 +183,7 @@ there already is replaced, unless --if-revision says which one: 0 means that the
 	}
 	o.writtenFlags(c.Flags())
 	c.Flags().DurationVar(&o.ttl, "ttl", 0, "how long the entry lives; 0: forever")
-	c.Flags().StringVar(&o.ifRevision, "if-revision", "",
-		"store only if the entry has this revision; 0: if there is none")
+	o.revisionFlag(c.Flags())
 	command.OutputFlag(c, &o.output)
 	return c
 }
@@ -279,7 +277,7 @@ func newContextDelete(g *command.Global) *cobra.Command {
 		},
 	}
 	o.writtenFlags(c.Flags())
-	c.Flags().StringVar(&o.ifRevision, "if-revision", "", "delete only if the entry has this revision")
+	o.revisionFlag(c.Flags())
 	command.OutputFlag(c, &o.output)
 	return c
 }

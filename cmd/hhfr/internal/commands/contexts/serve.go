@@ -46,13 +46,11 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 	}
 	f := c.Flags()
 	o.writtenFlags(f)
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8085", "address to listen at; port 0 takes a free one")
+	listen.Flag(f, &o.listen, "127.0.0.1:8085")
 	f.StringVar(&o.admit, "admit", "loopback", "who may use it: loopback, certificate, bearer:FILE or everybody")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse to change anything")
-	f.IntVar(&o.maxPerPeer, "max-per-peer", contextservice.MaxConns/2, flags.MaxPerPeerUsage)
+	flags.MaxPerPeer(f, &o.maxPerPeer, contextservice.MaxConns/2, "")
 	o.tls.CertificateFlags(f)
-	f.StringVar(&o.tls.ClientCA, "client-ca", "", "PEM file of certificates to trust: clients must show one that "+
-		"these signed")
 	command.OutputFlag(c, &o.output)
 	return c
 }

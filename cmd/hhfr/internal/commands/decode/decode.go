@@ -69,7 +69,7 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 		},
 	}
 	f := c.Flags()
-	o.Flags(f, "context store with shapes that the capture lacks: ")
+	o.Flags(f)
 	f.StringVar(&writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/demo"
 	"github.com/hhfr/hhfr/internal/link"
@@ -55,10 +56,7 @@ With HHFR_SHARED set to a folder with corpus/messages, the messages are those of
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&cfg.Link, "link", "gprs", "the link: "+strings.Join(link.Names(), ", ")+
-		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000")
-	f.Float64Var(&cfg.Speed, "speed", 0,
-		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
+	network.ClockedLinkFlags(f, &cfg.Link, "gprs", &cfg.Speed)
 	f.StringVar(&cfg.Dir, "dir", "", "folder for captures, streams and store; empty: a new one where the system "+
 		"keeps temporary files")
 	command.OutputFlag(c, &output)

@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
@@ -104,13 +105,12 @@ file); the rest is estimated.`,
 	f.StringVar(&o.link, "link", "", "one link, instead of all: "+strings.Join(link.Names(), ", ")+
 		", with changes after it: gprs,rtt=1s,rate=64k,queue=12000")
 	f.Float64Var(&o.price, "price-per-mb", 0, "price of a million bytes on the link, in any currency")
-	o.schema.Flags(f, "WSDL or XML Schema of the services, which both halves of the pair then have")
-	f.BoolVar(&o.perAddress, "client-per-address", false,
-		"as of the near half: connections from one address are of one client")
+	o.schema.Flags(f)
+	flags.ClientPerAddress(f, &o.perAddress)
 	f.IntVar(&o.zstdLevel, "zstd-level", 3, "of the tunnel and of dcz: 1 to 11, the best that there is here; 3, 7 and "+
 		"11 differ")
 	f.StringVar(&o.html, "html", "", "write a page with charts to this `FILE`")
-	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 if something is missing")
+	flags.Lenient(f, &o.lenient)
 	command.OutputFlag(c, &o.output)
 	return c
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,6 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 type negotiateOptions struct {
@@ -68,21 +66,12 @@ The exit code is 0 even if the outcome is plain SOAP; with --require-hhfr it is 
 		},
 	}
 	f := c.Flags()
-	o.Flags(f, client.Words{Service: "the URL", Fields: "the offer",
-		Store: "context store, of which offers name what was used with the service: "})
+	o.Flags(f)
 	o.OfferFlags(f)
 	flags.Mode(f, &o.Mode, "all, but what is remembered is only shown")
-	f.StringVar(&o.Transport, "transport", "tcp", "offer tcp, in TLS for an https URL, or udp; or http: plain "+
-		"SOAP, with references to --common-store")
-	f.StringVar(&o.Assurance, "assurance", wsrm.AtMostOnce.String(),
-		"offer one of "+strings.Join(flags.Assurances(), ", "))
-	f.BoolVar(&o.Ordered, "ordered", false, "offer messages in order")
 	f.DurationVar(&o.lifetime, "lifetime", 0, "lifetime of the session; 0: chosen by the service")
-	f.StringVar(&o.Representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
 	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused "+
 		"for its version")
-	o.Schema.Flags(f, "WSDL or XML Schema of the service, or HHFR Schema of the requests")
-	f.BoolVar(&o.RequireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
 	f.DurationVar(&o.Negotiate, "timeout", negotiate.DefaultTimeout,
 		"use plain SOAP if there is no stream after this time")
 	command.OutputFlag(c, &o.output)

@@ -45,6 +45,8 @@ that has WS-ReliableMessaging of its own, wants its reply at another address, is
 attachments goes as it is, and is in no sequence of this proxy. What the store (--store) has of a
 sequence is sent before its next message. A message is at most 64 MiB less 64 KiB.
 
+--without leaves stages out; the far one then refuses streams of a near one that asks for them.
+
 --schema names the description of the server: a WSDL or XML Schema, a file or URL, or an HHFR Schema.
 A pair whose halves have the same one sends shapes as what the description does not say. The near
 one names it when it asks for its first session: an HHFR Schema in an offer, the others by their

@@ -57,22 +57,20 @@ func New(g *command.Global) *cobra.Command {
 }
 
 func (o *proxyOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Listen, "listen", "127.0.0.1:8081", "address for everything; port 0 takes a free one")
 	o.UpstreamOptions.Flags(f)
-	f.StringVar(&o.TCP, "tcp", "", "another address for streams, in TLS with --cert; none: be a near proxy only")
-	o.Flags(f, true)
-	o.schema.Flags(f, "WSDL or XML Schema of the server, or HHFR Schema of its requests")
+	o.Flags(f, "127.0.0.1:8081", true)
+	o.schema.Flags(f)
 	o.schema.AnnotationFlag(f)
 	f.StringVar(&o.transport, "transport", "tcp",
 		"tcp, in TLS for https; or http: ask for no stream, but send plain SOAP with references to --common-store")
 	o.Record.Flags(f, "write what goes over the link to this pcapng file")
-	flags.Without(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
+	flags.Without(f, &o.without)
 	f.BoolVar(&o.checks, "check", false,
 		"read flags, variables, files and routes, print what the proxy would be, and end: nothing is opened or asked")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	f.IntVar(&o.maxConns, "max-conns", proxy.DefaultMaxConns,
 		"maximum number of connections of clients, and of those to upstreams; what is beyond gets status 503")
-	f.IntVar(&o.maxPerPeer, "max-per-peer", 0, flags.MaxPerPeerUsage+"; 0: half of --max-conns")
+	flags.MaxPerPeer(f, &o.maxPerPeer, 0, "; 0: half of --max-conns")
 	o.maxBuffer = proxy.DefaultMaxBuffer
 	f.Var(&o.maxBuffer, "max-buffer", "how much of one message is held at most to see it whole")
 	f.DurationVar(&o.drain, "drain", proxyGrace, "how long calls in progress may take after SIGTERM or Ctrl-C")

@@ -42,7 +42,7 @@ is written as soon as it is whole, and a line says when a check verified or with
 			return runReconstruct(c.Context(), g, o)
 		},
 	}
-	o.Flags(c.Flags(), "context store with the shapes: ")
+	o.Flags(c.Flags())
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }

@@ -46,7 +46,8 @@ sent elsewhere.
 
 Requests go to the path of --to. If that has none, each goes to its recorded path, and hhfr is
 agreed on at the path of the first one. Their HTTP fields are those of the recording, including
-credentials.
+credentials, unless --header has one of that name. --store is for shapes that the recording lacks,
+too.
 Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one,
 or the capture lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
@@ -61,9 +62,7 @@ or the capture lacks something.`,
 	f := c.Flags()
 	f.StringVar(&o.URL, "to", "", "http or https URL of the service to send to")
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
-	o.Flags(f, client.Words{Service: "--to",
-		Fields: "each request (it replaces recorded fields of that name) and the offer",
-		Store:  "context store, for shapes that the recording lacks, too: "})
+	o.Flags(f)
 	o.SendFlags(f, 1)
 	command.OutputFlag(c, &o.output)
 	return c

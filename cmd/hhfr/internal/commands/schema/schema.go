@@ -50,8 +50,7 @@ them, by location or namespace. Schemas of SOAP, WS-Addressing, WS-Notification,
 the types of Axis 1 are built in.`
 
 func (o *schemaOptions) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&o.fetch, "fetch", false, "fetch documents that FILE imports from other machines")
-	c.Flags().StringVar(&o.catalog, "catalog", "", "XML catalog (OASIS) that says where imported documents are")
+	description.ImportFlags(c.Flags(), &o.fetch, &o.catalog)
 }
 
 // load compiles a description. An HHFR Schema has one element.

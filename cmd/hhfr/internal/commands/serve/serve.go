@@ -38,15 +38,13 @@ func New(g *command.Global) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runServe(c.Context(), g, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "address for everything; port 0 takes a free one")
-	f.StringVar(&o.TCP, "tcp", "", "another address for streams over TCP, in TLS with --cert; none: no such streams")
 	f.StringVar(&o.udp, "udp", "", "another address for streams over UDP; none: no such streams")
-	o.Flags(f, false)
+	o.Flags(f, "127.0.0.1:8080", false)
 	f.StringVar(&o.soapRM, "soap-rm", "", "take sequences of WS-ReliableMessaging in plain SOAP: 1.0, 1.1, 1.2 or all")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	o.Record.Flags(f, "write all traffic to this pcapng file")
-	f.IntVar(&o.maxPerPeer, "max-per-peer", peer.DefaultMaxConns/2, flags.MaxPerPeerUsage)
+	flags.MaxPerPeer(f, &o.maxPerPeer, peer.DefaultMaxConns/2, "")
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()

@@ -3,7 +3,6 @@ package stream
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +66,7 @@ func (o *streamOptions) takes(c *cobra.Command, args []string) error {
 func (o *streamOptions) messageFlags(f *pflag.FlagSet) {
 	o.files.Flags(f)
 	o.SendFlags(f, 32)
-	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
+	flags.SaveDir(f, &o.saveDir)
 	f.BoolVar(&o.listen, "listen", false,
 		"keep running and print server-initiated messages; needs no FILE, implies --require-hhfr")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time in total; 0: never")
@@ -75,26 +74,17 @@ func (o *streamOptions) messageFlags(f *pflag.FlagSet) {
 
 // sessionFlags are those of what is agreed with the service, and of the way to it.
 func (o *streamOptions) sessionFlags(f *pflag.FlagSet) {
-	o.Flags(f, client.Words{Service: "the URL", Fields: "each message and the offer",
-		Store: "context store; all but mem: store shapes for later sessions: "})
+	o.Flags(f)
 	o.OfferFlags(f)
-	f.StringVar(&o.Representation, "representation", "",
-		"binary or xml; empty: whichever the peer accepts, binary first")
-	f.StringVar(&o.Transport, "transport", "tcp",
-		"tcp, in TLS for an https URL; udp: reliable sequences over datagrams; or http: plain SOAP, with references "+
-			"to --common-store")
 	flags.Mode(f, &o.Mode, "met if --store remembers a session, otherwise declared if the WSDL of --schema "+
 		"declares a stream, otherwise explicit for what only an offer can express, otherwise first-call")
-	network.LinkFlag(f, &o.Link)
-	f.BoolVar(&o.RequireHHFR, "require-hhfr", false, "fail (exit 3) rather than use plain SOAP")
+	network.LinkFlag(f, &o.Link, "")
 	flags.FlushDelay(f, &o.FlushDelay)
-	flags.Without(f, &o.Without, "")
+	flags.Without(f, &o.Without)
 	f.DurationVar(&o.Negotiate, "negotiate-timeout", negotiate.DefaultTimeout,
 		"use plain SOAP if there is no stream after this time")
 	f.DurationVar(&o.Remember, "remember", session.DefaultRememberFor,
 		"how long the store remembers that a service uses plain SOAP and gets no offer; 0: always offer")
-	o.Schema.Flags(f,
-		"WSDL or XML Schema of the service, or HHFR Schema of the requests: their types are taken from it")
 }
 
 // deliveryFlags are those of what is guaranteed, and of what happens when a stream breaks.
@@ -104,10 +94,6 @@ func (o *streamOptions) deliveryFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.Reconnect, "reconnect", 30*time.Second,
 		"how long to negotiate anew when the stream breaks, before using plain SOAP; with an assurance or --ordered "+
 			"also how long to wait for the first one; 0: not at all")
-	f.StringVar(&o.Assurance, "assurance", wsrm.AtMostOnce.String(),
-		"delivery guarantee of each message: "+strings.Join(flags.Assurances(), ", "))
-	f.BoolVar(&o.Ordered, "ordered", false,
-		"messages are handled in the order in which they were sent; implies --require-hhfr")
 	f.BoolVar(&o.Resume, "resume", false,
 		"resume an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or "+
 			"exactly-once")

@@ -61,12 +61,11 @@ message into shape and content, and to join it again.`,
 	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
 	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
-	o.store.WrittenFlags(f, "", "write shapes to this context store and not into the stream: ")
-	o.schema.Flags(f,
-		"description of the messages: a WSDL or XML Schema, which readers then need, too, or an HHFR Schema")
+	o.store.AboutFlags(f, "", "write shapes to this context store and not into the stream: ")
+	o.schema.Flags(f)
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
 	flags.Sync(f, &o.sync)
-	flags.Without(f, &o.without, "")
+	flags.Without(f, &o.without)
 	command.OutputFlag(c, &o.output)
 	return c
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+)
+
+// ownTexts are flags that mean something else at another command, or have another value there that
+// their help texts say, and why.
+var ownTexts = map[string]string{
+	"advertise":    "a server names a host for streams; stream names its own, for replies of --soap-rm",
+	"allow-host":   "of streams that answers name; at serve of replies that clients want elsewhere",
+	"cert":         "a client's certificate, or a server's, which turns its address to TLS",
+	"check":        "of a proxy's settings; of the values in a store",
+	"link":         "estimate computes all links unless it is given one",
+	"listen":       "an address; at stream, to wait for messages of the server",
+	"max-per-peer": "a proxy's 0 goes by --max-conns, which others do not have",
+	"mode":         "auto tries other modes at each command",
+	"output":       "not all commands have all forms",
+	"record":       "a proxy records its link alone, not its clients and servers",
+	"remember":     "0 lets stream ask each time; a proxy, which asks beside its calls, refuses it",
+	"require-hhfr": "a command fails; a proxy refuses calls",
+	"schema":       "of messages; at schema check the FILE itself",
+	"soap-rm":      "stream sends sequences, serve takes them, a proxy makes some of what clients send",
+	"store":        "a server has one of its own unless it is told one; transcode writes shapes there alone",
+	"timeout":      "of the run; of the negotiation; of each attempt to connect",
+	"to":           "a service; a form of output",
+	"transport":    "a proxy has no UDP, and bench no plain SOAP",
+}
+
+// TestOneTextForEachFlag: flags of one name have one help text at all commands, unless they are
+// listed with a reason.
+func TestOneTextForEachFlag(t *testing.T) {
+	texts := map[string]map[string][]string{} // commands by flag and help text
+	var look func(*cobra.Command)
+	look = func(c *cobra.Command) {
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if texts[f.Name] == nil {
+				texts[f.Name] = map[string][]string{}
+			}
+			texts[f.Name][f.Usage] = append(texts[f.Name][f.Usage], c.CommandPath())
+		})
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot(&command.Global{}))
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		var all []string
+		for text, commands := range texts[name] {
+			all = append(all, strings.Join(commands, ", ")+": "+text)
+		}
+		if ownTexts[name] == "" {
+			assert.Len(t, all, 1, "--%s has several help texts:\n%s", name, strings.Join(all, "\n"))
+			continue
+		}
+		assert.Greater(t, len(all), 1, "--%s is listed, and has one help text", name)
+	}
+	for name := range ownTexts {
+		assert.Contains(t, texts, name, "no command has --%s", name)
+	}
+}
