@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // ownTexts are flags that mean something else at another command, or have another value there that
@@ -66,5 +69,29 @@ func TestOneTextForEachFlag(t *testing.T) {
 	}
 	for name := range ownTexts {
 		assert.Contains(t, texts, name, "no command has --%s", name)
+	}
+}
+
+// declaration is where a flag is declared in Go: the method of a set of flags, and its name.
+var declaration = regexp.MustCompile(
+	`\.(?:\w+Var|Var|StringVarP|StringArrayVarP|BoolVarP)\(\s*[&\w.()]+,\s*"([a-z-]+)"`)
+
+// TestFlagsAreDeclaredOnce: what has one help text at several commands is declared in one place.
+func TestFlagsAreDeclaredOnce(t *testing.T) {
+	places := map[string][]string{}
+	folder := shared.Testdata(t, "..", "cmd", "hhfr", "internal")
+	for _, file := range shared.Files(t, folder, func(path string) bool {
+		return strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go")
+	}) {
+		for _, found := range declaration.FindAllSubmatch(shared.Read(t, file), -1) {
+			name := string(found[1])
+			places[name] = append(places[name], file)
+		}
+	}
+	require.Greater(t, len(places), 80, "the declarations were not found")
+	for name, files := range places {
+		if ownTexts[name] == "" {
+			assert.Len(t, files, 1, "--%s is declared more than once", name)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package server has what serve and proxy have in common: flags, and what is open while they run.
+// Package server is a command as a server of calls: its flags, and what it has open while it runs.
 package server
 
 import (
