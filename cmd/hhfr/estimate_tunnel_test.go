@@ -124,6 +124,11 @@ func (e *tunnelEnd) run(p *player, link net.Conn, w estimate.Way) {
 		if err == nil {
 			e.receive(in)
 		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, c := range e.conns { // their ends did not come in time
+			_ = c.Close()
+		}
 	})
 }
 
