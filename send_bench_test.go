@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
@@ -26,6 +28,30 @@ func BenchmarkCall(b *testing.B) {
 		_, err = io.Copy(io.Discard, reply.Body)
 		require.NoError(b, err)
 	})
+}
+
+// BenchmarkCallsInFlight is of 64 callers at once.
+func BenchmarkCallsInFlight(b *testing.B) {
+	const callers = 64
+	client, requests, _ := calling(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := clock.Processor()
+	var wait sync.WaitGroup
+	for first := range callers {
+		wait.Go(func() {
+			for i := first; i < b.N; i += callers {
+				reply, err := client.Call(b.Context(), requests(i))
+				if !assert.NoError(b, err) {
+					return
+				}
+				_, err = io.Copy(io.Discard, reply.Body)
+				assert.NoError(b, err)
+			}
+		})
+	}
+	wait.Wait()
+	b.ReportMetric(float64(clock.Processor()-before)/float64(b.N), "cpu-ns/op")
 }
 
 func BenchmarkSend(b *testing.B) {
