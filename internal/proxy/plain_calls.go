@@ -35,10 +35,13 @@ type plainRelay struct {
 
 // plainCall is a request whose reply is not whole.
 type plainCall struct {
-	method  string
-	done    context.Context // ends with the reply
-	finish  context.CancelFunc
-	turned  context.Context // ends with done, or where a refusal begins: before the client knows of it
+	method string
+	done   context.Context // ends with the reply
+	finish context.CancelFunc
+	// expects: the client waits before it sends the body. Then turned ends with done, or where a
+	// refusal begins, before the client knows of it.
+	expects bool
+	turned  context.Context
 	turn    context.CancelFunc
 	becomes bool // the reply makes the connection a tunnel; valid once done has ended
 	// references are those that the request has; refused, valid as becomes is: the reply says that
@@ -168,7 +171,7 @@ func (r *plainRelay) request(h *http1.Head, n int, alone bool) bool {
 		return goesOn
 	}
 	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
-	c := r.begin(&plainCall{method: string(h.Method())})
+	c := r.begin(&plainCall{method: string(h.Method()), expects: expects})
 	if err := r.send(h.Octets); err != nil {
 		r.back.Wait() // there may be a reply nevertheless
 		return false
@@ -242,7 +245,9 @@ func (r *plainRelay) tunnel() bool {
 
 func (r *plainRelay) begin(c *plainCall) *plainCall {
 	c.done, c.finish = context.WithCancel(r.ctx)
-	c.turned, c.turn = context.WithCancel(c.done)
+	if c.expects {
+		c.turned, c.turn = context.WithCancel(c.done)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.call, r.told = c, false
@@ -325,7 +330,7 @@ func (r *plainRelay) reply(to io.Writer, c *plainCall) (written int64, err error
 			return written, err
 		}
 	}
-	if status/100 > 2 {
+	if c.expects && status/100 > 2 {
 		c.turn()
 	}
 	if _, err := to.Write(h.Octets); err != nil {

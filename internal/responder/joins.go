@@ -270,14 +270,3 @@ func (n *joins) keepKnown(ctx context.Context, id negotiate.SessionID, coder str
 		n.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
 	})
 }
-
-// knows reports whether a stream with this session and token could be joined. It does not use up
-// the token.
-func (n *joins) knows(ctx context.Context, id negotiate.SessionID, token []byte) bool {
-	entry, err := n.cfg.Store.Get(ctx, id.URI())
-	if err != nil {
-		return false
-	}
-	c, err := negotiate.ParseContext(entry.Value)
-	return err == nil && c.Admits(id, token, n.cfg.Clock.Now())
-}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -122,8 +123,8 @@ func TestSequences(t *testing.T) {
 	second, err := s.attach(t)
 	require.NoError(t, err)
 	assert.Equal(t, "in true: two", s.call(t, "/tx", "two"))
-	<-first.Done() // the sequence goes on over the other one
-	require.NoError(t, second.Close())
+	<-first.Done()     // the sequence goes on over the other one
+	_ = second.Close() // the sequence may be about to acknowledge on it
 	waiting := make(chan string, 1)
 	go func() { waiting <- s.call(t, "/soap", "three") }()
 	_, err = s.attach(t)
@@ -144,11 +145,15 @@ func TestTooManySequences(t *testing.T) {
 	refused := 0
 	for i := range kept + 2 {
 		s := newSender(t, e, fmt.Sprintf("%032x", i))
-		require.Eventually(t, func() bool { // the slot of the stream before is free
-			status, _ := e.offer(t, anOffer())
-			return status == http.StatusOK
-		}, eventually, tick)
-		stream, err := s.attach(t)
+		var stream *streamer.Stream
+		err := errors.New("too many sessions")
+		for err != nil && strings.Contains(err.Error(), "too many sessions") { // the slot of the one before
+			require.Eventually(t, func() bool {
+				status, _ := e.offer(t, anOffer())
+				return status == http.StatusOK
+			}, eventually, tick)
+			stream, err = s.attach(t)
+		}
 		if err != nil {
 			require.ErrorContains(t, err, "too many sequences are kept here")
 			refused++

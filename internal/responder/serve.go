@@ -81,5 +81,10 @@ func (r *Responder) Shutdown(ctx context.Context) error {
 // Knows reports whether a stream with this session and token could be joined here. It does not use
 // up the token.
 func (r *Responder) Knows(ctx context.Context, id negotiate.SessionID, token []byte) bool {
-	return r.joins.knows(ctx, id, token)
+	entry, err := r.cfg.Store.Get(ctx, id.URI())
+	if err != nil {
+		return false
+	}
+	c, err := negotiate.ParseContext(entry.Value)
+	return err == nil && c.Admits(id, token, r.cfg.Clock.Now())
 }

@@ -274,20 +274,19 @@ func TestShutdown(t *testing.T) {
 func TestRecordsOfEndedSessions(t *testing.T) {
 	for archive, most := range map[bool]int{false: 4, true: 9} {
 		e := start(t, echo, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer, c.Archive = 1, 1, archive })
-		for i := range 9 {
-			var a *negotiate.Answer
+		for range 9 {
 			require.Eventually(t, func() bool { // the end of the stream before was seen
 				status, body := e.offer(t, anOffer())
 				if status != http.StatusOK {
 					return false
 				}
-				var err error
-				a, err = negotiate.ParseAnswer(body)
-				return err == nil
+				a, err := negotiate.ParseAnswer(body)
+				if err != nil {
+					return false
+				}
+				s, err := e.open(t, hello(a.Session, a.Token[:]))
+				return err == nil && s.Close() == nil
 			}, eventually, tick)
-			s, err := e.open(t, hello(a.Session, a.Token[:]))
-			require.NoError(t, err, i)
-			require.NoError(t, s.Close())
 		}
 		require.Eventually(t, func() bool {
 			left := 0

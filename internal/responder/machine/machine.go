@@ -77,8 +77,8 @@ func New(cfg Config) *Machine {
 	return &Machine{cfg: cfg, waiting: map[ID]*waiting{}, joined: map[ID]*joined{}, peers: map[string]*peer{}}
 }
 
-// Len is how many sessions there are, waiting or joined.
-func (m *Machine) Len() int { return len(m.waiting) + len(m.joined) }
+// len is how many sessions there are, waiting or joined.
+func (m *Machine) len() int { return len(m.waiting) + len(m.joined) }
 
 // Step takes an event, and returns what is to be done, in this order. The tasks are valid until
 // the next step. An event about a session that is not there, since it comes late or twice, changes
@@ -109,10 +109,10 @@ func (m *Machine) enter(name string) *peer {
 // makeRoom has sessions that wait go for one of a peer: those that have waited for too long, then
 // those of the peer that has most of them.
 func (m *Machine) makeRoom(name string) bool {
-	if p := m.peers[name]; m.Len() < m.cfg.Max && (name == "" || p == nil || p.sessions < m.cfg.PerPeer) {
+	if p := m.peers[name]; m.len() < m.cfg.Max && (name == "" || p == nil || p.sessions < m.cfg.PerPeer) {
 		return true
 	}
-	all := make([]accept.Thing[ID], 0, m.Len())
+	all := make([]accept.Thing[ID], 0, m.len())
 	for id, w := range m.waiting {
 		if m.now.After(w.until) {
 			m.drop(id, w)

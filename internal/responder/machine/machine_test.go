@@ -227,7 +227,7 @@ func (m *Machine) check(t *testing.T) {
 		require.Nil(t, m.joined[o.id])
 		weight += o.weight
 	}
-	require.LessOrEqual(t, m.Len(), m.cfg.Max)
+	require.LessOrEqual(t, m.len(), m.cfg.Max)
 	require.Equal(t, weight, m.weight)
 	require.True(t, len(m.ended) < 2 || weight <= m.cfg.Kept)
 	require.Len(t, m.peers, len(has))

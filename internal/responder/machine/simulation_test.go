@@ -68,7 +68,7 @@ func (w *world) turnedAway(peer string) {
 		}
 		return
 	}
-	require.Equal(w.t, w.m.cfg.Max, w.m.Len())
+	require.Equal(w.t, w.m.cfg.Max, w.m.len())
 	require.Empty(w.t, w.m.waiting)
 }
 

@@ -117,7 +117,7 @@ type ServerKind struct {
 	Conns     int      // connections that it may have at once
 	Without   uint64   // stages to leave out of streams
 	Addresses []string // of calls, whose ports --metrics must not have
-	// bind opens the listeners by [OpenedServer.Keep].
+	// Bind opens the listeners by [OpenedServer.Keep].
 	Bind func(ctx context.Context, s *OpenedServer) error
 }
 
