@@ -21,8 +21,8 @@ func (c *caller) completeNow() bool {
 	default:
 	}
 	x := c.taken
-	if x == nil || x.err != nil {
-		return false
+	if x == nil || x.err != nil || !x.pending.Ready() {
+		return false // a writer that was at work completed the call this is for, and x is the next one
 	}
 	m, err := x.pending.Next(c.ctx)
 	if x.reply, x.failure = m, err; err != nil || m.Interim {

@@ -64,6 +64,16 @@ func (p *Proxy) Callers() int {
 	return len(l.callers)
 }
 
+// CompleteNow does for each connection of clients what the stream's reader does when a reply came.
+func (p *Proxy) CompleteNow() {
+	l, _ := p.defaultUpstream().links.Get()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.callers {
+		c.completeNow()
+	}
+}
+
 // LanesKept is the number of those that nobody uses, and that their clients may go on with.
 func (p *Proxy) LanesKept() int {
 	l, _ := p.defaultUpstream().links.Get()

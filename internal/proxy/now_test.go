@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/netconn"
 )
 
@@ -168,6 +169,43 @@ func TestRestOfWhatIsTaken(t *testing.T) {
 				assert.Equal(t, reply, c.rest())
 			}
 		})
+	}
+}
+
+// TestLateReader: the reader of the stream that looks after a reply which the writer has delivered
+// meanwhile finds the next call instead. It waits for no reply, since only it can read that.
+func TestLateReader(t *testing.T) {
+	const held = "<a>hold</a>"
+	begun, may := make(chan struct{}), make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+		if string(entity) == held {
+			begun <- struct{}{}
+			<-may
+		}
+		return echoReply(h, entity)
+	}))
+	near := startProxy(t, "127.0.0.1:0", startProxy(t, "127.0.0.1:0", o.url(), nil).url(), nil)
+	near.linked(t)
+	c := connect(t, near.url())
+	for range 3 {
+		c.say(post("", envelope))
+		c.hear(envelope)
+		c.say(post("", held))
+		<-begun
+		require.Equal(t, 1, near.Callers())
+		looked := make(chan struct{})
+		go func() {
+			defer close(looked)
+			near.CompleteNow()
+		}()
+		select {
+		case <-looked:
+		case <-time.After(patience):
+			assert.Fail(t, "the reader waits for a reply")
+		}
+		may <- struct{}{}
+		assert.Equal(t, string(echoReply(nil, []byte(held))), c.hear(held))
+		<-looked
 	}
 }
 

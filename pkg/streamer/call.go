@@ -42,6 +42,8 @@ func (c *call) takesInterims() bool {
 	return len(c.replies) < maxInterims && kept <= c.s.cfg.Limits.Window
 }
 
+func (c *call) isReadyLocked() bool { return len(c.replies) > 0 || c.err != nil }
+
 func (c *call) wakeLocked() {
 	if c.wait != nil {
 		c.wait <- struct{}{}

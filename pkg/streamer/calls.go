@@ -178,9 +178,18 @@ func (p *Pending) Notify(f func(), quick func() bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.c.notify, p.c.quick = f, quick
-	if len(p.c.replies) > 0 || p.c.err != nil {
+	if p.c.isReadyLocked() {
 		p.c.wakeLocked()
 	}
+}
+
+// Ready reports whether [Pending.Next] has begun something to give: it waits for no reply then, at
+// most for the head of one.
+func (p *Pending) Ready() bool {
+	e := &p.c.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return p.c.isReadyLocked()
 }
 
 // open gives a reply once its head is there.
