@@ -214,9 +214,9 @@ func TestTunnelsHaveOneCall(t *testing.T) {
 		c.say(soapPost("/ok", "no call"))
 		c.hear("no call")
 		require.NoError(t, c.Close())
-		for _, u := range countsOf(m, "near") {
-			assert.Equal(t, outcome{1, 0, 0}, outcomeOf(u))
-		}
+		eventually(t, m, "near", o.url().String(), func(u *meter.UpstreamCounts) bool {
+			return outcomeOf(u) == outcome{1, 0, 0}
+		})
 	}
 }
 
@@ -236,11 +236,12 @@ func TestUnreachableCountsAsFailed(t *testing.T) {
 		c.say(soapPost(path, soapOf("poll")))
 		assert.Contains(t, c.rest(), status)
 	}
-	counts := countsOf(m, "near")
-	assert.Equal(t, outcome{1, 0, 1}, outcomeOf(counts[gone.String()]))
-	assert.Equal(t, outcome{1, 0, 1}, outcomeOf(counts[meter.Other]))
-	assert.Equal(t, "no_route", counts[meter.Other].Plain[0].Reason)
-	assert.False(t, counts[meter.Other].Plain[0].FallBack)
+	for _, url := range []string{gone.String(), meter.Other} {
+		eventually(t, m, "near", url, func(u *meter.UpstreamCounts) bool { return outcomeOf(u) == outcome{1, 0, 1} })
+	}
+	other := countsOf(m, "near")[meter.Other].Plain[0]
+	assert.Equal(t, "no_route", other.Reason)
+	assert.False(t, other.FallBack)
 }
 
 // TestFallBacks: calls go plainly where a stream is wanted; where none is, they are no fall-backs.
