@@ -64,6 +64,9 @@ func (p *Proxy) Callers() int {
 	return len(l.callers)
 }
 
+// Connections is the number of slots that connections of clients have.
+func (p *Proxy) Connections() int { return p.conns.Len() }
+
 // CompleteNow does for each connection of clients what the stream's reader does when a reply came.
 func (p *Proxy) CompleteNow() {
 	l, _ := p.defaultUpstream().links.Get()

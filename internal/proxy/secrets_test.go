@@ -156,8 +156,9 @@ func tellsNothing(t *testing.T, perAddress bool) {
 	}
 	leave := func(c *client, live int) {
 		require.NoError(t, c.Close())
-		require.Eventually(t, func() bool { return near.LanesInUse() == live && near.Callers() == live }, patience,
-			time.Millisecond)
+		require.Eventually(t, func() bool {
+			return near.LanesInUse() == live && near.Callers() == live && near.Connections() == live
+		}, patience, time.Millisecond)
 	}
 	for range 3 { // shapes are known, and lanes in use
 		c := connect(t, near.url())
@@ -185,7 +186,8 @@ func tellsNothing(t *testing.T, perAddress bool) {
 			require.NoError(t, tap.conn.Close())
 			require.NoError(t, c.Close())
 			require.NoError(t, neighbour.Close())
-			require.Eventually(t, func() bool { return near.LanesInUse() == 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return near.LanesInUse() == 0 && near.Connections() == 0 }, patience,
+				time.Millisecond)
 			near.linked(t)
 			neighbour = connect(t, near.url()) // over another stream
 			for range 3 {
