@@ -79,6 +79,7 @@ func TestResident(t *testing.T) {
 		assert.GreaterOrEqual(t, row.Busy, row.Idle/2, row.Command)
 		assert.Contains(t, text, "| "+row.Command+" ")
 	}
+	judged(t, residentGoals(), func(r *results) { r.Resident = rows })
 }
 
 // judged checks that goals are judged by what was measured, and not without.

@@ -38,7 +38,7 @@ type goal struct {
 	figure  func(r *results) (value float64, measured bool)
 }
 
-var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), describedGoals(),
+var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), residentGoals(), describedGoals(),
 	conversationGoals(), realGoals())
 
 // apart are the goals that name their workload.

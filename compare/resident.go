@@ -29,3 +29,25 @@ func (r *results) writeResident(p *tablePrinter) {
 	}
 	p.table(t)
 }
+
+// residentOfSession is what each session beyond the first takes of `hhfr serve` that rests, in KB.
+func residentOfSession(r *results) (kb float64, measured bool) {
+	var first, last ends.ResidentRow
+	for _, row := range r.Resident {
+		if row.Command != ends.ServeCommand {
+			continue
+		}
+		if first.Sessions == 0 {
+			first = row
+		}
+		last = row
+	}
+	if last.Sessions == first.Sessions {
+		return 0, false
+	}
+	return (last.Idle - first.Idle) / 1e3 / float64(last.Sessions-first.Sessions), true
+}
+
+func residentGoals() []goal {
+	return []goal{{31, "serve, a used session at rest, resident KB", 16, false, residentOfSession}}
+}

@@ -21,7 +21,7 @@ type ResidentRow struct {
 
 // The commands by their names in the report.
 const (
-	serveCommand = "hhfr serve"
+	ServeCommand = "hhfr serve"
 	nearCommand  = "hhfr proxy, near"
 	farCommand   = "hhfr proxy, far"
 )
@@ -46,14 +46,14 @@ func MeasureResident(
 }
 
 func serving(ctx context.Context, cfg IdleConfig, n int, messages [][]byte) (rows []ResidentRow, err error) {
-	serve, err := startListening(ctx, serveCommand, "serve")
+	serve, err := startListening(ctx, ServeCommand, "serve")
 	if serve != nil {
 		defer func() { err = errors.Join(err, serve.stop()) }()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return used(ctx, cfg, n, messages, []*proxyProgram{serve}, []string{serveCommand},
+	return used(ctx, cfg, n, messages, []*proxyProgram{serve}, []string{ServeCommand},
 		func(from net.Addr, m []byte) (idleClient, error) {
 			return dialIdleHHFR("http://")(ctx, from, serve.addr, m)
 		})

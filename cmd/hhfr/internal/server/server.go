@@ -160,9 +160,7 @@ func Open(
 		return nil, err
 	}
 	s.Closes(s.Recording.Close)
-	if kind.Frugal {
-		s.Ends(service.Collect())
-	}
+	s.Ends(service.Collect(kind.Frugal))
 	service.CheckDescriptors(g.Logger(), kind.Conns)
 	s.Book = binary.NewBook(ctxstore.Shapes{Store: s.Store})
 	s.Book.Log, s.Book.Without = g.Logger(), kind.Without
