@@ -109,7 +109,7 @@ func TestMemoryWithoutConnectionLivesAnHour(t *testing.T) {
 // TestSecondProofEmptiesWhatIsKept: also what a connection that is there still has.
 func TestSecondProofEmptiesWhatIsKept(t *testing.T) {
 	t.Parallel()
-	o := newOracle(t, principal.ByProof, nil)
+	o := newOracle(t, principal.ByProof, func(c *settings) { c.Clock = clock.Real() }) // the far end is told in time
 	from, word := netip.MustParseAddr("127.0.0.2"), o.word()
 	open := func() *client { return connectFrom(t, from, o.near.url()) }
 	o.calls(open(), "", withSecret, o.word())

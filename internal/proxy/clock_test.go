@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
@@ -78,3 +79,18 @@ func (t *suddenTimer) Reset(d time.Duration) bool {
 	defer t.s.mu.Unlock()
 	return t.Timer.Reset(t.beginLocked(d))
 }
+
+// withoutEnds is a clock on which the far end hears of connections that are gone with the next call
+// only, however busy the machine is.
+type withoutEnds struct{ clock.Clock }
+
+func (c withoutEnds) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if d != proxy.EndDelay {
+		return c.Clock.AfterFunc(d, f)
+	}
+	return withoutEnd{c.Clock.AfterFunc(ages, f)}
+}
+
+type withoutEnd struct{ clock.Timer }
+
+func (t withoutEnd) Reset(time.Duration) bool { return t.Timer.Reset(ages) }

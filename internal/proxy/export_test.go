@@ -1,6 +1,9 @@
 package proxy
 
-import "github.com/hhfr/hhfr/internal/http1"
+import (
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
 
 // Reframe takes a raw chunked body apart as one proxy does, and reassembles it as the other does,
 // from the entity and the line that travels alone.
@@ -62,6 +65,14 @@ func (p *Proxy) Callers() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.callers)
+}
+
+// Live is the live stream, nil if there is none.
+func (p *Proxy) Live() *streamer.Stream {
+	if l, _ := p.defaultUpstream().links.Get(); l != nil {
+		return l.stream
+	}
+	return nil
 }
 
 // Connections is the number of slots that connections of clients have.

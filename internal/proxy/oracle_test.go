@@ -14,6 +14,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // elsewhere is a listener whose clients come from 192.0.2.N instead of 127.0.0.N, but for
@@ -195,6 +196,7 @@ func newOracle(t *testing.T, mode principal.Mode, change func(*settings)) *oracl
 	far := startProxy(t, "127.0.0.1:0", o.server.url(), nil)
 	o.near = startProxy(t, "127.0.0.1:0", far.url(), func(c *settings) {
 		c.WrapDialed = func(conn net.Conn) net.Conn { return &tapped{Conn: conn, tap: o.tap} }
+		c.Clock = withoutEnds{clock.Real()}
 		if c.Listen, c.Clients = (elsewhere{c.Listen}), mode; change != nil {
 			change(c)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/principal"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // wiretap is what an eavesdropper on the link sees of the streams between two proxies, in both
@@ -138,6 +139,7 @@ func tellsNothing(t *testing.T, perAddress bool) {
 			c.Clients = principal.ByAddress
 		}
 		c.MaxConns, c.MaxPerPeer = 2, 2 // no lane is kept for one who may come again
+		c.Clock = withoutEnds{clock.Real()}
 	})
 	address := netip.MustParseAddr("127.0.0.1")
 	connect := func(t *testing.T, to *url.URL) *client { // another client each time
@@ -183,12 +185,14 @@ func tellsNothing(t *testing.T, perAddress bool) {
 			c := connect(t, near.url())
 			call(c, secret)
 			call(c, secret)
+			gone := near.Live()
 			require.NoError(t, tap.conn.Close())
 			require.NoError(t, c.Close())
 			require.NoError(t, neighbour.Close())
-			require.Eventually(t, func() bool { return near.LanesInUse() == 0 && near.Connections() == 0 }, patience,
-				time.Millisecond)
-			near.linked(t)
+			require.Eventually(t, func() bool {
+				live := near.Live()
+				return live != nil && live != gone && near.Connections() == 0
+			}, patience, time.Millisecond)
 			neighbour = connect(t, near.url()) // over another stream
 			for range 3 {
 				call(neighbour, word())
