@@ -106,10 +106,13 @@ func TestMemoryWithoutConnectionLivesAnHour(t *testing.T) {
 	assert.Greater(t, call(word)[0], cold[0]-20)
 }
 
+// toldInTime has the far end hear of connections that are gone without a next call.
+func toldInTime(c *settings) { c.Clock = clock.Real() }
+
 // TestSecondProofEmptiesWhatIsKept: also what a connection that is there still has.
 func TestSecondProofEmptiesWhatIsKept(t *testing.T) {
 	t.Parallel()
-	o := newOracle(t, principal.ByProof, func(c *settings) { c.Clock = clock.Real() }) // the far end is told in time
+	o := newOracle(t, principal.ByProof, toldInTime)
 	from, word := netip.MustParseAddr("127.0.0.2"), o.word()
 	open := func() *client { return connectFrom(t, from, o.near.url()) }
 	o.calls(open(), "", withSecret, o.word())
@@ -132,7 +135,7 @@ func TestSecondProofEmptiesWhatIsKept(t *testing.T) {
 // one that was given back last.
 func TestConnectionsOfOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
-	o := newOracle(t, principal.ByProof, nil)
+	o := newOracle(t, principal.ByProof, toldInTime)
 	from := netip.MustParseAddr("127.0.0.2")
 	open := func() *client { return connectFrom(t, from, o.near.url()) }
 	o.calls(open(), "", withSecret, o.word()) // the shapes have come
