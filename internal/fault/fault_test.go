@@ -36,3 +36,16 @@ func TestOf(t *testing.T) {
 	assert.NotErrorIs(t, wrapped, &fault.Of[tone]{Code: 1}, "a code of another package")
 	assert.NoError(t, errors.Unwrap(bare))
 }
+
+func TestAt(t *testing.T) {
+	bare, caused := &fault.At[tone]{At: 1 << 40}, &fault.At[color]{Code: 1, At: 2, Err: io.EOF}
+	assert.EqualError(t, bare, "offset 1099511627776: low")
+	assert.EqualError(t, caused, "offset 2: green: EOF")
+
+	wrapped := fmt.Errorf("outer: %w", caused)
+	assert.ErrorIs(t, wrapped, &fault.At[color]{Code: 1, At: 3})
+	assert.ErrorIs(t, wrapped, io.EOF)
+	assert.NotErrorIs(t, wrapped, &fault.At[color]{Code: 0, At: 2})
+	assert.NotErrorIs(t, wrapped, &fault.Of[color]{Code: 1})
+	assert.NoError(t, errors.Unwrap(bare))
+}

@@ -1,6 +1,6 @@
 package flow
 
-import "fmt"
+import "github.com/hhfr/hhfr/internal/fault"
 
 // Code tells the kinds of [Error] apart.
 type Code uint8
@@ -27,21 +27,4 @@ func (c Code) String() string { return codeNames[c] }
 
 // Error is the error of this package. At is an offset in the capture, after gzip, in bytes: the
 // beginning of the packet or block that could not be read.
-type Error struct {
-	Code Code
-	At   int64
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("offset %d: %s", e.At, e.Code)
-	}
-	return fmt.Sprintf("offset %d: %s: %v", e.At, e.Code, e.Err)
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap returns the cause, if there is one.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = fault.At[Code]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hhfr/hhfr/internal/bin"
+	faults "github.com/hhfr/hhfr/internal/fault"
 )
 
 // Code tells the kinds of [Error] apart.
@@ -50,24 +51,7 @@ func (c Code) String() string { return codeNames[c] }
 
 // Error is why octets are no frame, or not one that may stand where it stands. At is the offset in
 // the direction, in octets, of the field that is wrong.
-type Error struct {
-	Code Code
-	At   int64
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("offset %d: %s", e.At, e.Code)
-	}
-	return fmt.Sprintf("offset %d: %s: %v", e.At, e.Code, e.Err)
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap is the cause, nil where the code says it all.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = faults.At[Code]
 
 func fault(code Code, at int64, format string, args ...any) *Error {
 	return &Error{Code: code, At: at, Err: fmt.Errorf(format, args...)}

@@ -10,8 +10,8 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 
+	faults "github.com/hhfr/hhfr/internal/fault"
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/program"
@@ -77,24 +77,7 @@ func (c Code) String() string { return codeNames[c] }
 
 // Error is the error of this package. At is the offset in the direction of the first octet of the
 // frame it is about.
-type Error struct {
-	Code Code
-	At   int64
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("offset %d: %s", e.At, e.Code)
-	}
-	return fmt.Sprintf("offset %d: %s: %v", e.At, e.Code, e.Err)
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
-
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = faults.At[Code]
 
 // fault is an error of the frame that begins at an offset; one of this package or of package frame
 // stays as it is.
