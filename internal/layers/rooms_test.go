@@ -64,8 +64,8 @@ var apart = []room{
 		sync_cost resynced shapes_out outgoing lanes_out
 		encoder encoder_sync encoder_shape encoder_window encoder_plain encoder_data encoder_rest`},
 	{name: "internal/session", up: 9, files: `
-		limits certificate upgraded_conn portal by_reference connect refusal plain_calls config describe mode dialer
-		remember nodes used outbox resume
+		limits certificate upgraded_conn portal by_reference connect refusal plain_calls config transports
+		describe mode dialer remember nodes used outbox resume
 		mid_session negotiation stream open_stream scheme declared rejoin asker alpn asker_transport offer question
 		met paths
 		runner common_store attempt lost judge first_call

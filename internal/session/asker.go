@@ -152,7 +152,7 @@ func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
 		h.Del("Upgrade")
 		return
 	}
-	if !a.own {
+	if !a.own || !a.nodes.may(upgrades) {
 		return
 	}
 	h.Set("Connection", "Upgrade")

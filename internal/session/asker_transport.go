@@ -28,7 +28,7 @@ func newAsker(
 	own.DialContext = directly(own)
 	a.base = own
 	defer func() { a.alone = oneByOne(own) }()
-	if nodes.urls[0].Scheme != "https" || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
+	if !nodes.may(selects) || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
 		return a
 	}
 	h2 := speaksH2(t)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
@@ -217,30 +216,6 @@ func tlsOf(client *http.Client) *cryptotls.Config {
 		return t.TLSClientConfig
 	}
 	return nil
-}
-
-// offerable lists the URIs of transports to offer, preferred first.
-func (c *Config) offerable(secure bool) []string {
-	uris := c.streams(secure)
-	if c.Common != nil && !c.sequenced() {
-		uris = append(uris, negotiate.HTTPTransport)
-	}
-	return uris
-}
-
-// streams lists the URIs of those that have streams.
-func (c *Config) streams(secure bool) []string {
-	var uris []string
-	for _, t := range negotiate.Transports {
-		allowed := !t.HTTPSOnly
-		if secure {
-			allowed = t.Private || c.AllowCleartext
-		}
-		if _, ok := c.Transports[t.Name]; ok && allowed {
-			uris = append(uris, negotiate.TransportURI(t.Name))
-		}
-	}
-	return slices.Clip(uris)
 }
 
 // sequenced reports whether sessions have a sequence.

@@ -43,7 +43,7 @@ func (n *negotiation) declared(ctx context.Context) error {
 // declaredFacts are those of a session by what the description declares, as far as this end can do
 // that.
 func (n *negotiation) declaredFacts() (facts negotiate.Facts, transport string, err error) {
-	d, secure := n.dialer, n.url.Scheme == "https"
+	d := n.dialer
 	declares := n.declares()
 	switch {
 	case declares == nil:
@@ -68,15 +68,15 @@ func (n *negotiation) declaredFacts() (facts negotiate.Facts, transport string, 
 	}
 	streams := declares.Streams
 	if len(streams) == 0 {
-		streams = []wsdl.DeclaredStream{{Transport: negotiate.TransportURI(negotiate.OwnTransport(secure))}}
+		own := negotiate.OwnTransport(n.url.Scheme == "https")
+		streams = []wsdl.DeclaredStream{{Transport: negotiate.TransportURI(own)}}
 	}
-	offerable := d.cfg.offerable(secure)
+	allowed := d.cfg.streams(negotiate.Declared, n.url)
 	for _, s := range streams {
-		name, known := negotiate.TransportName(s.Transport)
-		// A first contact over datagrams is refused: addresses there may be made up.
-		if !known || name == "udp" || !slices.Contains(offerable, s.Transport) {
+		if !slices.Contains(allowed, s.Transport) {
 			continue
 		}
+		name, _ := negotiate.TransportName(s.Transport)
 		address := s.Address
 		if address == "" {
 			address = portOf(n.url)

@@ -39,3 +39,27 @@ func (t *RoundTripper) Held() (origins, names, idle, fallen int) {
 	defer t.mu.Unlock()
 	return len(t.origins), len(t.names), t.used.Len(), len(t.fallen)
 }
+
+// Paths returns the modes of the paths to a stream, in order.
+func Paths() (modes []negotiate.Mode) {
+	for _, p := range paths {
+		modes = append(modes, p.mode)
+	}
+	return modes
+}
+
+// Means returns how a path comes to a connection, by transport.
+func Means(mode negotiate.Mode) map[string][]string {
+	cells := map[string][]string{}
+	for transport, has := range transports[mode] {
+		for _, m := range []struct {
+			means means
+			name  string
+		}{{dials, "dials"}, {upgrades, "101"}, {selects, "ALPN"}} {
+			if has&m.means != 0 {
+				cells[transport] = append(cells[transport], m.name)
+			}
+		}
+	}
+	return cells
+}

@@ -50,6 +50,11 @@ func (n *nodes) leave(node *url.URL) {
 	}
 }
 
+// may reports whether the connection of a first call to the service may become a stream so.
+func (n *nodes) may(m means) bool {
+	return transports[negotiate.FirstCall][negotiate.OwnTransport(n.urls[0].Scheme == "https")]&m != 0
+}
+
 // has reports whether a request goes to a node of the service.
 func (n *nodes) has(u *url.URL) bool {
 	origin := negotiate.Origin(u)

@@ -25,11 +25,10 @@ import (
 // use either.
 func (n *negotiation) open(ctx context.Context) error {
 	cfg := n.cfg
-	secure := n.url.Scheme == "https"
 	offer := &negotiate.Offer{
 		Sequence:    n.outbox.name(),
 		Schemes:     []string{negotiate.Scheme},
-		Transports:  cfg.offerable(secure),
+		Transports:  cfg.streams(negotiate.Explicit, n.url),
 		Lifetime:    cfg.Lifetime,
 		Assurances:  []string{n.dialer.assurance()},
 		Securities:  []string{negotiate.TransportSecurity},
@@ -42,8 +41,11 @@ func (n *negotiation) open(ctx context.Context) error {
 	for _, name := range cfg.Representations {
 		offer.Representations = append(offer.Representations, negotiate.RepresentationURI(name))
 	}
+	if cfg.Common != nil && !cfg.sequenced() {
+		offer.Transports = append(offer.Transports, negotiate.HTTPTransport)
+	}
 	if len(offer.Transports) == 0 {
-		if secure && len(cfg.Transports) > 0 {
+		if n.url.Scheme == "https" && len(cfg.Transports) > 0 {
 			return errors.New("the URL is https, and no transport that may be offered is encrypted")
 		}
 		return errors.New("no transport to offer")
@@ -226,7 +228,7 @@ func (n *negotiation) offerCommon(ctx context.Context, offer *negotiate.Offer) {
 // withoutCommon makes an offer for which no common store is needed.
 func (n *negotiation) withoutCommon(offer *negotiate.Offer) {
 	offer.Common, offer.References, offer.Headers = nil, nil, n.cfg.Headers
-	offer.Transports = n.cfg.streams(n.url.Scheme == "https")
+	offer.Transports = n.cfg.streams(negotiate.Explicit, n.url)
 }
 
 // keptFragments is how long fragments are kept where no other lifetime is asked for: as long as

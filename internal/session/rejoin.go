@@ -66,11 +66,8 @@ func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*nego
 
 // serves reports whether a session is what the configuration would agree on.
 func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
-	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
-	_, dials := d.cfg.Transports[transport]
-	allowed := slices.Contains(d.cfg.offerable(u.Scheme == "https"), c.Transport)
-	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials &&
-		allowed &&
+	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) &&
+		slices.Contains(d.cfg.streams(negotiate.Met, u), c.Transport) &&
 		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) &&
 		cmp.Or(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
 		c.Sequence == outbox.name() && d.cfg.shares(c.Common) && slices.Equal(c.Headers, d.cfg.Headers) &&
@@ -98,7 +95,7 @@ func (d *Dialer) putMet(ctx context.Context, u *url.URL, c *negotiate.Context, o
 // invited joins the session that the field of an answer names.
 func (n *negotiation) invited(ctx context.Context, i *upgrade.Invitation) error {
 	d := n.dialer
-	if !slices.Contains(d.cfg.offerable(n.url.Scheme == "https"), negotiate.TransportURI(i.Transport)) {
+	if !slices.Contains(d.cfg.streams(negotiate.FirstCall, n.url), negotiate.TransportURI(i.Transport)) {
 		return &refusal{err: errors.New("the answer names a stream by " + i.Transport + ", which is not allowed")}
 	}
 	addr, err := d.streamAddr(i.Transport, i.Address, n.url)
