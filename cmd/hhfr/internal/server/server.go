@@ -60,9 +60,6 @@ func (o *ServerOptions) Flags(f *pflag.FlagSet, at string, calls bool) {
 	flags.FlushDelay(f, &o.FlushDelay)
 }
 
-// MemoryStore is the store that ends with the process.
-const MemoryStore = stores.MemoryStore
-
 // Stream is the configuration of streams.
 func (o *ServerOptions) Stream() streamer.Config {
 	return streamer.Config{SyncBytes: int64(o.Sync), FlushDelay: o.FlushDelay}
@@ -72,7 +69,7 @@ func (o *ServerOptions) Stream() streamer.Config {
 // anything: the names of stores and of files that are written, and what stores are opened with. It
 // returns the name of the store.
 func (o *ServerOptions) CheckFiles(g *command.Global, name string) (store string, err error) {
-	store = cmp.Or(o.Store.Spec, stores.DefaultStore(name, o.Listen), MemoryStore)
+	store = cmp.Or(o.Store.Spec, stores.DefaultStore(name, o.Listen), stores.MemoryStore)
 	err = cmp.Or(o.Record.Check(), o.Calls.Check(), o.Store.Check(g.System, store), o.Common.Check())
 	if err != nil {
 		return "", err

@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
 )
@@ -79,7 +80,7 @@ func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) 
 // half is a flag that says that a proxy is half of a pair; empty: none does.
 func half(f *pflag.FlagSet) string {
 	for _, name := range []string{"store", "schema", "record"} {
-		if flag := f.Lookup(name); flag.Changed && flag.Value.String() != server.MemoryStore {
+		if flag := f.Lookup(name); flag.Changed && flag.Value.String() != stores.MemoryStore {
 			return "--" + name
 		}
 	}
