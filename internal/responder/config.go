@@ -5,13 +5,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/internal/unchanging"
-	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -142,19 +140,4 @@ func (c *Config) archived(ttl time.Duration) time.Duration {
 		return 0
 	}
 	return ttl
-}
-
-// address returns where streams of a transport are accepted; empty if nowhere.
-func (c *Config) address(uri string) string {
-	name, _ := strings.CutPrefix(uri, negotiate.TransportPrefix)
-	return c.Addresses[name]
-}
-
-// addressFor returns the address at which the session of a request can be joined again: ":PORT" or
-// "HOST:PORT"; that of the connection itself if there is no other.
-func (c *Config) addressFor(req *http.Request) string {
-	if a := c.Addresses[negotiate.OwnTransport(req.TLS != nil)]; a != "" {
-		return a
-	}
-	return upgrade.OwnPort(req)
 }

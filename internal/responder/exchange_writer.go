@@ -5,26 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/reuse"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// endReply ends the reply of a service that has returned, or panicked. After a panic the reply ends
-// there, as with net/http, and the cause is logged as net/http would log it.
-func (c *Config) endReply(w *exchangeWriter, path string, ended bool, panicked any) {
-	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
-		c.Log.Error("service panicked", "path", path, "panic", panicked)
-	}
-	if _, declared := w.header["Trailer"]; declared {
-		c.Log.Debug("trailers not sent, as streams carry none", "path", path)
-	}
-	if err := w.finish(ended); err != nil {
-		c.Log.Debug("reply not sent", "err", err)
-	}
-}
 
 // exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long
 // one, or one that is flushed, as it comes.
@@ -191,4 +178,18 @@ func (w *exchangeWriter) finish(ended bool) error {
 	starts.Put(w.kept)
 	w.kept = nil
 	return err
+}
+
+// end ends the reply of a service that has returned, or panicked. After a panic the reply ends
+// there, as with net/http, and the cause is logged as net/http would log it.
+func (w *exchangeWriter) end(to *slog.Logger, path string, ended bool, panicked any) {
+	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
+		to.Error("service panicked", "path", path, "panic", panicked)
+	}
+	if _, declared := w.header["Trailer"]; declared {
+		to.Debug("trailers not sent, as streams carry none", "path", path)
+	}
+	if err := w.finish(ended); err != nil {
+		to.Debug("reply not sent", "err", err)
+	}
 }

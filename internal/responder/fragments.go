@@ -32,11 +32,11 @@ func (f fragments) taking(
 		w := &exchangeWriter{ctx: ctx, x: x}
 		if err := f.keep(ctx, facts, headers, x.Message().Body); err != nil {
 			f.cfg.Log.Info("fragments not taken", "session", facts.Session.String(), "err", err)
-			f.cfg.fault(w, soap.V11, fragmentsFault(err))
+			writeFault(f.cfg.Log, w, soap.V11, fragmentsFault(err))
 		} else if kept, err := negotiate.FragmentsKept(); err == nil {
-			f.cfg.write(w, soap.V11, http.StatusOK, kept)
+			writeMessage(f.cfg.Log, w, soap.V11, http.StatusOK, kept)
 		}
-		f.cfg.endReply(w, facts.Path, true, nil)
+		w.end(f.cfg.Log, facts.Path, true, nil)
 	}
 }
 

@@ -108,10 +108,10 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 	var unmet *negotiate.NotUnderstood
 	switch {
 	case errors.As(err, &unmet):
-		r.cfg.fault(w, version, unmet.Fault)
+		writeFault(r.cfg.Log, w, version, unmet.Fault)
 		return
 	case err != nil:
-		r.cfg.fault(w, version, soap.Fault{Code: soap.Client, Reason: err.Error()})
+		writeFault(r.cfg.Log, w, version, soap.Fault{Code: soap.Client, Reason: err.Error()})
 		return
 	}
 	answer, err := r.offers.answer(req.Context(), req, offer)
@@ -122,14 +122,14 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 			// A store's error names files; it must not reach the peer.
 			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be stored: " + ctxstore.Reason(err)}}
 		}
-		r.cfg.fault(w, version, negotiate.RefusalFault(items))
+		writeFault(r.cfg.Log, w, version, negotiate.RefusalFault(items))
 		return
 	}
 	message, err := answer.Message(version)
 	if err != nil {
 		r.offers.withdraw(req.Context(), answer)
-		r.cfg.fault(w, version, soap.Fault{Code: soap.Server, Reason: err.Error()})
+		writeFault(r.cfg.Log, w, version, soap.Fault{Code: soap.Server, Reason: err.Error()})
 		return
 	}
-	r.cfg.write(w, version, http.StatusOK, message)
+	writeMessage(r.cfg.Log, w, version, http.StatusOK, message)
 }

@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/responder/machine"
 	"github.com/hhfr/hhfr/internal/unchanging"
+	"github.com/hhfr/hhfr/internal/upgrade"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -252,7 +252,7 @@ func (n *joins) begin(ctx context.Context, req *http.Request, t firstTerms) (*jo
 		Security:       negotiate.TransportSecurity,
 		Origin:         requestOrigin(req),
 		Path:           negotiate.PathOf(cameTo(req)),
-		Address:        n.cfg.addressFor(req),
+		Address:        n.addressFor(req),
 	}}
 	j := &joined{}
 	n.agreeOn(t.description, c, j)
@@ -263,10 +263,11 @@ func (n *joins) begin(ctx context.Context, req *http.Request, t firstTerms) (*jo
 	return j, nil
 }
 
-// keepKnown stores what the coder of an ending stream knows of the peer, for the next stream of the
-// session.
-func (n *joins) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
-	coders.KeepKnown(ctx, n.cfg.Store, id.URI(), id, n.cfg.Clock.Now(), coder, func(err error) {
-		n.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
-	})
+// addressFor returns the address at which the session of a request can be joined again: ":PORT" or
+// "HOST:PORT"; that of the connection itself if there is no other.
+func (n *joins) addressFor(req *http.Request) string {
+	if a := n.cfg.Addresses[negotiate.OwnTransport(req.TLS != nil)]; a != "" {
+		return a
+	}
+	return upgrade.OwnPort(req)
 }

@@ -88,7 +88,7 @@ func (h *Handler) serveExchange(ctx context.Context, s *servedSession, x *stream
 	w := &served.writer
 	w.ctx, w.x, w.known, w.lane = ctx, x, &use.replies, x.Lane()
 	path, ended := req.URL.Path, false
-	defer func() { h.cfg.endReply(w, path, ended, recover()) }()
+	defer func() { w.end(h.cfg.Log, path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)
 	ended = true
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/responder/machine"
@@ -103,6 +104,12 @@ func (f *offers) answer(ctx context.Context, req *http.Request, o *negotiate.Off
 	return a, nil
 }
 
+// address returns where streams of a transport are accepted; empty if nowhere.
+func (f *offers) address(uri string) string {
+	name, _ := strings.CutPrefix(uri, negotiate.TransportPrefix)
+	return f.cfg.Addresses[name]
+}
+
 // withdraw gives up the session of an answer that nobody gets.
 func (f *offers) withdraw(ctx context.Context, a *negotiate.Answer) {
 	f.sessions.happened(ctx, machine.Withdrawn{Session: machine.ID(a.Session)})
@@ -123,7 +130,7 @@ func (f *offers) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 				func(name string) bool { return negotiate.RepresentationURI(name) == uri })
 		}, &a.Representation},
 		{"Transport", o.Transports, func(uri string) bool {
-			return f.cfg.address(uri) != "" || uri == negotiate.HTTPTransport && a.ContextStore != ""
+			return f.address(uri) != "" || uri == negotiate.HTTPTransport && a.ContextStore != ""
 		}, &a.Transport},
 		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce),
 			func(uri string) bool { return f.assure(uri, o) == nil }, &a.Assurance},
@@ -144,7 +151,7 @@ func (f *offers) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 	if refused != nil {
 		return refused
 	}
-	a.Address = f.cfg.address(a.Transport)
+	a.Address = f.address(a.Transport)
 	if a.Transport == negotiate.HTTPTransport {
 		a.Address, a.Representation = "-", negotiate.RepresentationURI("xml")
 		if !slices.Contains(o.Representations, a.Representation) {

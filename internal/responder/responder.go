@@ -8,11 +8,12 @@ import "github.com/hhfr/hhfr/internal/unchanging"
 // Responder answers offers ([Responder.Handler]) and accepts streams ([Responder.ServeStreams]).
 // All methods are safe for concurrent use.
 type Responder struct {
-	cfg      *Config
-	life     *life
-	sessions *sessions
-	offers   *offers
-	joins    *joins
-	streams  *streams
-	restorer *unchanging.Restorer // nil: there is no common store
+	cfg          *Config
+	life         *life
+	sessions     *sessions
+	descriptions *descriptions
+	offers       *offers
+	joins        *joins
+	streams      *streams
+	restorer     *unchanging.Restorer // nil: there is no common store
 }

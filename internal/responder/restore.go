@@ -24,7 +24,7 @@ func (r *Responder) restore(
 	switch {
 	case errors.As(failed, &lost):
 		r.cfg.Log.Debug("message refused", "err", failed)
-		r.cfg.fault(w, lost.Version, lost.Fault())
+		writeFault(r.cfg.Log, w, lost.Version, lost.Fault())
 		return nil, nil, false
 	case fragments == 0:
 		return start, err, true

@@ -28,10 +28,12 @@ func serving(cfg Config, serve exchangeServer) (*Responder, error) {
 	r := &Responder{cfg: &cfg, life: newLife()}
 	r.restorer = cfg.Common.Restorer(cfg.Store, cfg.Archive, cfg.Clock, cfg.Log)
 	r.sessions = newSessions(r.cfg, r.life)
-	described, kept := &descriptions{r.cfg}, &sequences{cfg: r.cfg, ctx: r.life.ctx}
-	r.offers = &offers{r.cfg, r.sessions, kept, described, r.restorer}
-	r.joins = &joins{r.cfg, r.sessions, described}
-	r.streams = &streams{cfg: r.cfg, life: r.life, joins: r.joins, sequences: kept,
+	r.descriptions = &descriptions{r.cfg}
+	kept := &sequences{cfg: r.cfg, ctx: r.life.ctx}
+	r.offers = &offers{r.cfg, r.sessions, kept, r.descriptions, r.restorer}
+	r.joins = &joins{r.cfg, r.sessions, r.descriptions}
+	r.streams = &streams{cfg: r.cfg, life: r.life, sessions: r.sessions, joins: r.joins,
+		descriptions: r.descriptions, sequences: kept,
 		fragments: fragments{r.cfg, r.restorer}, serve: serve,
 		conns: accept.Room{Max: cfg.MaxSessions, PerPeer: cfg.MaxPerPeer, Log: cfg.Log}}
 	return r, nil

@@ -73,12 +73,12 @@ func (v *servedStream) take(ctx context.Context, j *joined, representation uint6
 	if v.headers != nil {
 		v.headers.Texts = j.facts.Headers
 	}
-	contract := s.joins.descriptions.contract(j.facts.Path, j.facts.RequestDescription+j.facts.ReplyDescription != "")
+	contract := s.descriptions.contract(j.facts.Path, j.facts.RequestDescription+j.facts.ReplyDescription != "")
 	v.coder, err = s.cfg.Coders(ctx, coders.Spec{
 		Representation: representation,
 		Limits:         s.cfg.Stream.Limits,
 		PeerKnows:      j.facts.PeerShapes,
-		Schema:         s.joins.descriptions.replySchema(ctx, &j.facts),
+		Schema:         s.descriptions.replySchema(ctx, &j.facts),
 		Contract:       contract,
 		Shared:         isDescribed(contract, &j.facts),
 	})
@@ -177,13 +177,13 @@ func (v *servedStream) end() {
 		ctx, cancel := context.WithTimeout(context.Background(), negotiate.DefaultTimeout)
 		defer cancel()
 		if v.coder != nil && v.rejoins && coders.Learned(v.known, v.coder) {
-			v.by.joins.keepKnown(ctx, v.session, v.coder)
+			v.by.sessions.keepKnown(ctx, v.session, v.coder)
 		}
 		var headers []string
 		if v.headers != nil {
 			headers = v.headers.Texts
 		}
-		v.by.joins.sessions.left(ctx, v.session, headers)
+		v.by.sessions.left(ctx, v.session, headers)
 	}
 	if v.left != nil {
 		v.left()

@@ -15,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // sessions carries out what the machine of a responder's sessions decides. One timer is for the
@@ -166,4 +167,12 @@ func (s *sessions) close() {
 	if s.wakes != nil {
 		s.wakes.Stop()
 	}
+}
+
+// keepKnown stores what the coder of an ending stream knows of the peer, for the next stream of the
+// session.
+func (s *sessions) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
+	coders.KeepKnown(ctx, s.cfg.Store, id.URI(), id, s.cfg.Clock.Now(), coder, func(err error) {
+		s.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
+	})
 }

@@ -13,14 +13,16 @@ import (
 
 // streams accepts streams and has them served. All methods are safe for concurrent use.
 type streams struct {
-	cfg       *Config
-	life      *life
-	joins     *joins
-	sequences *sequences
-	fragments fragments
-	serve     exchangeServer
-	conns     accept.Room
-	beyond    accept.Refusals
+	cfg          *Config
+	life         *life
+	sessions     *sessions
+	joins        *joins
+	descriptions *descriptions
+	sequences    *sequences
+	fragments    fragments
+	serve        exchangeServer
+	conns        accept.Room
+	beyond       accept.Refusals
 }
 
 // exchangeServer serves the exchanges of a session whose stream is not served by a caller of

@@ -132,7 +132,7 @@ func (r *Responder) invitation(req *http.Request, transport string, description 
 		Representations: []string{negotiate.RepresentationURI("binary")},
 		Transports:      []string{negotiate.TransportURI(transport)},
 	}
-	if c := r.offers.descriptions.named(description, req.URL.EscapedPath()); c != nil {
+	if c := r.descriptions.named(description, req.URL.EscapedPath()); c != nil {
 		o.Request = &negotiate.Description{Fingerprint: c.URI()}
 		o.Reply = o.Request
 	}
@@ -178,7 +178,7 @@ func (u *upgrading) serve(services http.Handler) {
 			_ = u.to() // for a service that wrote nothing
 			return     // net/http handles it, and a panic as well
 		}
-		u.r.cfg.endReply(x, u.req.URL.Path, ended, recover())
+		x.end(u.r.cfg.Log, u.req.URL.Path, ended, recover())
 	}()
 	services.ServeHTTP(u, u.req)
 	ended = true
@@ -404,7 +404,7 @@ func (r *Responder) upgrade(
 // elsewhere returns the address where streams are opened later; empty if that is where a request
 // came in.
 func (r *Responder) elsewhere(req *http.Request) string {
-	if a := r.cfg.addressFor(req); a != upgrade.OwnPort(req) {
+	if a := r.joins.addressFor(req); a != upgrade.OwnPort(req) {
 		return a
 	}
 	return ""
