@@ -248,6 +248,13 @@ func TestVectors(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(vectorDir, "*.hex"))
 	require.NoError(t, err)
 	require.Len(t, paths, len(frames), "a vector for each frame of the table, and no other")
+	have := map[frame.Kind]bool{}
+	for _, f := range frames {
+		have[f.Kind()] = true
+	}
+	for kind := range frame.Kind(64) {
+		assert.True(t, have[kind] || kind.String() == "unknown", "no vector of a frame %s", kind)
+	}
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".hex")
 		t.Run(name, func(t *testing.T) {
