@@ -1,8 +1,10 @@
 package shared
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -12,7 +14,9 @@ import (
 // that asks for one gets it.
 const firstPort, lastPort = 10_000, 30_000
 
-var given sync.Map // ports that this process has handed out
+// given has the ports that this process has handed out, each with what tells that to others: tests
+// of several packages run at once.
+var given sync.Map
 
 // Addr returns a TCP address on loopback where nobody listens, and which nobody else takes: for a
 // server that ends and is restarted there, or for none at all. A port that was given to a listener
@@ -22,7 +26,7 @@ func Addr(tb testing.TB) string {
 	tb.Helper()
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		if _, taken := given.LoadOrStore(port, true); taken {
+		if !take(tb, port) {
 			continue
 		}
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
@@ -37,4 +41,18 @@ func Addr(tb testing.TB) string {
 	}
 	tb.Fatal("no free port")
 	return ""
+}
+
+// take takes a port among the processes of this machine, as long as this one runs.
+func take(tb testing.TB, port int) bool {
+	if runtime.GOOS != "linux" { // there are no names without files elsewhere
+		_, taken := given.LoadOrStore(port, true)
+		return !taken
+	}
+	mark, err := new(net.ListenConfig).Listen(tb.Context(), "unix", fmt.Sprintf("@hhfr-test-port-%d", port))
+	if err != nil {
+		return false
+	}
+	given.Store(port, mark)
+	return true
 }

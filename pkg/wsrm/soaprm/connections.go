@@ -85,9 +85,9 @@ func (e *SequenceDestination) waitingFor(a *admittedRequest, address string) (*l
 		if err := s.write(a.ctx, out); err != nil {
 			return nil, err
 		}
-		if out.number > 0 && s.record.Offered == "" { // nobody acknowledges it
+		if out.number > 0 {
 			s.mu.Lock()
-			if s.engine != nil {
+			if s.engine != nil && s.record.Offered == "" { // nobody acknowledges it
 				s.repliedLocked([][2]uint64{{out.number, out.number}})
 			}
 			s.mu.Unlock()

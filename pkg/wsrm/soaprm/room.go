@@ -1,31 +1,42 @@
 package soaprm
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
+// maxReplaced is how many pairs of one CreateSequence stay that were not used.
+const maxReplaced = 8
+
 // reserve takes a place for a pair before it is stored, so that what comes at once finds it. gone
 // are to be discarded. why: there is no place.
 //
 // The same CreateSequence may be of another client: devices that were cloned send the same bytes.
-// So each has a pair of its own. The one before is replaced, if it was not used: it leaves the
-// store and its Offer, and is still known, as its answer may be under way.
+// So each has a pair of its own. The one before is replaced, if it was not used: it leaves its
+// Offer, and is still known, as its answer may be under way, also over a restart. A few are.
 func (e *SequenceDestination) reserve(s *servedPair) (gone []*servedPair, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	by, peer := s.record.CreatedBy, s.record.Peer
 	gone = e.sweepLocked(peer)
+	var before []*servedPair
 	for _, o := range e.byID {
-		if by != "" && o.record.CreatedBy == by && o.record.Peer == peer && !o.used && !o.replaced {
+		if by != "" && o.record.CreatedBy == by && o.record.Peer == peer && !o.used {
 			o.replaced = true
 			e.freeOfferLocked(o)
-			gone = append(gone, o)
+			before = append(before, o)
 		}
+	}
+	if len(before) > maxReplaced {
+		slices.SortFunc(before, func(a, b *servedPair) int { return cmp.Compare(b.forget.Load(), a.forget.Load()) })
+		e.removeLocked(before[maxReplaced:]...)
+		gone = append(gone, before[maxReplaced:]...)
 	}
 	if holder := e.byOffer[s.record.Offered]; holder != nil {
 		if by == "" || holder.record.CreatedBy != by {
