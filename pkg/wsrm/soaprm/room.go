@@ -11,15 +11,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// maxReplaced is how many pairs of one CreateSequence stay that were not used.
-const maxReplaced = 8
+// maxLate is how many pairs of one CreateSequence that were not used stay in the store, before the
+// latest.
+const maxLate = 8
 
 // reserve takes a place for a pair before it is stored, so that what comes at once finds it. gone
 // are to be discarded. why: there is no place.
 //
 // The same CreateSequence may be of another client: devices that were cloned send the same bytes.
-// So each has a pair of its own. The one before is replaced, if it was not used: it leaves its
-// Offer, and is still known, as its answer may be under way, also over a restart. A few are.
+// So each has a pair of its own. Those before that were not used leave their Offer, and are still
+// known, as their answers may be under way: a few over a restart, too, the others leave the store.
 func (e *SequenceDestination) reserve(s *servedPair) (gone []*servedPair, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -27,16 +28,17 @@ func (e *SequenceDestination) reserve(s *servedPair) (gone []*servedPair, why st
 	gone = e.sweepLocked(peer)
 	var before []*servedPair
 	for _, o := range e.byID {
-		if by != "" && o.record.CreatedBy == by && o.record.Peer == peer && !o.used {
-			o.replaced = true
+		if by != "" && o.record.CreatedBy == by && o.record.Peer == peer && !o.used && !o.replaced {
 			e.freeOfferLocked(o)
 			before = append(before, o)
 		}
 	}
-	if len(before) > maxReplaced {
+	if len(before) > maxLate {
 		slices.SortFunc(before, func(a, b *servedPair) int { return cmp.Compare(b.forget.Load(), a.forget.Load()) })
-		e.removeLocked(before[maxReplaced:]...)
-		gone = append(gone, before[maxReplaced:]...)
+		for _, o := range before[maxLate:] {
+			o.replaced = true
+			gone = append(gone, o)
+		}
 	}
 	if holder := e.byOffer[s.record.Offered]; holder != nil {
 		if by == "" || holder.record.CreatedBy != by {
