@@ -173,6 +173,7 @@ func (p *Pending) Next(ctx context.Context) (*Message, error) {
 // With quick, that is called first, by the goroutine that reads the stream and without a lock, for
 // a reply that came whole while nothing else waited to be read, and few calls were under way: who
 // takes it there saves waking another goroutine. It must not wait. If it is false, f is called.
+// It may come late, when somebody else has taken the reply: see [Pending.Ready].
 func (p *Pending) Notify(f func(), quick func() bool) {
 	e := &p.c.s.exchanges
 	e.mu.Lock()
@@ -183,8 +184,8 @@ func (p *Pending) Notify(f func(), quick func() bool) {
 	}
 }
 
-// Ready reports whether [Pending.Next] has begun something to give: it waits for no reply then, at
-// most for the head of one.
+// Ready reports whether a reply has begun that nobody has taken, or there will be none:
+// [Pending.Next] waits at most for the rest of its head then.
 func (p *Pending) Ready() bool {
 	e := &p.c.s.exchanges
 	e.mu.Lock()

@@ -38,7 +38,7 @@ type servedPair struct {
 	// Guarded by the endpoint.
 	places   map[string]bool // that may poll
 	used     bool            // something came of the client that has the identifier
-	replaced bool            // its CreateSequence came again, before it was used
+	replaced bool            // its CreateSequence came often before it was used: it left the store
 }
 
 const (
