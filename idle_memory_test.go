@@ -18,7 +18,8 @@ import (
 )
 
 // What an idle session may keep at a server, with the connections of both ends, in bytes of the
-// heap and in objects: about a sixth more than it does. It kept 8,980 in 77.
+// heap and in objects: a little more than it does. It kept 8,980 in 77, and 7,440 before its
+// first reply went as text, which windows remember.
 const (
 	idleHeap    = 7900
 	idleObjects = 73

@@ -31,7 +31,7 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 	if err != nil {
 		return nil, err
 	}
-	took, err := sendAll(ctx, messages, "")
+	took, err := sendAll(ctx, messages, "plain")
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
 	for i := range messages {
 		m := messages[i : i+1]
-		took, err := sendAll(ctx, m, "")
+		took, err := sendAll(ctx, m, "plain")
 		if err != nil {
 			return fmt.Errorf("message %d alone: %w", i+1, err)
 		}

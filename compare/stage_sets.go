@@ -15,8 +15,9 @@ var stageSets = []struct {
 	{"none", "columns,memory,zstd"},
 	{"columns", "memory,zstd"},
 	{"columns, memory", "zstd"},
-	{"zstd", "columns,memory"},
-	{"columns, zstd", "memory"},
+	{"zstd", "columns,memory,plain"},
+	{"columns, zstd", "memory,plain"},
+	{"columns, memory, zstd", "plain"},
 	{"all", ""},
 }
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py, packed shapes in fold.py, the short form of hello in hello.py.
+"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py, packed shapes in fold.py, plain shapes in plain.py, the short form of hello in hello.py.
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, hello, json, os, re, struct, sys, types, unpack, uuid
+import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, hello, json, os, plain, re, struct, sys, types, unpack, uuid
 from expand import expand
 from unpack import crc, need, uvarint, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
-HELLO, SYNC, failures = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A'), []
+STAGES, HELLO, SYNC, failures = (0, 1, 3, 4, 5, 7, 36, 37, 39), bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A'), []
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges window max_held lifetime target:text later:rest', lambda f: f['scheme'] == 1 and (f['representation'] in (1, 2) or f['role'] & 1 > f['representation']) and
-             f['role'] < 4 and len(f['token']) in (0, 16) and not (f['target'] and (f['role'] & 1 or f['token'])) and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] != 2 else (0,)) and 512 <= f['max fragment'] <= 16384),
+             f['role'] < 4 and len(f['token']) in (0, 16) and not (f['target'] and (f['role'] & 1 or f['token'])) and f['stages'] & ~8 in (STAGES if f['representation'] != 2 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: f['role'] < 2 and all(o['R'] < 16 for o in f['open']) and all(
@@ -168,7 +168,7 @@ def join(part, store, *text):           # part: the fingerprint of the shape, No
     if not part or not part[0]: return b''.join(part[1] if part else [])
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
 def message(key, begun, crc, R=0):      # key: lane, R, exchange; begun: None if before the decoder joined, R then as in sync
-    return types.SimpleNamespace(key=key, begun=begun, crc=crc, dim=False, more=R >> 1 & 1, head=None if begun else (None, []), body=(b'?', []) if R & 4 else None, keep=0 if R & 8 else None, text=[], status='incomplete', done=None, memories=None, error=None)
+    return types.SimpleNamespace(key=key, begun=begun, crc=crc, dim=False, stages=0, keeper=types.SimpleNamespace(), more=R >> 1 & 1, head=None if begun else (None, []), body=(b'?', []) if R & 4 else None, keep=0 if R & 8 else None, text=[], status='incomplete', done=None, memories=None, error=None)
 def identity(f, at): return f['sync word'], f['session'], f['representation'], f['role'], f['stages'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
 def origin(i): return crc(bytes([i[3] == 'responder']) + i[1] + uvarint(i[2]) + uvarint(i[4]))    # §5.2: what each check begins with
 HEAD, CHUNK = re.compile(rb'(\S+) \S+ [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n'), re.compile(rb'([0-9A-Fa-f]+)[^\n]*\n')
@@ -183,7 +183,7 @@ def upgraded(runs, clock):              # §3.1: where HTTP/1.1 ends in the firs
     return [(start + at, buf[at:]), *runs[1:]], asked
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
-        self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun, self.parts = store, clock, None, None, True, None, set(), [], []
+        self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun, self.parts, self.later, self.done = store, clock, None, None, True, None, set(), [], [], [], 0
         self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.chain, self.unseen, found = name, {}, {}, {}, {}, [], b'', b'', []
         runs, self.asked = upgraded(runs, clock)
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
@@ -213,8 +213,10 @@ class Direction:                        # runs: (position, octets), gaps between
             octets = self.pieces[key] = None if before is None else before + f['piece']
             if end == f['total']: octets = octets and fold.unpack_shape(octets, self.store); f['fingerprint'] = octets and hashlib.sha256(octets).digest(); self.store.update({f['fingerprint']: parse_shape(octets) and octets} if octets else {})
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
-    def part(self, r, m):               # its shape, whose name is in the check of its message
-        need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); fp = self.shapes[n] if n else None
+    def part(self, r, m):               # its shape, whose name is in the check of its message; announces: what its plain shape is the number of (§4.2)
+        need((n := r.uvarint()) == 0 or (n in self.shapes or self.stages & 32) and self.id[2] == 1, f'shape number {n}'); self.announces = n if n and n not in self.shapes else 0
+        if self.announces: self.shapes[n] = None; return None, []
+        fp = self.shapes[n] if n else None
         m.dim, self.names = m.dim or n and not fp, self.names + (fp or b'')[:8]; return fp, []
     def data(self, f):                  # §5
         lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'] & (1 - (f['F'] & f['T'] & (f.get('number', 1) > 0))), f['H'], f['T'] and not f['F']
@@ -223,19 +225,21 @@ class Direction:                        # runs: (position, octets), gaps between
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
             need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open, 'begin')
-            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].memories = self.memories; self.begun.append(self.open[key]), self.good.add((lane, R)), self.used.add(lane), need(len(self.used) <= 1024, 'sync is overdue')
+            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].memories, self.open[key].stages = self.memories, self.stages; self.begun.append(self.open[key]), self.good.add((lane, R)), self.used.add(lane), need(len(self.used) <= 1024, 'sync is overdue')
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
         m, r, self.last, self.names, lane_of = self.open[key], Reader(f['payload']), key, b'', lambda whole: self.memories.setdefault(lane, unpack.Memory()) if whole and m.memories is self.memories else None    # §11.6
         need(f['F'] or H == m.more, 'head out of place')
-        if H: first = not m.head; m.head = m.head or self.part(r, m); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1)); first and self.parts.append((m, m.head, lane_of(not m.more)))
+        if H: first = not m.head; m.head = m.head or self.part(r, m); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1)); first and self.begins(m, m.head, lane_of(not m.more), not m.more)
         need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
         if not m.more and (r.pos < r.end or f['L'] or not H):
             need(m.body and (m.body[0] or not m.begun) if text else m.keep is None, 'text out of place')
-            first = not m.body; m.body = m.body or self.part(r, m); first and self.parts.append((m, m.body, lane_of(f['L'])))
-            m.keep = 0 if text else None; (m.text if text else m.body[1]).append(r.rest())    # keep: its number comes later
+            first = not m.body; m.body = m.body or self.part(r, m); m.keep = 0 if text else None; (m.text if text else m.body[1]).append(r.rest()); first and self.begins(m, m.body, lane_of(f['L']), f['L'])    # keep: its number comes later
         named = bytes([0x83 | f['F'] << 6 | f['L'] << 5 | (key[1] or f['place'] > b'') << 4 | H << 3 | f['T'] << 2]) + uvarint(key[0]) + uvarint(key[2]) + f['place'] + uvarint(len(f['payload']))    # §5.2
         m.crc = crc(named + self.names + f['payload'], m.crc)
         if f['L']: m.status, m.done, self.dim, self.chain = 'unverified', now, self.dim or m.dim, self.chain + m.crc.to_bytes(4, 'little'); self.since.append(self.open.pop(key))
+    def begins(self, m, part, lane, whole):
+        self.parts.append((m, part, lane, self.announces)); need(whole or not self.announces, 'a text that announces its shape, in pieces')
+        if self.announces: later, self.parts[self.done:] = [p for p in self.parts[self.done:] if not p[2] and p[1] is not part], [p for p in self.parts[self.done:] if p[2] or p[1] is part]; [expanded(self, self.store, *p) for p in self.parts[self.done:]]; self.done = len(self.parts); self.later += later
     def named(self, name, before): return before if before.startswith(name) else found[0] if len(found := [fp for fp in self.store if fp.startswith(name)]) == 1 else name
     def close(self, f):                 # §6, §8: the check of the messages
         good = f['messages'] == len(self.since) and (self.dim or f['check'] == int.from_bytes(hashlib.sha256(self.chain).digest()[:4 * (self.chain > b'')], 'little'))
@@ -243,8 +247,8 @@ class Direction:                        # runs: (position, octets), gaps between
         need(good or self.blind, 'check of the messages')
     def cancel(self, f): self.chain += crc(self.raw, origin(self.id)).to_bytes(4, 'little'); self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need(identity(f, self.at) == self.id and f['stages'] & ~8 in (0, 1, 3, 4, 5, 7), 'word, role, session, representation, stages or offset of sync') or self.close(f)
-        need(self.blind or all(self.shapes.get(s['number'], s['name'])[:8] == s['name'] for s in f['shapes']), 'shapes of sync')
+        need(identity(f, self.at) == self.id and f['stages'] & ~8 in STAGES, 'word, role, session, representation, stages or offset of sync') or self.close(f)
+        need(self.blind or all((self.shapes.get(s['number']) or s['name'])[:8] == s['name'] for s in f['shapes']), 'shapes of sync')
         self.role, self.stages, self.memories, self.used = f['role'], f['stages'], {}, set()
         opened, self.shapes = {(o['lane'], o['R'] & 1, o['exchange']): o for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
         need(self.blind or opened.keys() == set(sorted(self.open)[:1024]) and all(m.dim or (m.crc, m.more, m.body != None, m.keep != None) == (o['crc'], o['R'] >> 1 & 1, o['R'] & 4 > 0, o['R'] & 8 > 0) for m, o in zip(map(self.open.get, opened), opened.values())), 'open messages of sync')
@@ -252,17 +256,21 @@ class Direction:                        # runs: (position, octets), gaps between
         for key, o in opened.items(): self.open[key].crc, self.open[key].dim = o['crc'], False
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
         self.since, self.chain, self.last, self.fresh, self.blind, self.dim, self.good = [], b'', None, False, False, False, set(self.lanes)
+def expanded(d, store, m, part, lane, announces):    # §11.6: one that its lane remembers, or without
+    packed, memory, keeper, whole, forget = part[0] and d.stages & 1, lane if lane and d.stages & 2 else unpack.Memory(), lane or types.SimpleNamespace(), bool(lane or m.done), part[1][0][:1] == b'\xfa' if part[1] else False
+    try:
+        m.keeper = need(not m.error, m.error) or keeper    # the body's in the end, as its text is behind it
+        if d.stages & 4: part[1][:] = [expand(s, packed, keeper) for s in part[1]]
+        if announces:                   # §4.2
+            made = plain.Plain(b''.join(part[1]), part is m.head); fp = d.shapes[announces] = hashlib.sha256(made.octets).digest(); store.update({fp: made.octets})
+            if forget: memory.__init__()
+            if lane and not memory.lost: plain.note(made, unpack.Unpacker(parse_shape(made.octets)[0], fp, Reader), memory)
+        if not packed: return
+        u = unpack.Unpacker(parse_shape(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'))[0], part[0], Reader)
+        part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
+    except (ValueError, LookupError) as e: memory.lost, keeper.gap, m.error = True, True, e
 def unpacked(d, store):                 # §11, in the order of the frames
-    for m in d.begun: m.error, m.stages, m.keeper = None, d.stages, types.SimpleNamespace()
-    for m, part, lane in d.parts:       # §11.6: one that its lane remembers, or without
-        packed, memory, keeper, whole = part[0] and d.stages & 1, lane if lane and d.stages & 2 else unpack.Memory(), lane or types.SimpleNamespace(), bool(lane or m.done)
-        try:
-            m.keeper = need(not m.error, m.error) or keeper    # the body's in the end, as its text is behind it
-            if d.stages & 4: part[1][:] = [expand(s, packed, keeper) for s in part[1]]
-            if not packed: continue
-            u = unpack.Unpacker(parse_shape(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'))[0], part[0], Reader)
-            part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
-        except (ValueError, LookupError) as e: memory.lost, keeper.gap, m.error = True, True, e
+    for p in d.later + d.parts[d.done:]: expanded(d, store, *p)
     for m in d.begun:
         try: r = Reader(b''.join(expand(s, False, m.keeper) if d.stages & 4 else s for s in m.text)); m.keep, m.text = r.uvarint() if m.text else m.keep, r.rest()
         except (ValueError, LookupError) as e: m.error = e
@@ -320,6 +328,7 @@ def vector(path):
     if 'octets' in v:
         base = bytes.fromhex(v.get('base', '')); out = fold.unpack_shape(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
         return need(out.hex() == v['octets'], f'unpacks to {out}')
+    if 'text' in v: return need((made := plain.Plain(v['text'].encode(), v['head'])).octets.hex() == v['shape'], f'makes {made.octets.hex()}') # §4.2
     if 'compressed' in v: keeper = types.SimpleNamespace(); return need([expand(bytes.fromhex(b), v['packed'], keeper).hex() for b in [v['compressed']] * isinstance(v['compressed'], str) or v['compressed']] == ([v['segment']] * isinstance(v['segment'], str) or v['segment']), 'expands to something else')
     if 'messages' in v:                 # §11
         shapes, memory, out = [bytes.fromhex(s) for s in (v['shape'], *v.get('others', []))], unpack.Memory(), []

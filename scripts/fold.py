@@ -1,5 +1,5 @@
 """The packed form of shapes, for decode.py, written from docs/wire-format.md (§4.1)."""
-import os, re, zlib
+import hashlib, os, re, zlib
 VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../internal/shape/transit/vocabulary.txt'), 'rb').read()
 MOST, END, CLOSE, VALUE, APART, ROWS, OTHER, TYPES = 1 << 20, 5, 6, 14, 15, 16, 17, 19
 LISTS, UNTIL = {5: 1, 6: 2, 4: 3, 9: 4}, {5: 0, 6: 1}           # kind of node: mark; until in elements and attributes
@@ -58,12 +58,12 @@ def unfold(folded):
         return out + (node(kind, start, until) if k > 6 else b'')
     out = b'\1' + slots + node(0, 0, 3); need(at == len(buf) and len(out) <= MOST, 'octets left over, or too large'); return out
 def unpack_shape(octets, store):        # None without the base
-    need(octets and octets[0] in (0, 1, 3) and (octets[0] < 3 or 9 <= len(octets) <= 4096), 'form')
+    need(octets and octets[0] in (0, 1, 3, 7) and (octets[0] < 3 or 9 + 3 * (octets[0] > 3) <= len(octets) <= 4096), 'form')
     if not octets[0]: return octets[1:]
     base, rest = b'', octets[1:]
-    if octets[0] == 3: name, rest = rest[:8], rest[8:]; base = next((fold(o) for fp, o in store.items() if o and fp.startswith(name)), None)
+    if octets[0] >= 3: name, check, rest = rest[:8], rest[8:11], rest[8 + 3 * (octets[0] > 3):]; base = next((fold(o) for fp, o in store.items() if o and fp.startswith(name)), None)
     if base is None: return None
     z = zlib.decompressobj(-15, (VOCABULARY + base)[-32768:])
     try: out = z.decompress(rest, MOST + 1)
     except zlib.error as e: need(False, str(e))
-    need(len(out) <= MOST and z.eof and not z.unused_data, 'octets behind it, or too large'); return unfold(out)
+    need(len(out) <= MOST and z.eof and not z.unused_data, 'octets behind it, or too large'); out = unfold(out); return out if octets[0] < 7 or hashlib.sha256(out).digest().startswith(check) else None

@@ -187,7 +187,7 @@ func framesOf(t testing.TB, messages [][]byte) (list [][]byte) {
 	cfg := wire.EncoderConfig{Origin: frame.OriginOf(h), Word: h.Word, Peer: knows{}, Limits: h.Limits}
 	e := wire.NewEncoder(cfg, 0,
 		time.Time{})
-	if announced := e.Announce(p, time.Time{}); announced != nil {
+	if announced := e.Announce(0, &wire.Part{Program: p}, false, time.Time{}); announced != nil {
 		for !e.Piece(announced, time.Time{}) {
 			continue
 		}

@@ -82,7 +82,7 @@ func (x *talk) message(dir int, m wire.Outgoing, p *program.Program, body []byte
 	if p == nil {
 		pieces = []piece{{body, false}}
 	} else {
-		if t := e.Announce(p, time.Time{}); t != nil {
+		if t := e.Announce(0, &wire.Part{Program: p}, false, time.Time{}); t != nil {
 			for !e.Piece(t, timeZero) {
 				continue
 			}

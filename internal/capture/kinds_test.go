@@ -51,7 +51,7 @@ func TestManyKindsFromTheMiddle(t *testing.T) {
 	for i := range kinds * passes {
 		by := programs[i%kinds]
 		m := wire.Outgoing{Key: frame.Key{Exchange: uint64(i + 1)}, OneWay: true}
-		enc.Announce(by, now)
+		enc.Announce(0, &wire.Part{Program: by}, false, now)
 		var s program.Splitter
 		s.Reset(by, enc.MaxSegment(), false, func(_ bool, content []byte) error {
 			return enc.Data(&m, &wire.Part{}, &wire.Part{There: true, Program: by, Content: content, Last: true}, true,

@@ -50,7 +50,7 @@ func TestOpenMessagesAreBounded(t *testing.T) {
 		assert.Equal(t, "<a/>", string(r.Messages[most+1].Body))
 		require.Len(t, r.Streams, 1)
 		require.Len(t, r.Streams[0].Problems, 1)
-		assert.Equal(t, "first direction, offset 49235: too many messages are open, 16385 of them here: "+
+		assert.Equal(t, "first direction, offset 49236: too many messages are open, 16385 of them here: "+
 			"they, and what comes before the next sync, are left out", r.Streams[0].Problems[0])
 		assert.True(t, r.Partial())
 	}

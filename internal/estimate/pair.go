@@ -308,13 +308,13 @@ func (h *halfSent) write(out wire.Outgoing, m *proxy.Said, now time.Time) (all [
 }
 
 // announce has a shape travel before its first use. The peer knows it from then on.
-func (h *halfSent) announce(part *wire.Part, now time.Time) {
+func (h *halfSent) announce(lane uint64, part *wire.Part, head bool, now time.Time) {
 	if !part.There || !part.First || part.Program == nil {
 		return
 	}
 	s := part.Program.Shape()
 	_, sure := h.coder.Has(s.Fingerprint())
-	for t := h.enc.Announce(part.Program, now); t != nil && !h.enc.Piece(t, now); {
+	for t := h.enc.Announce(lane, part, head, now); t != nil && !h.enc.Piece(t, now); {
 	}
 	if !sure {
 		h.peer.coder.Keep(s)

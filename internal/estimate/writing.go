@@ -117,8 +117,8 @@ func (w *writing) release() error {
 func (w *writing) data(head, body *wire.Part) error {
 	w.settled = 0
 	w.written++
-	w.h.announce(head, w.now)
-	w.h.announce(body, w.now)
+	w.h.announce(w.out.Lane, head, true, w.now)
+	w.h.announce(w.out.Lane, body, false, w.now)
 	return w.h.enc.Data(&w.out, head, body, body.There && body.Last, w.now)
 }
 

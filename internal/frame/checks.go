@@ -105,7 +105,7 @@ func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, 
 	}
 	b := f.appendNamed(c.scratch[:0])
 	for _, part := range [...]*RawPart{&p.Head, &p.Body} {
-		if !part.First || part.Shape == 0 {
+		if !part.First || part.Shape == 0 || part.Plain {
 			continue
 		}
 		n, known := name(part.Shape)

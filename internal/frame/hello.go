@@ -44,7 +44,7 @@ type Limits struct {
 const MinWindow = 32 << 10
 
 // EarlyLimits are those an initiator keeps to until it has the hello of the responder.
-var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, Window: 65536,
+var EarlyLimits = Limits{MaxFragment: MaxPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, Window: 65536,
 	MaxMessage: math.MaxInt64, MaxHeld: 0}
 
 // Hello opens a direction (section 3).

@@ -46,8 +46,10 @@ func (m *MessageState) follow(p *Parts) {
 // payload.
 type RawPart struct {
 	First, Last, Text bool
-	Shape             uint64
-	Segment           []byte
+	// Plain: the number stands for nothing yet; the part is text, of which it will be the shape.
+	Plain   bool
+	Shape   uint64
+	Segment []byte
 }
 
 // Parts are what a payload holds: up to one segment of the head and one of the body.

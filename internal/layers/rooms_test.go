@@ -42,7 +42,7 @@ var inside = map[string][]room{
 			split_column split_quick split joiner join_value join_column join`},
 		{name: "internal/shape/columns", files: `
 			limits bits counted text_words text_memory memory memory_fold walk column gatherer
-			gather_rows gather dictionary packer pack_text pack_column pack_quick pack unpacker
+			gather_rows gather dictionary packer pack_text pack_column pack_quick pack note unpacker
 			unpack_text unpack_column unpack_rows unpack_quick unpack`},
 		{name: "internal/shape/transit", files: "fold unfold transit", up: 1},
 	},
@@ -58,11 +58,11 @@ var apart = []room{
 		body_writer reply calls oneway
 		read_buffer handshake reader writer_state writer_note writer_shapes writer writer_now open upgrade`},
 	{name: "internal/wire", up: 2, files: `
-		stages shape_bases zstd wire pauses decoder_config encoder_config coder lane_memory
+		stages shape_bases zstd wire pauses decoder_config encoder_config coder lane_memory plain_text
 		shapes_in event blocked lanes_in
-		decoder decoder_rest decoder_blocked decoder_data decoder_shape decoder_sync decoder_next
+		decoder decoder_rest decoder_ask decoder_blocked decoder_data decoder_shape decoder_sync decoder_next
 		sync_cost resynced shapes_out outgoing lanes_out
-		encoder encoder_sync encoder_shape encoder_window encoder_plain encoder_data encoder_rest`},
+		encoder encoder_sync encoder_shape encoder_window encoder_unpacked encoder_data encoder_rest`},
 	{name: "internal/session", up: 9, files: `
 		limits certificate upgraded_conn portal by_reference connect refusal plain_calls config transports
 		describe mode dialer remember nodes used outbox resume

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/frame"
 )
 
 // TestAgreementOfAPair: what a pair says before its first message takes few bytes, both ways.
@@ -23,11 +25,14 @@ func TestAgreementOfAPair(t *testing.T) {
 }
 
 // TestTheShortFormIsForThoseWhoReadIt: a peer that does not say that it reads the short form of
-// hello gets the long one.
+// hello gets the long one, and only stages that it named.
 func TestTheShortFormIsForThoseWhoReadIt(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	for field, short := range map[string]bool{"1": false, "1;7": false, "1;23": true} {
+	for field, want := range map[string]frame.Hello{
+		"1": {Stages: 7}, "1;7": {Stages: 7}, "1;23": {Stages: 7, Brief: true}, "1;39": {Stages: 39},
+		"1;55": {Stages: 39, Brief: true}, "1;4095": {Stages: 39, Brief: true},
+	} {
 		c := connect(t, far.url())
 		c.say(fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n"+
 			"HHFR: %s\r\nContent-Length: %d\r\n\r\n%s", field, len(envelope), envelope))
@@ -35,7 +40,8 @@ func TestTheShortFormIsForThoseWhoReadIt(t *testing.T) {
 		reply, err := p.Reply(t.Context())
 		_, body := read(t, reply, err)
 		assert.Equal(t, envelope, body, field)
-		assert.Equal(t, short, s.Hello().Brief, field)
+		assert.Equal(t, want.Brief, s.Hello().Brief, field)
+		assert.Equal(t, want.Stages, s.Hello().Stages, field)
 		require.NoError(t, s.Close())
 	}
 }

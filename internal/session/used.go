@@ -26,8 +26,9 @@ const (
 	// and maxHopes when it names some that the peer may not have.
 	maxGuesses, maxHopes = coders.Recent, 16
 	// worthNaming is from which length on a shape, as it travels, is named in offers, in bytes: its
-	// name takes 44 bytes, as many in the answer, and a reference to it 36.
-	worthNaming = 160
+	// name takes 44 bytes, as many in the answer, and a reference to it 36. A text that announces a
+	// shape often takes hardly more than what it has beside markup.
+	worthNaming = 256
 	// maxUsed is how many shapes an entry has. Those beyond maxGuesses are offered where they are
 	// known to be used.
 	maxUsed = 256

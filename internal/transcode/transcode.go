@@ -233,7 +233,7 @@ func (p *filePacker) feed(cut wire.SplitStep, body io.Reader, f *Figures, got *j
 
 // encode makes frames of a part; a file needs no time of day.
 func (p *filePacker) encode(out *wire.Outgoing, part *wire.Part) error {
-	if shape := p.enc.Announce(part.Program, time.Time{}); shape != nil {
+	if shape := p.enc.Announce(out.Lane, part, false, time.Time{}); shape != nil {
 		for !p.enc.Piece(shape, time.Time{}) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -55,6 +56,9 @@ type Wish struct {
 	Description []byte
 }
 
+// unnamed are the stages that a request wants that names none.
+const unnamed = wire.Columns | wire.Memory | wire.Zstd
+
 // describes is the parameter that names a description.
 const describes = "description="
 
@@ -66,7 +70,7 @@ func Asks(req *http.Request) (wish Wish, upgrade, ok bool) {
 	if strings.TrimSpace(scheme) != Version {
 		return Wish{}, false, false
 	}
-	wish.Stages = streamer.AllStages
+	wish.Stages = unnamed
 	for more {
 		var parameter string
 		parameter, rest, more = strings.Cut(rest, ";")

@@ -20,7 +20,7 @@ func FuzzField(f *testing.F) {
 		Lifetime:  3600e9,
 	}
 	for _, seed := range []string{"1", "1;7",
-		"1;7;description=0011223344556677", "1; description=00",
+		"1;55", "1;7;description=0011223344556677", "1; description=00",
 		"1;0", "1;address=\":9090\"", "1;scope=path", i.String(), "2", "1;x", "1;token=\"00\"",
 		"1; lifetime=0", ""} {
 		f.Add(seed)

@@ -33,7 +33,7 @@ func TestSteadyStateAllocates(t *testing.T) {
 	one := func() {
 		n++
 		m = wire.Outgoing{Key: frame.Key{Exchange: n}, OneWay: true}
-		l.enc.Announce(k.by, l.now)
+		l.enc.Announce(0, &body, false, l.now)
 		if err := l.enc.Data(&m, &none, &body, true, l.now); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func BenchmarkMachines(b *testing.B) {
 	var m wire.Outgoing
 	for n := uint64(1); b.Loop(); n++ {
 		m = wire.Outgoing{Key: frame.Key{Exchange: n}, OneWay: true}
-		l.enc.Announce(k.by, l.now)
+		l.enc.Announce(0, &body, false, l.now)
 		if err := l.enc.Data(&m, &none, &body, true, l.now); err != nil {
 			b.Fatal(err)
 		}

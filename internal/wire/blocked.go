@@ -54,8 +54,8 @@ func (h *blockedLanes) waits(e *numberedShape) bool {
 }
 
 func (f *blockedFragment) bound() bool {
-	for _, e := range f.entries {
-		if e != nil && e.program == nil {
+	for i, e := range f.entries {
+		if e != nil && e.program == nil && (!e.unread || !f.message.parts[i].states) {
 			return false
 		}
 	}

@@ -97,7 +97,8 @@ func supported(o frame.Origin) error {
 		return nil // it does not take the session: a close follows
 	case o.Representation != frame.Binary && o.Representation != frame.XML:
 		return fmt.Errorf("representation %d", o.Representation)
-	case s != 0 && o.Representation != frame.Binary, s&Memory != 0 && s&Columns == 0:
+	case s != 0 && o.Representation != frame.Binary, s&Memory != 0 && s&Columns == 0,
+		s&Plain != 0 && s&Zstd == 0:
 		return fmt.Errorf("optional stages %#x with representation %d", o.Stages, o.Representation)
 	}
 	return nil

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/hhfr/hhfr/internal/frame"
+import (
+	"errors"
+
+	"github.com/hhfr/hhfr/internal/frame"
+)
 
 // hold has a fragment wait. If too much does, all of it is given up.
 func (d *Decoder) hold(m *IncomingMessage, first, last bool, p *frame.Parts) error {
@@ -21,18 +25,18 @@ func (d *Decoder) hold(m *IncomingMessage, first, last bool, p *frame.Parts) err
 	h.octets += f.size()
 	h.weight += f.size() + blockedWeight
 	if h.octets > d.cfg.MaxHeld || h.weight > 2*d.cfg.MaxHeld+int64(d.cfg.MaxOpen+1)*blockedWeight {
-		d.giveUp()
+		return d.giveUp()
 	}
 	return nil
 }
 
-// release gives out what waits no more.
+// release gives out what waits no more. Texts among it may announce shapes that others wait for.
 func (d *Decoder) release() error {
-	h := &d.held
+	h, some := &d.held, false
 	for number, lane := range h.lanes {
 		for len(lane) > 0 && lane[0].bound() {
 			f := lane[0]
-			lane = lane[1:]
+			lane, some = lane[1:], true
 			h.octets -= f.size()
 			h.weight -= f.size() + blockedWeight
 			before := len(d.events)
@@ -51,6 +55,9 @@ func (d *Decoder) release() error {
 			delete(h.lanes, number)
 		}
 	}
+	if some {
+		return d.release()
+	}
 	return nil
 }
 
@@ -61,11 +68,11 @@ func (d *Decoder) unwanted(at int) {
 }
 
 // giveUp drops all that waits.
-func (d *Decoder) giveUp() {
+func (d *Decoder) giveUp() (err error) {
 	for _, lane := range d.held.lanes {
 		for i := range lane {
 			m := lane[i].message
-			d.miss(m, &lane[i].parts, lane[i].epoch)
+			err = errors.Join(err, d.miss(m, &lane[i].parts, lane[i].epoch))
 			if !m.dropped {
 				m.dropped = true
 				d.emit(Event{Kind: Dropped, Message: m})
@@ -73,4 +80,5 @@ func (d *Decoder) giveUp() {
 		}
 	}
 	d.held = blockedLanes{}
+	return err
 }

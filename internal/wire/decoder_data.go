@@ -33,8 +33,16 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 		if d.origin.Representation == frame.XML {
 			return fmt.Errorf("a part under number %d, and all are text", p.Shape)
 		}
-		if entries[i] = d.shapes.entries.Get(p.Shape); entries[i] == nil {
+		if entries[i] = d.shapes.entries.Get(p.Shape); entries[i] != nil {
+			continue
+		}
+		if d.origin.Stages&Plain == 0 || !p.Last || p.Text {
 			return &Error{Code: Unannounced, At: d.at, Err: fmt.Errorf("number %d", p.Shape)}
+		}
+		p.Plain = true
+		entries[i] = &numberedShape{plain: true}
+		if err := d.shapes.set(p.Shape, entries[i]); err != nil {
+			return &Error{Code: Limits, At: d.at, Err: err}
 		}
 	}
 	d.checks.Add(f, &parts, d.shapes.name)
@@ -59,6 +67,9 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 			continue
 		}
 		m.parts[i].entry = e
+		if i == 0 && parts.Head.Plain || i == 1 && parts.Body.Plain {
+			e.unread, m.parts[i].states = true, true
+		}
 		if !f.Last {
 			e.uses++
 		}
@@ -94,8 +105,7 @@ func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 // pass gives a fragment out, or holds it.
 func (d *Decoder) pass(m *IncomingMessage, first, last bool, p *frame.Parts) error {
 	if m.dropped {
-		d.miss(m, p, d.lanes.epoch)
-		return nil
+		return d.miss(m, p, d.lanes.epoch)
 	}
 	if d.cfg.MaxHeld >= 0 && (d.held.lane(m.Lane) || !m.bound()) {
 		return d.hold(m, first, last, p)
@@ -106,7 +116,7 @@ func (d *Decoder) pass(m *IncomingMessage, first, last bool, p *frame.Parts) err
 // bound reports whether the shapes of the parts that have begun are here.
 func (m *IncomingMessage) bound() bool {
 	for i := range m.parts {
-		if e := m.parts[i].entry; e != nil && e.program == nil {
+		if e := m.parts[i].entry; e != nil && e.program == nil && (!e.unread || !m.parts[i].states) {
 			return false
 		}
 	}
@@ -117,7 +127,7 @@ func (m *IncomingMessage) bound() bool {
 func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, epoch uint64) error {
 	ev := d.event(Fragment)
 	ev.Message, ev.First, ev.Last = m, first, last
-	if d.cfg.Skim {
+	if d.cfg.Skim && d.origin.Stages&Plain == 0 {
 		return nil
 	}
 	own := &d.scratch
@@ -131,6 +141,15 @@ func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, 
 	}
 	if p.HasBody && ev.Err == nil {
 		buf, ev.Err = d.part(buf, &ev.Body, m, 1, &p.Body, epoch)
+	}
+	if ev.Err != nil {
+		if err := errors.Join(unread(d, m, 0, &p.Head), unread(d, m, 1, &p.Body)); err != nil {
+			return err
+		}
+	}
+	if d.cfg.Skim { // it was read for the shapes that texts announce
+		Release(ev.Buffer)
+		ev.Head, ev.Body, ev.Err, ev.Buffer = Part{}, Part{}, nil, nil
 	}
 	if cap(buf) > cap(own.Octets) && !p.HasHead { // it came to more than expected; no head is in what it left
 		own.Octets, buf = buf, own.Octets
@@ -148,10 +167,11 @@ func (m *IncomingMessage) inLane(p *frame.RawPart, epoch uint64) bool {
 }
 
 // miss notes that a fragment that came behind so many syncs is not read.
-func (d *Decoder) miss(m *IncomingMessage, p *frame.Parts, epoch uint64) {
+func (d *Decoder) miss(m *IncomingMessage, p *frame.Parts, epoch uint64) error {
 	if p.HasHead && m.inLane(&p.Head, epoch) || p.HasBody && m.inLane(&p.Body, epoch) {
 		d.lanes.of(m.Lane, epoch).lose()
 	}
+	return errors.Join(unread(d, m, 0, &p.Head), unread(d, m, 1, &p.Body))
 }
 
 // grown appends a segment to buf; what that has no room for has room that others had.
@@ -197,6 +217,9 @@ func (d *Decoder) part(
 	if m.inLane(s, epoch) && d.origin.Stages&(Memory|Zstd) != 0 {
 		lane = d.lanes.of(m.Lane, epoch)
 	}
+	if s.Plain {
+		return readPlain(d, buf, p, m, i, s, lane)
+	}
 	if at.entry != nil {
 		p.Program = at.entry.program
 		if p.Program == nil {
@@ -217,7 +240,7 @@ func (d *Decoder) part(
 func (d *Decoder) content(
 	buf []byte, p *Part, at *partIn, lane *receivedLane, s *frame.RawPart,
 ) (out []byte, err error) {
-	packed := at.entry != nil && !s.Text && d.origin.Stages&Columns != 0
+	packed := at.entry != nil && !s.Plain && !s.Text && d.origin.Stages&Columns != 0
 	undo := func(segment []byte) error {
 		if !packed {
 			if len(segment) > frame.MaxPayload {
@@ -269,4 +292,48 @@ func (p *partIn) own() *columns.Memory {
 		p.memory = new(columns.Memory)
 	}
 	return p.memory
+}
+
+// readPlain appends a text that announces its shape, and makes that.
+func readPlain(
+	d *Decoder, buf []byte, p *Part, m *IncomingMessage, i int, s *frame.RawPart, lane *receivedLane,
+) ([]byte, error) {
+	at := &m.parts[i]
+	out, err := d.content(buf, p, at, lane, s)
+	if err != nil {
+		lane.lose()
+		return buf, fault(BadContent, m.At, err)
+	}
+	text := out[len(buf):len(out):len(out)]
+	p.Content = text
+	made, err := plainShape(text, i == 0)
+	if err != nil {
+		return buf, &Error{Code: BadShape, At: m.At, Err: fmt.Errorf("number %d: %w", s.Shape, err)}
+	}
+	e := at.entry
+	if fp := made.Fingerprint(); e.named && e.name != frame.NameOf(fp) {
+		return buf, &Error{Code: WrongCheck, At: m.At, Err: fmt.Errorf("number %d is not %x", s.Shape, fp)}
+	}
+	if e.program == nil {
+		program := d.cfg.Shapes.Keep(made)
+		if program != nil {
+			made = program.Shape()
+		}
+		d.shapes.bases.keep(made, 0, nil)
+		e.unread = false
+		d.shapes.complete(e, program)
+		if d.shapes.octets > d.cfg.MaxShapeOctets {
+			return buf, &Error{Code: Limits, At: m.At, Err: fmt.Errorf("shapes of %d octets", d.shapes.octets)}
+		}
+	}
+	if e.program != nil && lane != nil && d.origin.Stages&Memory != 0 {
+		if len(s.Segment) > 0 && s.Segment[0] == markForget {
+			lane.memory.use().Reset()
+			lane.lost = false
+		}
+		if !lane.lost {
+			noteText(e.program, lane.memory.use(), text, false)
+		}
+	}
+	return out, nil
 }

@@ -129,7 +129,7 @@ func (d *Decoder) cancel(f frame.Cancel) {
 func (d *Decoder) close(f frame.Close) {
 	right, known := d.checks.AgreeClose(f)
 	d.closed = true
-	d.giveUp()
+	_ = d.giveUp() // nobody can be asked any more
 	d.emit(Event{Kind: Closed, Close: f, Verdict: d.verdict(right, known)})
 }
 

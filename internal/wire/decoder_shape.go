@@ -43,19 +43,6 @@ func (d *Decoder) shape(f frame.Shape) error {
 	return err
 }
 
-// ask has whoever drives the decoder ask for the shape behind a number, if anything waits for it.
-func (d *Decoder) ask(number uint64, e *numberedShape) error {
-	if d.cfg.MaxHeld < 0 {
-		return nil
-	}
-	d.shapes.asked.Put(number, e)
-	if n := d.shapes.asked.Len(); n > d.cfg.MaxShapes+maxAsked {
-		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d shapes were asked for and did not come", n)}
-	}
-	d.emit(Event{Kind: Lacks, Number: number})
-	return nil
-}
-
 // stands has a number stand for a shape. A number that waited for this one has it now; what waits
 // for another that the number stood for will never be joined. It gives what the number stands for.
 func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error) {
@@ -78,7 +65,9 @@ func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error
 		return nil, &Error{Code: Limits, At: d.at, Err: err}
 	}
 	if old != nil && old != e && old.program == nil && d.held.waits(old) {
-		d.giveUp()
+		if err := d.giveUp(); err != nil {
+			return nil, err
+		}
 	}
 	return e, d.release()
 }

@@ -55,6 +55,8 @@ const (
 	// maxSyncShapes and maxSyncLanes bound the lists of a sync, so that it fits a frame.
 	maxSyncShapes = 1024
 	maxSyncLanes  = 256
+	// leastLong is from how many octets on packed content is compressed by the window of its lane.
+	leastLong = 96
 	// packRoom is how many octets beyond its own a segment may take when it is packed, where there
 	// is room: enough for a memory to get to know what is new.
 	packRoom = 64

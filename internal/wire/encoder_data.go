@@ -13,9 +13,9 @@ import (
 // not There is left out. The shapes of parts that it begins must have been announced
 // ([Encoder.Announce]). last: it is the message's last; then the body has begun.
 func (e *Encoder) Data(m *Outgoing, head, body *Part, last bool, now time.Time) error {
-	e.shapes.begin(m, 0, head)
-	e.shapes.begin(m, 1, body)
-	if m.parts[0].join == nil && m.parts[1].join == nil {
+	e.shapes.begin(m, 0, head, e.MaxSegment())
+	e.shapes.begin(m, 1, body, e.MaxSegment())
+	if !m.parts[0].textual() && !m.parts[1].textual() {
 		return e.fragment(m, head, body, last, now)
 	}
 	return e.texts(m, head, body, last, now)
@@ -27,6 +27,9 @@ func (e *Encoder) texts(m *Outgoing, head, body *Part, last bool, now time.Time)
 	parts := [2]Part{*head, *body}
 	for i := range parts {
 		s, at := &parts[i], &m.parts[i]
+		if s.There && at.text != nil {
+			s.Content = at.text
+		}
 		if !s.There || at.join == nil {
 			continue
 		}
@@ -125,6 +128,16 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 	e.buf = d.AppendTo(e.buf)
 	e.note(Written{Kind: frame.KindData, Octets: len(e.buf) - from, Payload: len(b),
 		Content: len(head.Content) + len(body.Content)})
+	for i, there := range [...]bool{head.There, body.There} {
+		if at := &m.parts[i]; there && at.text != nil {
+			e.shapes.stated(at.sent)
+			e.cfg.Peer.Learned(at.sent.program)
+			if e.resynced != nil {
+				e.resynced.tell(at.sent.program.Shape().Fingerprint())
+			}
+			at.text = nil
+		}
+	}
 	if last {
 		m.finish()
 	}
@@ -140,7 +153,7 @@ func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart
 	}
 	at.begun, at.inLane = true, s.Last && m.epoch == e.lanes.epoch
 	if at.sent != nil {
-		p.Shape = at.sent.number
+		p.Shape, p.Plain = at.sent.number, at.text != nil
 		e.lanes.begin(e.cfg.Origin.Stages, m, at, now)
 	}
 	return binary.AppendUvarint(b, p.Shape)
@@ -149,13 +162,13 @@ func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart
 // pack appends a segment as it travels.
 func (e *Encoder) pack(dst []byte, m *Outgoing, i int, s *Part, room int, now time.Time) []byte {
 	at := &m.parts[i]
-	from, packed := len(dst), at.sent != nil && !s.Text && e.cfg.Origin.Stages&Columns != 0
-	var plain *plainWay
+	from, packed := len(dst), at.sent != nil && at.text == nil && !s.Text && e.cfg.Origin.Stages&Columns != 0
+	var trial *unpackedTrial
 	if packed && i == 1 {
-		plain = e.plainWay(m, at, len(s.Content))
+		trial = e.unpackedTrial(m, at, len(s.Content))
 	}
-	if plain != nil && plain.taken {
-		if out, done := e.asItIs(dst, plain, m, s.Content, room, now); done {
+	if trial != nil && trial.taken {
+		if out, done := e.asItIs(dst, trial, m, s.Content, room, now); done {
 			at.sent.learned.note(false, len(out)-from)
 			return out
 		}
@@ -168,11 +181,14 @@ func (e *Encoder) pack(dst []byte, m *Outgoing, i int, s *Part, room int, now ti
 	if e.cfg.Origin.Stages&Zstd != 0 {
 		dst = e.compress(dst, from, m, at, packed, len(s.Content), now)
 	}
-	if at.remember {
+	switch {
+	case at.remember && at.text != nil:
+		e.lanes.noted(m.Lane, at.sent.program, at.text, dst[from:])
+	case at.remember:
 		at.sent.learned.note(at.fresh, len(dst)-from)
 	}
-	if plain != nil && !plain.taken && !marked(dst[from:]) {
-		plain.look(e, e.lanes.of(m.Lane), s.Content, len(dst)-from, now)
+	if trial != nil && !trial.taken && !marked(dst[from:]) {
+		trial.look(e, e.lanes.of(m.Lane), s.Content, len(dst)-from, now)
 	}
 	return dst
 }

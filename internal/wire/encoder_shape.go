@@ -9,9 +9,10 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/transit"
 )
 
-// Announce appends what must stand before content under a program. A transfer that it returns must
-// come to its end before ([Encoder.Piece]); nil: nothing is missing.
-func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
+// Announce appends what must stand before content under a program, of a message on a lane. A
+// transfer that it returns must come to its end before ([Encoder.Piece]); nil: nothing is missing.
+func (e *Encoder) Announce(lane uint64, part *Part, head bool, now time.Time) *Transfer {
+	p := part.Program
 	if p == nil {
 		return nil
 	}
@@ -30,17 +31,28 @@ func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
 	if s.transfer != nil {
 		return s.transfer
 	}
+	s.plain = nil
 	fp := p.Shape().Fingerprint()
 	if e.refers(s, fp) {
 		e.append(frame.Shape{Number: s.number, Form: frame.Reference, Fingerprint: fp})
 		s.announced, s.due, s.referred = true, true, true
 		return nil
 	}
+	own := e.own(p)
+	full, doubtful, sketch := e.shapes.bases.packed(p.Shape(), true, own)
+	if on := e.lanes.of(lane); e.cfg.Origin.Stages&Plain != 0 && s.vacant && own == nil && !on.onlyPacked() {
+		text, z, window := plainText(part, head, e.MaxSegment()), e.cfg.Compression, &on.window
+		if text != nil && z.sizeRecalled(window, text) <= shapeFrame+len(full)+
+			sizeOfContent(e.cfg.Origin.Stages, z, window, part) {
+			s.plain, s.due = &plainPart{text, part.Content}, true
+			return nil
+		}
+	}
 	e.cfg.Peer.Learned(p)
-	t := &Transfer{number: s.number, sent: s, since: e.resynced}
+	e.shapes.bases.keep(p.Shape(), len(full), sketch)
+	t := &Transfer{full: full, number: s.number, sent: s, since: e.resynced}
 	// A peer that has lost the description asks for the shape in full.
-	t.full, s.referred = e.shapes.bases.pack(p.Shape(), true, e.own(p))
-	s.transfer = t
+	s.referred, s.transfer = doubtful, t
 	if e.Piece(t, now) {
 		return nil
 	}

@@ -11,8 +11,6 @@ const (
 	// mostRecalled is how much of a part is compressed by a window, in bytes: what goes on is like
 	// itself, and a frame takes far less time.
 	mostRecalled = 512 << 10
-	// leastLong is from how many octets on packed content is compressed by the window of its lane.
-	leastLong = 96
 	// leastCompared is from how many octets on a segment of a long part is compressed in both ways.
 	// Where a frame is as short, such as of base64, all that goes on has frames.
 	leastCompared = 8 << 10

@@ -115,6 +115,7 @@ func (m *IncomingMessage) unuse() {
 // partIn is a head or body that comes in.
 type partIn struct {
 	entry  *numberedShape // nil: text
+	states bool           // its text announces that
 	at     columns.Packing
 	memory *columns.Memory // of its own
 	window *recall.History // of its own

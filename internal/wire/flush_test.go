@@ -20,7 +20,7 @@ func TestFlushesWaitWithTheirContent(t *testing.T) {
 		p := newPair(t, wire.EncoderConfig{}, allStages)
 		by := p.learn(message)
 		p.peer.believed[by.Shape().Fingerprint()] = true
-		p.announce(by)
+		p.announce(0, &wire.Part{Program: by}, false)
 		m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}, OneWay: true}
 		var held *segment
 		data := func(last bool) {
@@ -69,8 +69,8 @@ func TestFlushesAndCancelsOnALaneThatWaits(t *testing.T) {
 		p := newPair(t, wire.EncoderConfig{}, allStages)
 		by, lacking := p.learn(message), p.learn(element("lacking", 1))
 		p.peer.believed[lacking.Shape().Fingerprint()] = true
-		p.announce(by)
-		p.announce(lacking)
+		p.announce(0, &wire.Part{Program: by}, false)
+		p.announce(0, &wire.Part{Program: lacking}, false)
 		m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}}
 		var s program.Splitter
 		s.Reset(by, 4096, false, func(text bool, content []byte) error {
@@ -102,7 +102,7 @@ func TestFlushesAndCancelsOnALaneThatWaits(t *testing.T) {
 func TestFlushOfTheExample(t *testing.T) {
 	p := newPair(t, wire.EncoderConfig{}, allStages)
 	by := p.learn("<a><b>one</b><c>two</c></a>")
-	p.announce(by)
+	p.announce(0, &wire.Part{Program: by}, false)
 	m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}}
 	var s program.Splitter
 	s.Reset(by, 4096, false, func(text bool, content []byte) error {

@@ -107,7 +107,7 @@ type sending struct {
 }
 
 var origin = frame.Origin{Session: [16]byte{1, 2, 3}, Representation: frame.Binary, Stages: wire.Columns | wire.Memory |
-	wire.Zstd}
+	wire.Zstd | wire.Plain}
 
 var hello = frame.Hello{Session: origin.Session, Token: make([]byte, frame.TokenLen), Word: [8]byte{9, 8, 7},
 	Representation: frame.Binary,
@@ -120,6 +120,7 @@ type line struct {
 	enc     *wire.Encoder
 	peer    *peer
 	now     time.Time
+	stages  uint64
 	tape    []byte
 	numbers map[[2]uint64]uint64 // last exchange by lane and R
 	sent    map[frame.Key]*sending
@@ -128,7 +129,7 @@ type line struct {
 func newLine(t testing.TB, cfg wire.EncoderConfig, stages uint64) *line {
 	h := hello
 	h.Stages = stages
-	l := &line{t: t, peer: newPeer(), now: time.Unix(1e9, 0), numbers: map[[2]uint64]uint64{},
+	l := &line{t: t, stages: stages, peer: newPeer(), now: time.Unix(1e9, 0), numbers: map[[2]uint64]uint64{},
 		sent: map[frame.Key]*sending{}}
 	cfg.Origin, cfg.Word = frame.OriginOf(h), h.Word
 	if cfg.Peer == nil {
@@ -172,8 +173,8 @@ func (l *line) begin(lane uint64, reply bool, head, body []byte, headBy, bodyBy 
 }
 
 // announce has a shape announced, to the end.
-func (l *line) announce(p *program.Program) {
-	if t := l.enc.Announce(p, l.now); t != nil {
+func (l *line) announce(lane uint64, part *wire.Part, head bool) {
+	if t := l.enc.Announce(lane, part, head, l.now); t != nil {
 		for !l.enc.Piece(t, l.now) {
 			continue
 		}
@@ -187,7 +188,7 @@ func (l *line) next(s *sending) bool {
 		head = wire.Part{There: true, Program: s.headBy, Content: s.headLeft[0].content, Last: len(s.headLeft) == 1}
 		s.headLeft = s.headLeft[1:]
 		if !s.Begun() {
-			l.announce(s.headBy)
+			l.announce(s.Lane, &head, true)
 		}
 	}
 	both := !s.apart && len(head.Content)+len(s.bodyLeft[0].content) <= l.enc.MaxSegment()
@@ -196,7 +197,7 @@ func (l *line) next(s *sending) bool {
 			Last: len(s.bodyLeft) == 1}
 		s.bodyLeft = s.bodyLeft[1:]
 		if !s.bodyBegun {
-			l.announce(s.bodyBy)
+			l.announce(s.Lane, &body, false)
 		}
 		s.bodyBegun = true
 	}

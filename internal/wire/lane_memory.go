@@ -42,4 +42,6 @@ func (m *laneMemory) fold() {
 
 var joiners = sync.Pool{New: func() any { return new(program.Joiner) }}
 
+var splitters = sync.Pool{New: func() any { return new(program.Splitter) }}
+
 var packers = sync.Pool{New: func() any { return new(columns.Packer) }}

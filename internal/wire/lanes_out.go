@@ -5,6 +5,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/few"
 	"github.com/hhfr/hhfr/internal/shape/columns"
+	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/shape/recall"
 )
 
@@ -32,25 +33,25 @@ type sentLane struct {
 	// invests are trials of windows that get what does not get smaller by them.
 	invests trials
 	used    time.Time
-	// plain are the ways of bodies, by shape.
-	plain few.Map[*sentShape, *plainWay]
+	// unpacked are the trials of bodies, by shape.
+	unpacked few.Map[*sentShape, *unpackedTrial]
 	// spent are bytes of packed content that the window compressed, less those that time has paid
 	// for up to reckoned.
 	spent    int
 	reckoned time.Time
 }
 
-// plainWay finds out, for the bodies of one shape on a lane, whether they take less as they
+// unpackedTrial finds out, for the bodies of one shape on a lane, whether they take less as they
 // are, by the window of the lane, than packed: texts that alternate within a column are unlike
 // the one before, and like some that the window has. What one way remembers the other does not
 // see; so those that are compared go packed, and a window beside that of the lane has them as
 // they are. What is long goes by the window packed, and is not compared.
-type plainWay struct {
+type unpackedTrial struct {
 	beside *recall.History // nil: nothing is compared now
 	seen   int
-	// packed and plain are what the messages that counted took, in octets: the last one whole, each
-	// before half of the one behind it.
-	packed, plain int
+	// packed and unpacked are what the messages that counted took, in octets: the last one whole,
+	// each before half of the one behind it.
+	packed, unpacked int
 	// taken: messages go as they are.
 	taken bool
 }
@@ -66,9 +67,9 @@ func (s *sentLane) fold() {
 		size = s.memory.folded.Size()
 	}
 	s.window.Rest()
-	for _, w := range s.plain.All {
+	for _, w := range s.unpacked.All {
 		if w.beside != nil {
-			*w = plainWay{beside: new(recall.History)}
+			*w = unpackedTrial{beside: new(recall.History)}
 		}
 	}
 	s.awake, s.small = false, size+s.window.Size()
@@ -109,6 +110,23 @@ func (s *sentLane) trialsOf(packed bool) *trials {
 		return &s.trials[1]
 	}
 	return &s.trials[0]
+}
+
+// onlyPacked reports whether the lane remembers something, and its window is empty: a text that is
+// the first in there, and announces its shape, would empty the memory.
+func (s *sentLane) onlyPacked() bool {
+	return s.memory != nil && s.memory.shapes() > 0 && s.window.Empty()
+}
+
+// noted has a lane remember a text that announced the shape of a program, and went as segment.
+func (l *sentLanes) noted(lane uint64, p *program.Program, text, segment []byte) {
+	memory := l.memory(lane)
+	if len(segment) > 0 && segment[0] == markForget {
+		memory.Reset()
+	}
+	if !memory.Dropped() {
+		noteText(p, memory, text, true)
+	}
 }
 
 // begin notes whether a part that begins is to be remembered.

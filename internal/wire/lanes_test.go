@@ -49,14 +49,14 @@ func TestMemoryMakesTheNextMessageSmall(t *testing.T) {
 // guesses of its secrets included.
 func TestLanesTellNothingOfEachOther(t *testing.T) {
 	secret := "the secret of lane one"
-	alone, beside := newPair(t, wire.EncoderConfig{}, allStages), newPair(t, wire.EncoderConfig{}, allStages)
+	alone, beside := newPair(t, wire.EncoderConfig{}, announcing), newPair(t, wire.EncoderConfig{}, announcing)
 	by, byToo := alone.learn(order(0, "anybody")), beside.learn(order(0, "anybody"))
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for i := range 200 {
 		require.Equal(t, alone.send(1, by, order(i, secret)), beside.send(1, byToo, order(i, secret)), "message %d", i)
 		guess := beside.send(2, byToo, order(i, []string{secret, "another guess, as long", secret[:9]}[rnd.IntN(3)]))
 		if i == 0 {
-			other := newPair(t, wire.EncoderConfig{}, allStages)
+			other := newPair(t, wire.EncoderConfig{}, announcing)
 			by := other.learn(order(0, "anybody"))
 			assert.Len(t, other.send(2, by, order(0, secret))[0], len(guess[0]))
 			wrong := other.send(3, by, order(0, "the wrong of lane five"))[0]
@@ -284,7 +284,7 @@ func TestIdleLanesTakeLittleMemory(t *testing.T) {
 
 // A lane that is idle with a large memory has it given back at both ends, and begins anew.
 func TestIdleLanesWithLargeMemoriesAreGivenBack(t *testing.T) {
-	p := newPair(t, wire.EncoderConfig{}, allStages)
+	p := newPair(t, wire.EncoderConfig{}, announcing)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	large := wordy(rnd)
 	by, small := p.learn(large), p.learn(order(0, "anybody"))

@@ -126,7 +126,7 @@ func TestMalformed(t *testing.T) {
 // Representations and stages that there are not, or not together, are refused in hello and sync.
 func TestOrigins(t *testing.T) {
 	for representation, all := range map[uint64][]uint64{
-		0: nil, frame.Binary: {0, 1, 3, 4, 5, 7}, frame.XML: {0}, 3: nil, 77: nil,
+		0: nil, frame.Binary: {0, 1, 3, 4, 5, 7, 36, 37, 39}, frame.XML: {0}, 3: nil, 77: nil,
 	} {
 		good := map[uint64]bool{}
 		for _, stages := range all {

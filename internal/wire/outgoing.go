@@ -34,6 +34,7 @@ type partOut struct {
 	at       columns.Packing
 	memory   *columns.Memory // of its own
 	window   *recall.History // of its own
+	text     []byte          // what it is, if its shape is announced by that; nil: it is not
 	recalled int             // bytes that were compressed by a window
 	remember bool            // its lane remembers it
 	fresh    bool            // its lane remembers nothing of the shape yet
@@ -65,6 +66,9 @@ func (m *Outgoing) finish() {
 		if p.join != nil {
 			joiners.Put(p.join)
 		}
-		p.sent, p.memory, p.window, p.join = nil, nil, nil, nil
+		p.sent, p.memory, p.window, p.join, p.text = nil, nil, nil, nil, nil
 	}
 }
+
+// textual reports whether the part goes as text.
+func (p *partOut) textual() bool { return p.join != nil || p.text != nil }

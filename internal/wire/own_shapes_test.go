@@ -46,7 +46,7 @@ func ownShape(t *testing.T) *transit.Own {
 func TestShapesStandOnOwnShapes(t *testing.T) {
 	own := ownShape(t)
 	size := func(cfg wire.EncoderConfig, to wire.DecoderConfig) int {
-		p := newPairTo(t, cfg, allStages, to)
+		p := newPairTo(t, cfg, announcing, to)
 		m := placed("<quantityOfItems>7</quantityOfItems>")
 		p.send(1, p.learn(m), m)
 		all := p.announced()
@@ -67,7 +67,7 @@ func TestPeersWithoutTheDescriptionAsk(t *testing.T) {
 	for name, sync := range map[string]bool{"at once": false, "behind a sync": true} {
 		t.Run(name, func(t *testing.T) {
 			cfg := wire.EncoderConfig{Peer: describedPeer{newPeer(), ownShape(t)}, Limits: tight(4)}
-			p := newPairTo(t, cfg, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxHeld: 1 << 20, MaxShapes: 4})
+			p := newPairTo(t, cfg, announcing, wire.DecoderConfig{Shapes: newShelf(), MaxHeld: 1 << 20, MaxShapes: 4})
 			first := placed("<quantityOfItems>7</quantityOfItems>")
 			second := placed("<quantityOfItems>7</quantityOfItems><nameOfItem>nail</nameOfItem>")
 			p.put(1, p.learn(first), first)
@@ -106,7 +106,7 @@ func TestPeersWithoutTheDescriptionAsk(t *testing.T) {
 // Behind a resync no shape stands on an own shape: who begins there need not have the description.
 func TestOwnShapesBehindAResync(t *testing.T) {
 	cfg := wire.EncoderConfig{Peer: describedPeer{newPeer(), ownShape(t)}}
-	p := newPairTo(t, cfg, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxHeld: -1})
+	p := newPairTo(t, cfg, announcing, wire.DecoderConfig{Shapes: newShelf(), MaxHeld: -1})
 	p.enc.Resync(false, p.now)
 	body := placed("<quantityOfItems>7</quantityOfItems>")
 	p.send(1, p.learn(body), body)
@@ -115,7 +115,7 @@ func TestOwnShapesBehindAResync(t *testing.T) {
 // Without anybody to ask, what is missing is named.
 func TestOwnShapesThatAreMissing(t *testing.T) {
 	own := ownShape(t)
-	p := newPairTo(t, wire.EncoderConfig{Peer: describedPeer{newPeer(), own}}, allStages,
+	p := newPairTo(t, wire.EncoderConfig{Peer: describedPeer{newPeer(), own}}, announcing,
 		wire.DecoderConfig{Shapes: newShelf(), MaxHeld: -1})
 	m := placed("<quantityOfItems>7</quantityOfItems>")
 	p.put(1, p.learn(m), m)

@@ -14,7 +14,10 @@ import (
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
-const allStages = wire.Columns | wire.Memory | wire.Zstd
+const allStages = announcing | wire.Plain
+
+// announcing are the stages of streams that announce every shape.
+const announcing = wire.Columns | wire.Memory | wire.Zstd
 
 // pair is a direction from a line to a reader that share no shapes, for messages of the kinds of
 // a shelf.

@@ -42,7 +42,7 @@ func TestResync(t *testing.T) {
 			}
 			body += "</slow>"
 			slow := ours.Keep(shapeOf(t, body))
-			onItsWay := l.enc.Announce(slow, l.now)
+			onItsWay := l.enc.Announce(0, &wire.Part{Program: slow}, false, l.now)
 			l.take()
 
 			at := len(l.tape)

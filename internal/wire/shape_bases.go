@@ -58,7 +58,15 @@ type base struct {
 // less, and keeps it as a base for others. It reports whether the peer may lack what it stands on,
 // and so may ask for it.
 func (b *bases) pack(s *shape.Shape, based bool, own *transit.Own) (packed []byte, doubtful bool) {
-	var sketch *sketch
+	packed, doubtful, sketch := b.packed(s, based, own)
+	b.keep(s, len(packed), sketch)
+	return packed, doubtful
+}
+
+// packed is what pack gives; no base is added.
+func (b *bases) packed(
+	s *shape.Shape, based bool, own *transit.Own,
+) (packed []byte, doubtful bool, sketch *sketch) {
 	var on []byte
 	if based && len(b.kept) > 0 {
 		sketch = sketchOf(s.Octets())
@@ -77,8 +85,7 @@ func (b *bases) pack(s *shape.Shape, based bool, own *transit.Own) (packed []byt
 			packed, doubtful, b.doubtful = p, true, true
 		}
 	}
-	b.keep(s, len(packed), sketch)
-	return packed, doubtful
+	return packed, doubtful, sketch
 }
 
 // most is the base that is most alike; nil: none is.

@@ -23,6 +23,8 @@ type numberedShape struct {
 	base        *transit.Error // which base is not here
 	program     *program.Program
 	octets      int64
+	// plain: it is the plain shape of a text that announces it; unread: that was not read yet.
+	plain, unread bool
 }
 
 // Error names the shape, for who lacks it.
@@ -35,6 +37,9 @@ func (e *numberedShape) Error() string {
 	}
 	if e.base != nil && e.base.Own {
 		return "a shape on " + shape.URIPrefix + e.base.Base
+	}
+	if e.plain {
+		return "the shape of a text that was not read"
 	}
 	if e.base == nil {
 		return "a shape that is here in part only"
@@ -80,6 +85,8 @@ func (e *numberedShape) awaits(o *numberedShape) bool {
 	switch {
 	case e.program != nil || !o.whole:
 		return false
+	case e.plain:
+		return o.program != nil
 	case e.base != nil:
 		return o.program != nil && e.base.Checked && e.base.Check == transit.CheckOf(o.fingerprint)
 	}
@@ -181,6 +188,15 @@ func (t *receivedShapes) list(shapes []frame.Announced) {
 	t.entries, t.octets = few.Map[uint64, *numberedShape]{}, 0
 	for _, s := range shapes {
 		e := before.Get(s.Number)
+		if e != nil && e.plain && !e.named { // the text that announces it waits, or was not read
+			e.name, e.named = s.Name, true
+			if !e.unread && e.program == nil {
+				if p := t.cfg.Named(s.Name); p != nil {
+					e.program, e.octets = p, int64(len(p.Shape().Octets()))
+					e.fingerprint, e.whole = p.Shape().Fingerprint(), true
+				}
+			}
+		}
 		if e == nil || !e.named || e.name != s.Name {
 			e = &numberedShape{name: s.Name, named: true}
 			if p := t.cfg.Named(s.Name); p != nil {

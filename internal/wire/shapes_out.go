@@ -25,7 +25,8 @@ type sending struct {
 	free     []uint64
 	highest  uint64
 	octets   int64
-	pinned   int
+	vacant   int32 // of free, how many from the first on stand for nothing at the peer
+	pinned   int32
 	uses     uint64
 	last     *sentShape // found last; nil: none
 	bases    bases
@@ -43,9 +44,11 @@ type sentShape struct {
 	// pinned: announced by reference on the word of the negotiation, so that the peer may ask for
 	// it at any time.
 	pinned   bool
-	referred bool      // announced by reference, and the peer may ask for it
-	transfer *Transfer // it is on its way in full
-	learned  learned   // since the last sync
+	vacant   bool       // its number stands for nothing at the peer, unless it is announced
+	referred bool       // announced by reference, and the peer may ask for it
+	transfer *Transfer  // it is on its way in full
+	plain    *plainPart // it is to be announced by that, as text
+	learned  learned    // since the last sync
 }
 
 // Transfer is a shape that is on its way in full, in pieces. What is under it waits.
@@ -88,20 +91,39 @@ func (t *sending) of(p *program.Program) *sentShape {
 	if s == nil || !s.announced {
 		return nil
 	}
+	t.use(s)
+	return s
+}
+
+// stated notes that a text has announced a shape.
+func (t *sending) stated(s *sentShape) {
+	s.announced, s.plain, s.referred = true, nil, true
+	t.bases.keep(s.program.Shape(), 0, nil)
+	t.bases.doubtful = true
+}
+
+func (t *sending) use(s *sentShape) {
 	t.uses++
 	s.used, s.due = t.uses, false
 	s.times++
-	return s
 }
 
 // begin binds a part that begins to the number of its shape. Without one it is joined, and goes as
 // text.
-func (t *sending) begin(m *Outgoing, i int, s *Part) {
+func (t *sending) begin(m *Outgoing, i int, s *Part, most int) {
 	at := &m.parts[i]
 	if at.begun || !s.There || at.sent != nil || at.join != nil || s.Program == nil {
 		return
 	}
-	if at.sent = t.of(s.Program); at.sent != nil {
+	if at.sent = t.of(s.Program); at.sent == nil {
+		if n := t.find(s.Program); n != nil && n.plain != nil {
+			if at.text = n.plain.of(s, i == 0, most); at.text != nil {
+				at.sent = n
+				t.use(n)
+			}
+		}
+	}
+	if at.sent != nil {
 		at.sent.open++
 		return
 	}
@@ -128,10 +150,11 @@ func (t *sending) take(p *program.Program, l frame.Limits) *sentShape {
 	}
 	s := &sentShape{program: p}
 	if n := len(t.free); n > 0 {
-		s.number, t.free = t.free[n-1], t.free[:n-1]
+		s.number, s.vacant, t.free = t.free[n-1], n <= int(t.vacant), t.free[:n-1]
+		t.vacant = min(t.vacant, int32(n-1))
 	} else {
 		t.highest++
-		s.number = t.highest
+		s.number, s.vacant = t.highest, true
 	}
 	t.byShape.Put(p.Shape().Fingerprint(), s)
 	t.byNumber.Put(s.number, s)
@@ -176,17 +199,18 @@ func (t *sending) epoch() (listed []frame.Announced) {
 	}
 	slices.SortFunc(all, func(a, b *sentShape) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range all {
-		switch keep := s.open > 0 || s.announced && (s.times > 1 || s.due); {
+		switch keep := s.plain == nil && s.open > 0 || s.announced && (s.times > 1 || s.due); {
 		case keep && len(listed) < maxSyncShapes:
 			listed = append(listed, frame.Announced{Number: s.number,
 				Name: frame.NameOf(s.program.Shape().Fingerprint())})
-		case s.transfer == nil && !s.pinned:
+		case s.transfer == nil && !s.pinned && s.plain == nil:
 			t.forget(s)
 		default:
 			s.announced = false
 		}
 		s.times, s.due, s.learned = 0, false, learned{}
 	}
+	t.vacant = int32(len(t.free))
 	return listed
 }
 

@@ -25,7 +25,7 @@ func tight(shapes uint64) frame.Limits {
 
 // Shapes that are like one sent before come close to it.
 func TestShapesStandOnOthers(t *testing.T) {
-	p := newPair(t, wire.EncoderConfig{}, allStages)
+	p := newPair(t, wire.EncoderConfig{}, announcing)
 	kind := func(name string) string {
 		return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><q:` + name +
 			` xmlns:q="urn:example:a-name-of-some-length"><value>1</value></q:` + name + "></s:Body></s:Envelope>"
@@ -40,7 +40,7 @@ func TestShapesStandOnOthers(t *testing.T) {
 	first, second := send("First"), send("Second")
 	assert.Less(t, len(second.Piece), len(first.Piece)/2)
 
-	stranger := newLine(t, wire.EncoderConfig{}, allStages)
+	stranger := newLine(t, wire.EncoderConfig{}, announcing)
 	r := newReader(wire.DecoderConfig{Shapes: newShelf()})
 	_, err := r.read(second.AppendTo(stranger.tape))
 	assert.ErrorIs(t, err, &wire.Error{Code: wire.BadShape}, "a decoder that was never told of the base")
@@ -78,7 +78,7 @@ func TestSmallTables(t *testing.T) {
 	for name, sync := range map[string]bool{"syncs": true, "no syncs": false} {
 		t.Run(name, func(t *testing.T) {
 			to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 4}
-			p := newPairTo(t, wire.EncoderConfig{Limits: tight(4)}, allStages, to)
+			p := newPairTo(t, wire.EncoderConfig{Limits: tight(4)}, announcing, to)
 			for i := range 40 {
 				m := element(fmt.Sprintf("b%d", i), i)
 				p.send(1, p.learn(m), m)
@@ -100,7 +100,7 @@ func TestTablesOfFewOctets(t *testing.T) {
 	long := element("long"+strings.Repeat("er", 200), 1)
 	limits.MaxShapeBytes = uint64(len(shapeOf(t, long).Octets())) - 1
 	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 100, MaxShapeOctets: int64(limits.MaxShapeBytes)}
-	p := newPairTo(t, wire.EncoderConfig{Limits: limits}, allStages, to)
+	p := newPairTo(t, wire.EncoderConfig{Limits: limits}, announcing, to)
 	for i := range 40 {
 		m := element(fmt.Sprintf("b%d", i), i)
 		p.send(1, p.learn(m), m)
@@ -274,7 +274,7 @@ func TestAnnouncementsWaitForTheirContent(t *testing.T) {
 	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 1}
 	p := newPairTo(t, wire.EncoderConfig{Limits: tight(1)}, allStages, to)
 	a := p.learn(element("a", 0))
-	p.announce(a)
+	p.announce(0, &wire.Part{Program: a}, false)
 	assert.Equal(t, []uint64{1}, p.lists())
 	p.send(1, a, element("a", 1))
 	assert.Empty(t, p.announced())
@@ -284,7 +284,7 @@ func TestAnnouncementsWaitForTheirContent(t *testing.T) {
 // In a small table, the shape of a body does not take the place of that of its head.
 func TestBodiesDoNotEndTheirHeads(t *testing.T) {
 	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 2, MaxHeld: -1}
-	p := newPairTo(t, wire.EncoderConfig{Limits: tight(2)}, allStages, to)
+	p := newPairTo(t, wire.EncoderConfig{Limits: tight(2)}, announcing, to)
 	const head = "POST /a HTTP/1.1\r\nAuthorization: Bearer 17\r\n\r\n"
 	s, err := learn.FromHead([]byte(head))
 	require.NoError(t, err)

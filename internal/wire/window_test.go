@@ -108,7 +108,7 @@ func TestListsThatMoveOn(t *testing.T) {
 
 // One lane of a stream, or a few, may be idle for long with what they remember.
 func TestFewIdleLanesKeepMore(t *testing.T) {
-	p := newPair(t, wire.EncoderConfig{}, allStages)
+	p := newPair(t, wire.EncoderConfig{}, announcing)
 	large := wordy(rand.New(rand.NewPCG(1, 1)))
 	by := p.learn(large)
 	first := len(p.send(1, by, large)[0])

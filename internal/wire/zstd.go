@@ -196,6 +196,16 @@ func (z *Compression) lenRecalled(w *recall.History, content []byte) int {
 	return 1 + len(packed)
 }
 
+// sizeRecalled is how many bytes a segment would take by a window, which stays as it is.
+func (z *Compression) sizeRecalled(w *recall.History, segment []byte) int {
+	p, _ := z.recallers.Get().(*recall.Compressor)
+	if p == nil {
+		p = new(recall.Compressor)
+	}
+	defer z.recallers.Put(p)
+	return 1 + min(p.Size(w, segment), len(segment))
+}
+
 var errFrame = errors.New("malformed compressed segment")
 
 // expand calls use with what a segment was before the stage [Zstd] (wire-format section 11.7);

@@ -94,7 +94,7 @@ func TestWhatGetsNoSmallerIsLeftAlone(t *testing.T) {
 // TestCompressionTellsNothingOfOtherLanes: what one lane sends is the same octets whatever
 // others had compressed before.
 func TestCompressionTellsNothingOfOtherLanes(t *testing.T) {
-	alone, beside := newPair(t, wire.EncoderConfig{}, allStages), newPair(t, wire.EncoderConfig{}, allStages)
+	alone, beside := newPair(t, wire.EncoderConfig{}, announcing), newPair(t, wire.EncoderConfig{}, allStages)
 	by, byToo := alone.learn(order(0, "anybody")), beside.learn(order(0, "anybody"))
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var long []string

@@ -49,7 +49,7 @@ func NewBriefSession() [16]byte {
 }
 
 // AllStages are those of the representation binary (section 3).
-const AllStages = wire.Columns | wire.Memory | wire.Zstd
+const AllStages = wire.Columns | wire.Memory | wire.Zstd | wire.Plain
 
 // CloseCode is why a stream ends (section 8).
 type CloseCode = frame.CloseCode

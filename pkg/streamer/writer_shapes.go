@@ -31,11 +31,11 @@ func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 		job.parked = append(job.parked, t)
 		return true
 	}
-	for _, part := range [...]*wire.Part{&p.head, &p.body} {
+	for i, part := range [...]*wire.Part{&p.head, &p.body} {
 		if !part.There || !part.First {
 			continue
 		}
-		shape := w.enc.Announce(part.Program, w.now)
+		shape := w.enc.Announce(t.out.message.Lane, part, i == 0, w.now)
 		w.note(nil, false, false)
 		if shape == nil {
 			continue

@@ -42,7 +42,7 @@ func BenchmarkDirection(b *testing.B) {
 			none := &wire.Part{}
 			exchange := d.exchanges[0]
 			emit := func(_ bool, p wire.Part) error {
-				d.enc.Announce(p.Program, d.now)
+				d.enc.Announce(0, &p, false, d.now)
 				return d.enc.Data(&m, none, &p, p.Last, d.now)
 			}
 			b.ReportAllocs()

@@ -41,8 +41,8 @@ type Options struct {
 	// has the same, so that shapes may stand on its own shapes ([Coder.Share]).
 	Description Describer
 	Shared      bool
-	// Without are stages, of [wire.Columns], [wire.Memory] and [wire.Zstd], that this end does not
-	// do. There is no Memory without Columns.
+	// Without are stages, of [wire.Columns], [wire.Memory], [wire.Zstd] and [wire.Plain], that
+	// this end does not do. There is no Memory without Columns, and no Plain without Zstd.
 	Without uint64
 	// MaxShapes and MaxShapeBytes bound the shapes that the stream carried and that are kept for
 	// it, in number and bytes of serialization; 0: 1024 and 4 MiB.
@@ -76,6 +76,9 @@ const (
 	readAtOnce = 16
 	// textualContent: a long body whose content is more than that part of it is hardly numbers.
 	textualContent = 8
+	// plainRows: a plain shape that is so many times as long as what is learned has many rows
+	// written out.
+	plainRows = 3
 	// maxTries bounds the shapes that are tried on one message.
 	maxTries = 64
 	// storeTimeout bounds one access to the store, in seconds, so that a store that hangs cannot

@@ -253,7 +253,11 @@ func (b *Book) ownOf(fp Fingerprint) *shape.Shape {
 // worth reports whether a shape may be sent that the peer lacks, for a part of n bytes that
 // it fits: it must not be longer than half of that, and the parts that did without it before. One
 // that grew by all messages of a kind may be longer than many a message.
-func (c *Coder) worth(by *program.Program, n int) bool {
+func (c *Coder) worth(by *program.Program, n int) bool { return c.worthOf(by, n, 1) }
+
+func (c *Coder) worthPlain(by *program.Program, n int) bool { return c.worthOf(by, n, 4) }
+
+func (c *Coder) worthOf(by *program.Program, n, share int) bool {
 	b, fp := c.book, by.Shape().Fingerprint()
 	b.mu.Lock()
 	p := b.known[fp]
@@ -269,12 +273,12 @@ func (c *Coder) worth(by *program.Program, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p = b.known[fp]; p == nil {
-		return cost <= n/2
+		return cost <= n/2/share
 	}
 	if !measured {
 		p.cost = cost
 	}
-	if p.cost <= p.missed+n/2 {
+	if p.cost <= (p.missed+n/2)/share {
 		return true
 	}
 	p.missed += n

@@ -38,7 +38,7 @@ func TestKnownInTheOrderOfUse(t *testing.T) {
 }
 
 func TestStoreThatFails(t *testing.T) {
-	d := newDirection(t, binary.Options{})
+	d := newDirection(t, announcing)
 	d.from.store.broken = true
 	d.carry(t, enveloped("<a>1</a>"))
 	assert.Equal(t, 1, d.texts, "whoever cannot store a shape does not send it")

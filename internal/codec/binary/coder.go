@@ -59,7 +59,10 @@ func (c *Coder) Stages() uint64 {
 	if without&wire.Columns != 0 {
 		without |= wire.Memory
 	}
-	return (wire.Columns | wire.Memory | wire.Zstd) &^ without
+	if without&wire.Zstd != 0 {
+		without |= wire.Plain
+	}
+	return (wire.Columns | wire.Memory | wire.Zstd | wire.Plain) &^ without
 }
 
 // Compression is what all streams of the book share.

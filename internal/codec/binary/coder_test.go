@@ -17,9 +17,10 @@ func TestStages(t *testing.T) {
 	for without, stages := range map[uint64]uint64{
 		0:                        allStages,
 		wire.Zstd:                wire.Columns | wire.Memory,
-		wire.Memory:              wire.Columns | wire.Zstd,
+		wire.Memory:              wire.Columns | wire.Zstd | wire.Plain,
 		wire.Memory | wire.Zstd:  wire.Columns,
-		wire.Columns:             wire.Zstd,
+		wire.Columns:             wire.Zstd | wire.Plain,
+		wire.Plain:               wire.Columns | wire.Memory | wire.Zstd,
 		wire.Columns | wire.Zstd: 0,
 		allStages:                0,
 	} {
@@ -32,7 +33,7 @@ func TestStages(t *testing.T) {
 }
 
 func TestReferencesWhereThePeerKnows(t *testing.T) {
-	a, b := newEnd(binary.Options{}), newEnd(binary.Options{})
+	a, b := newEnd(announcing), newEnd(announcing)
 	there, back := between(t, a, b, limits), between(t, b, a, limits)
 	m := enveloped("<a><b>text</b><c d='1'/></a>")
 	there.carry(t, m)
@@ -43,14 +44,14 @@ func TestReferencesWhereThePeerKnows(t *testing.T) {
 
 	fps := a.book.Known(10)
 	require.Len(t, fps, 1)
-	a.coder = a.book.Coder(binary.Options{PeerKnows: fps})
-	later := between(t, a, newEnd(binary.Options{}), limits)
+	a.coder = a.book.Coder(binary.Options{PeerKnows: fps, Without: wire.Plain})
+	later := between(t, a, newEnd(announcing), limits)
 	later.carry(t, m)
 	assert.Equal(t, 1, later.references)
 	assert.Positive(t, later.full, "the peer forgot: it says so and gets the shape in full")
 
-	a.coder = a.book.Coder(binary.Options{Refer: true})
-	b.coder = b.book.Coder(binary.Options{})
+	a.coder = a.book.Coder(binary.Options{Refer: true, Without: wire.Plain})
+	b.coder = b.book.Coder(announcing)
 	stored := between(t, a, b, limits)
 	stored.carry(t, m)
 	assert.Equal(t, 1, stored.references, "whoever reads has the store")

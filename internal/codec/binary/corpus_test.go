@@ -14,7 +14,10 @@ import (
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
-const allStages = wire.Columns | wire.Memory | wire.Zstd
+const allStages = wire.Columns | wire.Memory | wire.Zstd | wire.Plain
+
+// announcing are the options of ends that announce every shape.
+var announcing = binary.Options{Without: wire.Plain}
 
 // TestShuffledOnTheCorpus: all messages in no order, as one sequence.
 func TestShuffledOnTheCorpus(t *testing.T) {
@@ -30,7 +33,7 @@ func TestShuffledOnTheCorpus(t *testing.T) {
 
 func TestCorpusTwice(t *testing.T) {
 	for _, most := range []int{4096, 16384 - 64, 480}[:shared.Some(3)] {
-		d := newDirection(t, binary.Options{})
+		d := newDirection(t, announcing)
 		before := 0
 		for round := range 3 {
 			octets := 0

@@ -179,11 +179,11 @@ func (m *passing) release() {
 // fragment encodes segments with what must stand before them, and decodes that.
 func (m *passing) fragment(head, body *wire.Part) {
 	d := m.d
-	for _, p := range []*wire.Part{head, body} {
+	for i, p := range []*wire.Part{head, body} {
 		if !p.First {
 			continue
 		}
-		if transfer := d.enc.Announce(p.Program, d.now); transfer != nil {
+		if transfer := d.enc.Announce(m.Lane, p, i == 0, d.now); transfer != nil {
 			for !d.enc.Piece(transfer, d.now) {
 				continue
 			}

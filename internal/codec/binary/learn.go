@@ -4,6 +4,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // mayLearn reports whether shapes are learned of messages on a lane.
@@ -41,6 +42,11 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	if err != nil {
 		return nil
 	}
+	if whole && d == nil && c.Stages()&wire.Plain != 0 && len(body) <= s.most {
+		if p := s.learnPlain(body, made, old != nil); p != nil {
+			return p
+		}
+	}
 	p := s.keep(made, d, body, whole)
 	if p == nil && d != nil { // what is declared leaves no place for what is there
 		if made, err = learn.FromMessage(body); err != nil {
@@ -62,6 +68,23 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 		c.book.retire(old.Fingerprint())
 	}
 	return p
+}
+
+// learnPlain has a body split by its plain shape, which its text may announce, where that is worth
+// it; nil: it is not. made is what was learned, wider: from others of its kind as well.
+func (s *Split) learnPlain(body []byte, made *shape.Shape, wider bool) *program.Program {
+	plain, err := learn.Plain(body)
+	if err != nil || len(plain.Octets()) > plainRows*len(made.Octets()) {
+		return nil
+	}
+	if wider && plain.Fingerprint() != made.Fingerprint() {
+		p, err := s.c.book.Keep(made)
+		if err != nil || s.c.has(p, false) || s.c.worthPlain(p, len(body)) {
+			return nil
+		}
+	}
+	s.c.counts.learned.Add(1)
+	return s.keep(plain, nil, body, true)
 }
 
 // described has the shape of a body described that is whole, and splits by it; nil if that cannot

@@ -15,7 +15,7 @@ import (
 
 // The shape of a body that is shorter than it goes with the second of its kind.
 func TestShapesOfShortBodiesComeWithTheSecond(t *testing.T) {
-	d := newDirection(t, binary.Options{})
+	d := newDirection(t, announcing)
 	for i, want := range []bool{false, true, true} {
 		d.carry(t, fmt.Appendf(nil, "<a><b>%d</b></a>", i))
 		assert.Equal(t, want, d.full > 0)
@@ -139,10 +139,10 @@ func TestShapesLongerThanTheirMessages(t *testing.T) {
 		return enveloped(fmt.Sprintf(`<m:report xmlns:m="urn:r"><only%d>1</only%d></m:report>`, i, i))
 	}
 	const head = 100 // of a message in plain SOAP
-	first := newEnd(binary.Options{})
-	again := &end{book: first.book, coder: first.book.Coder(binary.Options{})}
-	for _, d := range []*direction{between(t, first, newEnd(binary.Options{}), limits), between(t, again,
-		newEnd(binary.Options{}), limits)} {
+	first := newEnd(announcing)
+	again := &end{book: first.book, coder: first.book.Coder(announcing)}
+	for _, d := range []*direction{between(t, first, newEnd(announcing), limits), between(t, again,
+		newEnd(announcing), limits)} {
 		most := 0.0
 		send := func(m []byte) (shapes int) {
 			before, content := d.full, d.content

@@ -106,7 +106,7 @@ func TestEncodings(t *testing.T) {
 		"UTF-32": append([]byte{0xFF, 0xFE, 0, 0}, utf16(strings.Join(strings.Split(xml, ""), "\x00")+"\x00",
 			true)[2:]...),
 	} {
-		d := newDirection(t, binary.Options{})
+		d := newDirection(t, announcing)
 		for range 2 {
 			_, got := d.stream(t, nil, bytes.NewReader(m), 4096)
 			requireSame(t, m, got, name)

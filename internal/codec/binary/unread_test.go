@@ -10,6 +10,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/shape/learn"
+	"github.com/hhfr/hhfr/internal/wire"
 )
 
 // kind is a message of one of many kinds.
@@ -31,7 +32,7 @@ func knowing(t *testing.T, kinds int) *direction {
 	}
 	slices.Reverse(known)
 	for _, e := range []*end{from, to} {
-		e.coder = e.book.Coder(binary.Options{PeerKnows: known})
+		e.coder = e.book.Coder(binary.Options{PeerKnows: known, Without: wire.Plain})
 		e.store.gets = 0
 	}
 	return between(t, from, to, limits)

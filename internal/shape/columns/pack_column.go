@@ -61,6 +61,15 @@ func (e *packer) kinds(o *code.Op, pl *place, l *leaf) {
 
 const never = math.MaxInt
 
+// base leaves the room that the width has on both sides.
+func (b bounds) base() int64 {
+	width, base := b.width(), b.low
+	if width < 63 && width > 0 {
+		base -= int64((1<<width - 1 - (uint64(b.high) - uint64(b.low))) / 2)
+	}
+	return min(base, b.low)
+}
+
 func (e *packer) numbers(o *code.Op, pl *place, pc int32, nums []int64) {
 	w, n := &e.w, len(nums)
 	isTime := o.Type == shape.TypeDateTime
@@ -114,13 +123,7 @@ func (e *packer) numbers(o *code.Op, pl *place, pc int32, nums []int64) {
 		putAbove(w, nums, pl.base, uint(pl.width))
 	case best == costRange:
 		w.bits(numbersRange, 3)
-		base := all.low
-		if width < 63 && width > 0 { // leave the room that the width has on both sides
-			base -= int64((1<<width - 1 - (uint64(all.high) - uint64(all.low))) / 2)
-			if base > all.low {
-				base = all.low
-			}
-		}
+		base := all.base()
 		w.zigzag(base - pl.base)
 		w.bits(uint64(width), 7)
 		putAbove(w, nums, base, width)

@@ -150,7 +150,7 @@ func (l *learner) end(tok xmltext.Token) error {
 // pop takes the innermost element off the stack and hangs it into its parent.
 func (l *learner) pop() {
 	d := l.open[len(l.open)-1]
-	d.finish(l.src[l.run.from:l.run.to], l.octets[l.run.from:l.run.to], l.run.mark)
+	d.finish(l.src[l.run.from:l.run.to], l.octets[l.run.from:l.run.to], l.run.mark, l.plain)
 	l.run = run{from: l.run.to, to: l.run.to}
 	for n := len(l.binds); n > 0 && l.binds[n-1].depth == len(l.open); n-- {
 		l.binds = l.binds[:n-1]
@@ -166,7 +166,14 @@ func (l *learner) pop() {
 func (l *learner) hang(parent, d *draft) {
 	if n := len(parent.entries) - 1; n >= 0 {
 		last := parent.entries[n]
-		if o := last.find(d.before, d); o != nil {
+		if l.plain {
+			if !last.gap.value && last.gap == d.before && sameMarkup(last.element, d) {
+				absorb(last.element, d)
+				last.array = true
+				l.release(d)
+				return
+			}
+		} else if o := last.find(d.before, d); o != nil {
 			if fits(o.element, d) {
 				absorb(o.element, d)
 				o.gap, last.array = d.before, true
@@ -201,7 +208,7 @@ func (l *learner) release(d *draft) {
 
 // finish is called when the element is closed; text, and the same as bytes, is what stands between
 // its last two tags, mark tells that there is more in it than character data.
-func (d *draft) finish(text string, octets []byte, mark bool) {
+func (d *draft) finish(text string, octets []byte, mark, plain bool) {
 	if d.leaf = len(d.entries) == 0 && d.empty == ""; d.leaf {
 		if d.isBlank = !mark && blank(text); d.isBlank {
 			d.blank = text
@@ -213,7 +220,7 @@ func (d *draft) finish(text string, octets []byte, mark bool) {
 	} else if len(d.entries) > 0 {
 		d.tail = gapOf(text, mark)
 	}
-	if len(d.entries) > minRecurring && d.mayRecur() {
+	if !plain && len(d.entries) > minRecurring && d.mayRecur() {
 		d.gatherRecurring()
 	}
 	d.settle()

@@ -22,6 +22,23 @@ func FromMessage(message []byte) (*shape.Shape, error) {
 	return f.Shape()
 }
 
+// Plain makes the plain shape of a message (docs/wire-format.md, section 4.2): markup as it stands,
+// and each value a leaf. It is what [FromMessage] makes, but that siblings are an array only where
+// they are alike. There is none of UTF-16.
+func Plain(message []byte) (*shape.Shape, error) {
+	if lexical.UTF16Of(message).IsUTF16() {
+		return nil, &shape.Error{Code: shape.Unlearnable, What: "UTF-16"}
+	}
+	l := newLearner(message)
+	l.plain = true
+	d, err := l.document(false)
+	l.done()
+	if err != nil {
+		return nil, err
+	}
+	return (&Family{document: d}).Shape()
+}
+
 // Family is what was learned from messages of one kind so far: it gives a shape that fits them all,
 // and widens. It is immutable, but must not be used by several goroutines at once.
 type Family struct {

@@ -17,6 +17,7 @@ type learner struct {
 	octets []byte
 	src    string // the same
 	*reading
+	plain  bool // only siblings that are alike are an array
 	slots  int
 	run    run
 	parts  []part

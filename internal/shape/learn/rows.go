@@ -129,3 +129,19 @@ func absorbAll(e, f *entry) {
 		absorb(e.find(g.gap, g.element).element, g.element)
 	}
 }
+
+// sameMarkup reports whether two elements differ in nothing but types of values, and how often rows
+// of arrays in them came.
+func sameMarkup(a, b *draft) bool {
+	if a.empty != b.empty || a.open != b.open || a.end != b.end || a.any != b.any || a.leaf != b.leaf ||
+		a.tail != b.tail || len(a.entries) != len(b.entries) || !sameName(a.name, b.name) ||
+		!slices.EqualFunc(a.attrs, b.attrs, fitsAttribute) {
+		return false
+	}
+	for i, e := range a.entries {
+		if f := b.entries[i]; e.gap != f.gap || !sameMarkup(e.element, f.element) {
+			return false
+		}
+	}
+	return true
+}

@@ -80,6 +80,19 @@ type step struct {
 // changed, if that is not shorter. It may be so much longer: what is like nothing before is in the
 // window for what follows.
 func (p *Compressor) Pack(w *History, segment []byte, longer int) (packed []byte, done bool) {
+	packed = p.code(w, segment)
+	if len(packed)+1 >= len(segment)+longer {
+		return nil, false
+	}
+	w.close(segment, packed, p.copies, &p.model)
+	return packed, true
+}
+
+// Size is how many bytes Pack would give. It changes nothing.
+func (p *Compressor) Size(w *History, segment []byte) int { return len(p.code(w, segment)) }
+
+// code gives a segment as it travels. What the window would get, and learn, is in p.
+func (p *Compressor) code(w *History, segment []byte) []byte {
 	begin := p.look(w, segment)
 	said := p.said
 	dst := binary.AppendUvarint(p.out[:0], uint64(len(segment)))
@@ -104,11 +117,7 @@ func (p *Compressor) Pack(w *History, segment []byte, longer int) (packed []byte
 	p.out, c.out = dst, nil
 	p.index.forget(said, begin)
 	p.said = said[:begin]
-	if len(dst)+1 >= len(segment)+longer {
-		return nil, false
-	}
-	w.close(segment, p.copies, m)
-	return dst, true
+	return dst
 }
 
 // look plans how a segment travels, which stands behind what the window has; begin is its place.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hhfr/hhfr/internal/shape/transit"
 )
@@ -29,6 +30,9 @@ const (
 	// copies is farther than near: it would be forgotten soon.
 	longCopy = 100
 	near     = Reach / 2
+	// mostCame is up to which length a window has segments as they travelled, in bytes: one has at
+	// most that, so that its length is a byte.
+	mostCame = 200
 )
 
 var vocabulary = transit.Vocabulary()
@@ -40,14 +44,17 @@ type History struct {
 	all    uint64 // how many bytes it has had
 	tokens *tokens
 	folded []byte // in place of tokens, while it rests
+	// came are all segments as they travelled, each behind its length, while that is little: they
+	// stand for all else while it rests. Many lanes have a message and no other.
+	came []byte
 }
 
 // Empty reports whether nothing was said yet.
-func (w *History) Empty() bool { return w.tokens == nil && w.folded == nil }
+func (w *History) Empty() bool { return w.tokens == nil && w.folded == nil && w.came == nil }
 
 // Size is about what it takes in memory, in bytes.
 func (w *History) Size() int {
-	size := cap(w.said) + len(w.folded)
+	size := cap(w.said) + len(w.folded) + cap(w.came)
 	if w.tokens != nil {
 		size += binary.Size(*w.tokens)
 	}
@@ -56,6 +63,10 @@ func (w *History) Size() int {
 
 // Rest makes it as small as what it remembers.
 func (w *History) Rest() {
+	if w.came != nil {
+		*w = History{came: w.came}
+		return
+	}
 	if cap(w.said) > len(w.said)+len(w.said)/4 {
 		w.said = slices.Clip(bytes.Clone(w.said))
 	}
@@ -66,6 +77,7 @@ func (w *History) Rest() {
 
 // begin is the model for a segment.
 func (w *History) begin(m *model) {
+	w.wake()
 	*m = *first()
 	if w.tokens != nil {
 		m.tokens = *w.tokens
@@ -74,9 +86,31 @@ func (w *History) begin(m *model) {
 	}
 }
 
+// wake reads what came once more, where that is all there is.
+func (w *History) wake() {
+	if w.tokens != nil || w.came == nil {
+		return
+	}
+	u := decompressors.Get().(*Decompressor)
+	defer decompressors.Put(u)
+	came := w.came
+	*w = History{}
+	for len(came) > 0 {
+		end := 1 + int(came[0])
+		_, _ = u.Unpack(w, came[1:end]) // as it did before
+		came = came[end:]
+	}
+}
+
 // close keeps a segment, but for the copies that the window need not get, and what the model
-// learned by it.
-func (w *History) close(segment []byte, copies []windowPart, m *model) {
+// learned by it. It travelled as packed.
+func (w *History) close(segment, packed []byte, copies []windowPart, m *model) {
+	if size := len(w.came) + len(packed) + 1; size <= mostCame && (w.came != nil || w.Empty()) {
+		came := append(make([]byte, 0, size), w.came...)
+		w.came = append(append(came, byte(len(packed))), packed...)
+	} else {
+		w.came = nil
+	}
 	at := 0
 	for _, c := range copies {
 		w.keep(segment[at:c.from])
@@ -126,6 +160,8 @@ type Decompressor struct {
 	said   []byte // what counts of the window, and the segment behind it
 }
 
+var decompressors = sync.Pool{New: func() any { return new(Decompressor) }}
+
 // Unpack gives the segment; it holds until the next call. After an error the window is as it was.
 // Work and memory are bounded by [MaxSegment] whatever comes.
 func (u *Decompressor) Unpack(w *History, packed []byte) (segment []byte, err error) {
@@ -144,7 +180,7 @@ func (u *Decompressor) Unpack(w *History, packed []byte) (segment []byte, err er
 		return nil, err
 	}
 	segment = u.said[begin:]
-	w.close(segment, u.copies, &u.model)
+	w.close(segment, packed, u.copies, &u.model)
 	return segment, nil
 }
 

@@ -18,15 +18,7 @@ func (s *Stages) Set(text string) error {
 	return err
 }
 
-func (s *Stages) String() string {
-	var names []string
-	for i, name := range wire.StageNames() {
-		if *s>>i&1 == 1 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ",")
-}
+func (s *Stages) String() string { return strings.Join(wire.NamesOf(uint64(*s)), ",") }
 
 // Type is the flag's type in help texts.
 func (s *Stages) Type() string { return "STAGES" }

@@ -62,7 +62,7 @@ func sentBy(t *testing.T, stages uint64, message func(*rand.Rand, int) string) (
 func TestColumnsThatAlternate(t *testing.T) {
 	const packed = wire.Columns | wire.Memory
 	assert.Less(t, float64(sentBy(t, allStages, log)), 0.75*float64(sentBy(t, packed, log)))
-	assert.Equal(t, sentBy(t, packed, readings), sentBy(t, allStages, readings))
+	assert.LessOrEqual(t, sentBy(t, allStages, readings), sentBy(t, packed, readings))
 }
 
 // TestColumnsOfBusyLanes: a lane that sends much has no time for windows.
