@@ -40,7 +40,7 @@ func (e *Encoder) Announce(lane uint64, part *Part, head bool, now time.Time) *T
 	}
 	own := e.own(p)
 	full, doubtful, sketch := e.shapes.bases.packed(p.Shape(), true, own)
-	if on := e.lanes.of(lane); e.cfg.Origin.Stages&Plain != 0 && s.vacant && own == nil && !on.onlyPacked() {
+	if on := e.lanes.of(lane); e.cfg.Origin.Stages&Plain != 0 && s.vacant && !on.onlyPacked() {
 		text, z, window := plainText(part, head, e.MaxSegment()), e.cfg.Compression, &on.window
 		if text != nil && z.sizeRecalled(window, text) <= shapeFrame+len(full)+
 			sizeOfContent(e.cfg.Origin.Stages, z, window, part) {

@@ -255,7 +255,14 @@ func (b *Book) ownOf(fp Fingerprint) *shape.Shape {
 // that grew by all messages of a kind may be longer than many a message.
 func (c *Coder) worth(by *program.Program, n int) bool { return c.worthOf(by, n, 1) }
 
-func (c *Coder) worthPlain(by *program.Program, n int) bool { return c.worthOf(by, n, 4) }
+// worthInstead is for one that a text need not announce: it must be a quarter of that, unless the
+// peer has what it was declared by, after which the kind widens no more.
+func (c *Coder) worthInstead(by *program.Program, n int) bool {
+	if c.Own(by) != nil {
+		return c.worth(by, n)
+	}
+	return c.worthOf(by, n, 4)
+}
 
 func (c *Coder) worthOf(by *program.Program, n, share int) bool {
 	b, fp := c.book, by.Shape().Fingerprint()

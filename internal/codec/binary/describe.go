@@ -72,11 +72,16 @@ func learnAlone(message []byte, d *Described) (*shape.Shape, error) {
 // Own returns the own shape of what describes a shape, in the style of that, if the peer has it,
 // too; else nil.
 func (c *Coder) Own(p *program.Program) *transit.Own {
-	own := c.book.ownOf(p.Shape().Fingerprint())
+	return c.styledLike(c.book.ownOf(p.Shape().Fingerprint()), p.Shape())
+}
+
+// styledLike is an own shape, or none, in the style of a shape, as the peer has it; nil if it does
+// not.
+func (c *Coder) styledLike(own, s *shape.Shape) *transit.Own {
 	if own == nil || !c.shared.Load() {
 		return nil
 	}
-	in := style.Of(own, p.Shape())
+	in := style.Of(own, s)
 	styled, err := in.Apply(own)
 	if err != nil {
 		return nil

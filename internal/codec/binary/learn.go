@@ -1,9 +1,12 @@
 package binary
 
 import (
+	"math"
+
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/learn"
 	"github.com/hhfr/hhfr/internal/shape/program"
+	"github.com/hhfr/hhfr/internal/shape/transit"
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
@@ -42,8 +45,8 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	if err != nil {
 		return nil
 	}
-	if whole && d == nil && c.Stages()&wire.Plain != 0 && len(body) <= s.most {
-		if p := s.learnPlain(body, made, old != nil); p != nil {
+	if whole && c.Stages()&wire.Plain != 0 && len(body) <= s.most {
+		if p := s.learnPlain(body, made, d, old != nil); p != nil {
 			return p
 		}
 	}
@@ -72,19 +75,47 @@ func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 
 // learnPlain has a body split by its plain shape, which its text may announce, where that is worth
 // it; nil: it is not. made is what was learned, wider: from others of its kind as well.
-func (s *Split) learnPlain(body []byte, made *shape.Shape, wider bool) *program.Program {
+func (s *Split) learnPlain(body []byte, made *shape.Shape, d *Described, wider bool) *program.Program {
 	plain, err := learn.Plain(body)
 	if err != nil || len(plain.Octets()) > plainRows*len(made.Octets()) {
 		return nil
 	}
 	if wider && plain.Fingerprint() != made.Fingerprint() {
 		p, err := s.c.book.Keep(made)
-		if err != nil || s.c.has(p, false) || s.c.worthPlain(p, len(body)) {
+		if err != nil {
+			return nil
+		}
+		if s.c.book.describe(made, d); s.c.has(p, false) || s.c.worthInstead(p, len(body)) {
 			return nil
 		}
 	}
+	if d != nil && s.byDescription(body, made, plain, d) {
+		return nil
+	}
 	s.c.counts.learned.Add(1)
-	return s.keep(plain, nil, body, true)
+	return s.keep(plain, d, body, true)
+}
+
+// byDescription reports whether a body is to announce the shape that was learned, which it was
+// declared by, as the peer has that description: all takes less than text, and the values no more
+// than under the plain shape. Each is tried as the first of its lane.
+func (s *Split) byDescription(body []byte, made, plain *shape.Shape, d *Described) bool {
+	own := s.c.styledLike(d.Own, made)
+	if own == nil {
+		return false
+	}
+	values := s.sizeUnder(made, body)
+	return len(transit.PackOwn(nil, made.Octets(), own))+values < s.c.Compression().Alone(body) &&
+		values <= s.sizeUnder(plain, body)
+}
+
+// sizeUnder is about what the values of a body take under a shape; a great deal if it does not fit.
+func (s *Split) sizeUnder(by *shape.Shape, body []byte) int {
+	p := program.Compile(by)
+	if !s.fits(p, body, true) {
+		return math.MaxInt / 2
+	}
+	return s.c.Compression().Values(s.c.Stages(), p, s.content)
 }
 
 // described has the shape of a body described that is whole, and splits by it; nil if that cannot
