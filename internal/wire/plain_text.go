@@ -40,6 +40,14 @@ func sizeOfContent(stages uint64, z *Compression, w *recall.History, p *Part) in
 	return z.sizeRecalled(w, content)
 }
 
+// Alone is how many bytes a segment would take in a lane that had nothing before.
+func (z *Compression) Alone(segment []byte) int { return z.sizeRecalled(new(recall.History), segment) }
+
+// Values is about what content would take under a program, likewise, with the stages.
+func (z *Compression) Values(stages uint64, p *program.Program, content []byte) int {
+	return sizeOfContent(stages, z, new(recall.History), &Part{Program: p, Content: content})
+}
+
 // plainText joins a part that is whole; nil if its shape is not the plain shape of that, or it is
 // longer than most.
 func plainText(p *Part, head bool, most int) []byte {

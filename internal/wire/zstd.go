@@ -9,7 +9,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/shape/recall"
 	"github.com/hhfr/hhfr/internal/shape/transit"
 )
@@ -195,14 +194,6 @@ func (z *Compression) lenRecalled(w *recall.History, content []byte) int {
 	defer z.recallers.Put(p)
 	packed, _ := p.Pack(w, append([]byte{0}, content...), math.MaxInt32)
 	return 1 + len(packed)
-}
-
-// Alone is how many bytes a segment would take in a lane that had nothing before.
-func (z *Compression) Alone(segment []byte) int { return z.sizeRecalled(new(recall.History), segment) }
-
-// Values is about what content would take under a program, likewise, with the stages.
-func (z *Compression) Values(stages uint64, p *program.Program, content []byte) int {
-	return sizeOfContent(stages, z, new(recall.History), &Part{Program: p, Content: content})
 }
 
 // sizeRecalled is how many bytes a segment would take by a window, which stays as it is.
