@@ -299,11 +299,12 @@ func TestInteropReliable(t *testing.T) {
 		c.send(t, 30, toCXF, paths(services)...)
 		arrived(t, 30, entries(), forms...)
 	})
+	messages := shared.Some(500) // of each form, in each direction
 	t.Run("hhfr to CXF", func(t *testing.T) {
 		t.Parallel()
 		services, entries := c.serve(t, len(forms))
-		streamOver(t, reliableMessages, paths(services)...)
-		arrived(t, reliableMessages, entries(), forms...)
+		streamOver(t, messages, paths(services)...)
+		arrived(t, messages, entries(), forms...)
 	})
 	t.Run("CXF to hhfr", func(t *testing.T) {
 		t.Parallel()
@@ -314,15 +315,12 @@ func TestInteropReliable(t *testing.T) {
 			t.Cleanup(stop)
 			ledgers = append(ledgers, services["ledger"].URL)
 		}
-		c.send(t, reliableMessages, 500*time.Millisecond, paths(ledgers)...)
+		c.send(t, messages, 500*time.Millisecond, paths(ledgers)...)
 		for i, f := range forms {
-			arrived(t, reliableMessages, entriesOf(t, ledgers[i]), f)
+			arrived(t, messages, entriesOf(t, ledgers[i]), f)
 		}
 	})
 }
-
-// reliableMessages is how many messages of each form go to Apache CXF, and how many come from it.
-const reliableMessages = 500
 
 // toCXF is when Apache CXF sends a message again to itself. It is long: a message that comes again
 // while it is handled, as the first ones do in a process that has just begun, is answered with an

@@ -68,7 +68,7 @@ func TestInteropCurlThroughPair(t *testing.T) {
 	direct := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	near, _ := pair(t, o.url(), nil)
-	messages := shared.Messages(t)
+	messages := shared.SomeMessages(t)
 	for i, path := range append(messages, malformed(t, messages)...) {
 		args := []string{"--data-binary", "@" + path, "-H", "Content-Type: text/xml; charset=utf-8", "-H",
 			`SOAPAction: "urn:x"`}

@@ -63,11 +63,11 @@ func Testdata(tb testing.TB, below ...string) string {
 	return filepath.Join(append([]string{root(tb), "testdata"}, below...)...)
 }
 
-// Some is how often a test does what takes long: n times, and a fifth of that under the race
-// detector, which is ten times as slow, and looks at what goroutines share and not at how many
-// inputs are right.
+// Some is how often a test does what takes long: n times, and a fifth of that with -short, or under
+// the race detector, which is ten times as slow, and looks at what goroutines share and not at how
+// many inputs are right.
 func Some(n int) int {
-	if Raced {
+	if Raced || testing.Short() {
 		return (n + 4) / 5
 	}
 	return n
@@ -82,7 +82,7 @@ func Messages(tb testing.TB) []string {
 	})
 }
 
-// SomeMessages are Messages, under the race detector [Some] of them, evenly spread.
+// SomeMessages are [Some] of Messages, evenly spread.
 func SomeMessages(tb testing.TB) []string {
 	tb.Helper()
 	all := Messages(tb)
