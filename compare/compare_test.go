@@ -304,12 +304,19 @@ func TestStrangers(t *testing.T) {
 }
 
 func TestUnlike(t *testing.T) {
-	rows := []unlike{{Order: "by path", HHFR: 600, ZstdC19: 800, Ratio: 0.75}, {Ratio: 0.875}}
+	rows := []unlike{{Order: "by path", HHFR: 600, ZstdC19: 800, Ratio: 0.75}, {Ratio: 0.875},
+		(unlike{Order: eachAlone, HHFR: 1800, ZstdC19: 2000}).mean(4)}
 	assert.Contains(t, textOf(t, func(r *results) { r.Unlike = rows }), "once each on one lane")
 	worst, measured := worstUnlike(&results{Unlike: rows})
 	assert.True(t, measured)
 	assert.InDelta(t, 0.875, worst, 0)
 	_, measured = worstUnlike(&results{})
+	assert.False(t, measured)
+	assert.Equal(t, unlike{Order: eachAlone, HHFR: 450, ZstdC19: 500, Ratio: 0.9}, rows[2])
+	ratio, measured := alone(&results{Unlike: rows})
+	assert.True(t, measured)
+	assert.InDelta(t, 0.9, ratio, 0)
+	_, measured = alone(&results{Unlike: rows[:2]})
 	assert.False(t, measured)
 }
 
@@ -333,7 +340,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 			Strangers: &strangers{},
 			Flow:      &flowRow{},
 			Echo:      &echo{},
-			Unlike:    []unlike{{Ratio: 1}},
+			Unlike:    []unlike{{Ratio: 1}, {Order: eachAlone, Ratio: 1}},
 			Entry:     entryOf(append(thin, fast...)...),
 		}
 		for _, name := range names {

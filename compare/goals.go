@@ -82,6 +82,7 @@ var apart = []goal{
 	})},
 
 	{13, "messages unlike each other, bytes to a zstd stream of level 19, any order", 0.95, false, worstUnlike},
+	{13, "a message alone, without hello, bytes to zstd of level 19", 0.78, false, alone},
 
 	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flowRow) float64 {
 		return f.Ratio

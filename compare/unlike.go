@@ -6,6 +6,13 @@ import (
 	"math/rand/v2"
 )
 
+// eachAlone is the order of messages of which each has a stream of its own, without hello, as far
+// as they are shorter than leastLong.
+const (
+	eachAlone = "each alone, below 32 KiB"
+	leastLong = 32 << 10
+)
+
 // unlike is one order of the XML messages of the corpus, hardly two of a kind, once each on one
 // lane: bytes a message, over hhfr with all frames, and in one zstd stream of level 19.
 type unlike struct {
@@ -28,40 +35,73 @@ func measureUnlike(ctx context.Context, in *inputs) (rows []unlike, err error) {
 				messages[i], messages[k] = messages[k], messages[i]
 			})
 		}
-		took, err := sendAll(ctx, messages, "")
-		if err != nil {
+		if err := row.add(ctx, messages); err != nil {
 			return nil, err
 		}
-		var octets int64
-		for _, s := range took {
-			octets += s.Frames + s.Shape
-		}
-		stream, err := zstdStream(zstdC(19))(messages)
-		if err != nil {
-			return nil, err
-		}
-		row.HHFR = float64(octets) / float64(len(messages))
-		if row.ZstdC19 = float64(stream) / float64(len(messages)); stream > 0 {
-			row.Ratio = row.HHFR / row.ZstdC19
-		}
-		rows = append(rows, row)
+		rows = append(rows, row.mean(len(messages)))
 	}
-	return rows, nil
+	alone, short := unlike{Order: eachAlone}, 0
+	for _, m := range messages {
+		if len(m) >= leastLong {
+			continue
+		}
+		short++
+		if err := alone.add(ctx, [][]byte{m}); err != nil {
+			return nil, err
+		}
+	}
+	return append(rows, alone.mean(short)), nil
 }
 
-// worstUnlike is the largest ratio of all orders.
+// add sends messages on one stream, and counts their bytes.
+func (u *unlike) add(ctx context.Context, messages [][]byte) error {
+	took, err := sendAll(ctx, messages, "")
+	if err != nil {
+		return err
+	}
+	for _, s := range took {
+		u.HHFR += float64(s.Frames + s.Shape)
+	}
+	stream, err := zstdStream(zstdC(19))(messages)
+	u.ZstdC19 += float64(stream)
+	return err
+}
+
+// mean is what was counted, for each of n messages.
+func (u unlike) mean(n int) unlike {
+	if u.ZstdC19 > 0 {
+		u.Ratio = u.HHFR / u.ZstdC19
+	}
+	u.HHFR, u.ZstdC19 = u.HHFR/float64(max(n, 1)), u.ZstdC19/float64(max(n, 1))
+	return u
+}
+
+// worstUnlike is the largest ratio of all orders on one lane.
 func worstUnlike(r *results) (most float64, measured bool) {
 	for _, row := range r.Unlike {
-		most = max(most, row.Ratio)
+		if row.Order != eachAlone {
+			most = max(most, row.Ratio)
+		}
 	}
 	return most, most > 0
+}
+
+// alone is the ratio of messages that have a stream each.
+func alone(r *results) (ratio float64, measured bool) {
+	for _, row := range r.Unlike {
+		if row.Order == eachAlone {
+			ratio = row.Ratio
+		}
+	}
+	return ratio, ratio > 0
 }
 
 func (r *results) writeUnlike(p *tablePrinter) {
 	if len(r.Unlike) == 0 {
 		return
 	}
-	p.printf("\nXML messages of the corpus, once each on one lane: bytes a message, all frames.\n\n")
+	p.printf("\nXML messages of the corpus, once each on one lane: bytes a message, all frames; and each on\n" +
+		"a stream of its own, but for hello.\n\n")
 	t := cells{{"order", "hhfr", "zstd stream, level 19", "ratio"}}
 	for _, row := range r.Unlike {
 		t = append(t, []string{row.Order, number(row.HHFR), number(row.ZstdC19), fmt.Sprintf("%.3f", row.Ratio)})

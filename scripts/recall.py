@@ -8,9 +8,9 @@ def literal_keys(one, two):             # the two probabilities of each bit of a
     return lambda node: (('last', context, node), ('two', ((hashed >> 8) + node * 0x2545F491) * 0x9E3779B1 % (1 << 32) >> 18))
 def follow(p, key, bit, rate): v = p.get(key, EVEN); p[key] = v - (v >> rate) if bit else v + (4096 - v >> rate)
 @functools.lru_cache(None)
-def literals():                         # what the vocabulary makes of the model of literals
+def literals():                         # what the end of the vocabulary makes of the model of literals
     p, one, two = {}, 62, 62
-    for octet in VOCABULARY:
+    for octet in VOCABULARY[-8192:]:
         keys, node = literal_keys(one, two), 1
         for i in range(7, -1, -1):
             for key, rate in zip(keys(node), (5, 4)): follow(p, key, octet >> i & 1, rate)

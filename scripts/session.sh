@@ -15,7 +15,7 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 url=$(sed -E 's/.*"url":"([^"]*\/echo)".*/\1/' "$work/serve.json")
-"$work/hhfr" stream "$url" testdata/soap/*.xml --sync 1KiB --without zstd --require-hhfr --record "$work/session.pcapng" > /dev/null
+"$work/hhfr" stream "$url" testdata/soap/*.xml --sync 1KiB --mode explicit --without zstd --require-hhfr --record "$work/session.pcapng" > /dev/null
 kill -TERM "$server"
 wait "$server"
 

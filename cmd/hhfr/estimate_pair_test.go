@@ -348,8 +348,14 @@ func agrees(t *testing.T, recording []byte, most int, slack int64) {
 		func(p *player) (int64, int64) { return p.throughPair(conns, "--client-per-address") })
 	wait.Wait()
 	tunnel := min(zlib, zstd)
-	assert.Equal(t, pair < tunnel, r.Smallest.First == estimates.FirstContact, "hhfr or tunnel")
-	assert.Equal(t, byAddress < tunnel, addresses.Smallest.First == estimates.FirstContact, "hhfr or tunnel")
+	for _, c := range []struct {
+		took  int64
+		first estimates.Way
+	}{{pair, r.Smallest.First}, {byAddress, addresses.Smallest.First}} {
+		if 10*abs(c.took-tunnel) > tunnel { // else either may be, as exact as estimates are
+			assert.Equal(t, c.took < tunnel, c.first == estimates.FirstContact, "hhfr or tunnel")
+		}
+	}
 }
 
 func abs(n int64) int64 { return max(n, -n) }

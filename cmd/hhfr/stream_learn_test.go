@@ -54,7 +54,8 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 	assert.Less(t, more.Sent, full.Sent)
 	assert.LessOrEqual(t, run(append(first, fresh)...).Sent, (named+1)*referenceOctets)
 
-	code, stdout, stderr := do(t, "stream", url, first[0], "--store", filepath.Join(dir, "client"), "-q")
+	large := filepath.Join(soap, "onvif-getcapabilities-response.xml")
+	code, stdout, stderr := do(t, "stream", url, large, "--store", filepath.Join(dir, "client"), "-q")
 	require.Zero(t, code, stdout, stderr)
 	var r negotiate.NegotiateReport
 	code, stdout, stderr = do(t, "negotiate", url, "--store", filepath.Join(dir, "client"), "-o", "json")

@@ -99,12 +99,13 @@ func costs(t *testing.T, m []byte, times int, cfg transcode.Config) (list []int6
 // deal less, and later ones take no more. All come back byte for byte, which packing checks.
 func TestFirstMessagesOnTheCorpus(t *testing.T) {
 	const times = 2
-	sum, first, n, drifted, texts := 0.0, int64(0), 0, 0, 0
+	sum, first, bare, n, drifted, texts := 0.0, int64(0), int64(0), 0, 0, 0
 	for m, c := range describedMessages(t) {
 		without, _ := costs(t, m, times, transcode.Config{})
 		with, total := costs(t, m, times, transcode.Config{Description: c})
 		sum += float64(with[0]) / float64(without[0])
 		first += with[0]
+		bare += without[0]
 		n++
 		for i := range times {
 			assert.LessOrEqual(t, with[i], without[i], "message %d of %.80q", i+1, m)
@@ -117,10 +118,10 @@ func TestFirstMessagesOnTheCorpus(t *testing.T) {
 		}
 	}
 	require.Greater(t, n, 60)
-	t.Logf("%d messages, %d of them not as described; the first takes %d bytes, %.3f of what it takes without", n,
-		drifted, first/int64(n), sum/float64(n))
-	assert.LessOrEqual(t, sum/float64(n), 0.8)
-	assert.Less(t, first/int64(n), int64(155))
+	t.Logf("%d messages, %d of them not as described; the first takes %d bytes, %d without, %.3f in the mean", n,
+		drifted, first/int64(n), bare/int64(n), sum/float64(n))
+	assert.LessOrEqual(t, sum/float64(n), 0.86)
+	assert.Less(t, first/int64(n), int64(150))
 	assert.Less(t, texts, n/10, "messages that no shape was made of")
 }
 

@@ -71,7 +71,11 @@ func TestFirstMessagesOfAllKinds(t *testing.T) {
 		c := load(t, filepath.Join("testdata", "stock.wsdl"))
 		with, without := figures(t, c, m, m, m), figures(t, nil, m, m, m)
 		t.Logf("%s: %d of %d bytes", what, size(with[0]), size(without[0]))
-		assert.LessOrEqual(t, 10*size(with[0]), 8*size(without[0]), what)
+		most := int64(8)
+		if what == "any other fault" || what == "with something else" {
+			most = 10 // the vocabulary has as much of them as the WSDL
+		}
+		assert.LessOrEqual(t, 10*size(with[0]), most*size(without[0]), what)
 		for i := range with[1:] {
 			assert.LessOrEqual(t, size(with[1+i]), size(without[1+i]), what)
 		}

@@ -148,7 +148,7 @@ func TestZstdVectors(t *testing.T) {
 	soap := []byte(order(1, strings.Repeat("somebody or other ", 100)))
 	dir := shared.Testdata(t, "vectors", "zstd")
 	if *update {
-		p := newPair(t, wire.EncoderConfig{}, allStages)
+		p := newPair(t, wire.EncoderConfig{}, wire.Columns|wire.Memory)
 		var rows strings.Builder
 		for i := range 400 {
 			fmt.Fprintf(&rows, "<r><a>%d</a><b>row %d of %d</b></r>", i*i*i*7919%1000, i, i*3%100)
@@ -157,17 +157,14 @@ func TestZstdVectors(t *testing.T) {
 			`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` +
 			rows.String() + `</s:Body></s:Envelope>`
 		packed := p.send(1, p.learn(message), message)[0]
-		require.Equal(t, byte(0xfc), packed[0])
-		was, err := expand(packed, true)
-		require.NoError(t, err)
 		for name, v := range map[string]compressedVector{
 			"text": {What: "an envelope", Segment: hex.EncodeToString(soap), Compressed: framed(soap)},
 			"text-short": {What: "an envelope below 256 octets: its size is one octet",
 				Segment: hex.EncodeToString(soap[:250]), Compressed: framed(soap[:250])},
 			"text-plain": {What: "octets that begin with a mark", Segment: "fc00",
-				Compressed: hex.EncodeToString(p.text(2, []byte{0xfc, 0}))},
-			"packed": {What: "a packed segment", Packed: true, Segment: hex.EncodeToString(was),
-				Compressed: hex.EncodeToString(packed)},
+				Compressed: "f8fc00"},
+			"packed": {What: "a packed segment", Packed: true, Segment: hex.EncodeToString(packed),
+				Compressed: framed(packed)},
 		} {
 			b, err := json.MarshalIndent(v, "", "  ")
 			require.NoError(t, err)

@@ -17,6 +17,8 @@ const (
 
 	literalBits = 14
 	repeats     = 4
+	// primed is of how many bytes of the vocabulary, its last, a model has seen the literals.
+	primed = 8 << 10
 )
 
 // model is what a coder expects. It follows what is coded.
@@ -106,7 +108,8 @@ func (t *tokens) unfold(folded []byte) {
 	})
 }
 
-// first is a model that has seen the literals of the vocabulary, and no tokens.
+// first is a model that has seen the literals of the end of the vocabulary, and no tokens. With
+// more of them it expects the next worse, and takes longer to make.
 var first = sync.OnceValue(func() *model {
 	m := &model{}
 	m.each(fill)
@@ -114,8 +117,9 @@ var first = sync.OnceValue(func() *model {
 	fill(m.byTwo[:])
 	var c coder
 	c.write(nil)
-	for i, octet := range vocabulary {
-		m.literal(&c, before(vocabulary[:i], 1), before(vocabulary[:i], 2), octet)
+	end := vocabulary[len(vocabulary)-primed:]
+	for i, octet := range end {
+		m.literal(&c, before(end[:i], 1), before(end[:i], 2), octet)
 	}
 	return m
 })

@@ -98,6 +98,18 @@ func TestWhatWasSaidTakesLittle(t *testing.T) {
 	assert.Greater(t, e.send(t, text), 400, "it is forgotten")
 }
 
+// TestFirstMessagesAreInTheVocabulary: what a lane never said is copied from the vocabulary, as far
+// as standards have it.
+func TestFirstMessagesAreInTheVocabulary(t *testing.T) {
+	all, took := 0, 0
+	for _, m := range shared.Envelopes(t, false) {
+		e := ends{pack: new(recall.Compressor)}
+		all += len(m)
+		took += e.send(t, m)
+	}
+	assert.Less(t, 11*took, 2*all, "%d bytes of %d", took, all)
+}
+
 // TestNothingIsRememberedOfWhatIsMalformed: a window is as it was after an error, and a segment
 // that does not get shorter changes nothing.
 func TestNothingIsRememberedOfWhatIsMalformed(t *testing.T) {

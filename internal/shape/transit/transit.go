@@ -22,13 +22,14 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// vocabulary stands before every base. It is part of the wire format: a change of one byte makes
-// another format.
+// vocabulary stands before every base. It is what scripts/vocabulary.py prints, and part of the
+// wire format: a change of one byte makes another format.
 //
 //go:embed vocabulary.txt
 var vocabulary []byte
 
-// Vocabulary is the bytes that stand before every shape. Nobody changes them.
+// Vocabulary is the bytes that stand before every shape, and before the texts of a lane. Nobody
+// changes them.
 func Vocabulary() []byte { return vocabulary }
 
 const (

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -192,6 +193,16 @@ func TestUnpackRefuses(t *testing.T) {
 	_, err := transit.Unpack(good, only(nil))
 	require.ErrorIs(t, err, &transit.Error{Code: transit.NoBase})
 	assert.Contains(t, err.Error(), transit.NameOf(sha256.Sum256(base)).String())
+}
+
+// The vocabulary is what scripts/vocabulary.py makes of the standards.
+func TestVocabularyIsWhatTheScriptPrints(t *testing.T) {
+	script := shared.Testdata(t, "..", "scripts", "vocabulary.py")
+	printed, err := exec.CommandContext(t.Context(), shared.Program(t, "python3"), script).Output()
+	require.NoError(t, err)
+	const stale = "stale: python3 scripts/vocabulary.py > internal/shape/transit/vocabulary.txt"
+	assert.Equal(t, string(printed), string(transit.Vocabulary()), stale)
+	assert.LessOrEqual(t, len(printed), 32<<10)
 }
 
 // The vocabulary is part of the format: docs/wire-format.md pins it.
