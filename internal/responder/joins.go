@@ -36,6 +36,15 @@ type joined struct {
 	description []byte
 }
 
+// early is what the initiator may keep to before it has read the responder's hello: what that stated
+// last, or, of what every responder takes, the length of fragments.
+func (j *joined) early() streamer.PeerLimits {
+	if j.promised == (streamer.PeerLimits{}) {
+		return streamer.PeerLimits{MaxFragment: streamer.EarlyLimits.MaxFragment}
+	}
+	return j.promised
+}
+
 // enterSession finds the session of an initiator's hello: one that it has a token for, or a first
 // contact.
 func (n *joins) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {

@@ -116,7 +116,7 @@ func (v *servedStream) admit(
 		Quick:    quick,
 		Token:    j.token,
 		Lifetime: j.lifetime,
-		Promised: j.promised,
+		Promised: j.early(),
 
 		Description: j.description,
 		Implied:     httpmsg.Implied(facts.Path),

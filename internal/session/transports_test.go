@@ -2,6 +2,9 @@ package session_test
 
 import (
 	"flag"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/internal/wsdl"
@@ -66,27 +70,51 @@ func TestTransportsOnThePage(t *testing.T) {
 	assert.Equal(t, want, table, "stale: go test ./internal/session -run TestTransportsOnThePage -update")
 }
 
-// A stream over datagrams that a description declares is not opened: its responder would refuse a
-// first contact there.
-func TestDeclaredDatagramsAreNotDialed(t *testing.T) {
-	const at = "http://127.0.0.1:1/"
+// declaring describes a service whose streams, of some transports, are at an address.
+func declaring(t *testing.T, url, streams string, transports ...string) *wsdl.ServiceDescription {
+	t.Helper()
 	description := `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:t="urn:t" targetNamespace="urn:t"
 		xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/">
 		<portType name="P"/>
 		<binding name="A" type="t:P"><soap:binding transport="http://schemas.xmlsoap.org/soap/http"/></binding>
-		<service name="S"><port name="A" binding="t:A"><soap:address location="` + at + `"/></port></service>
+		<service name="S"><port name="A" binding="t:A"><soap:address location="` + url + `"/></port></service>
 		</definitions>`
+	declared := &wsdl.DeclaredStreams{Scheme: negotiate.Scheme}
+	for _, name := range transports {
+		declared.Streams = append(declared.Streams,
+			wsdl.DeclaredStream{Transport: negotiate.TransportURI(name), Address: streams})
+	}
+	text, err := wsdl.Annotate([]byte(description), declared)
+	require.NoError(t, err)
+	d, err := wsdl.Parse(t.Context(), text)
+	require.NoError(t, err)
+	return d
+}
+
+// A responder takes a long first message that comes before its hello is read, although that states
+// less.
+func TestEarlyMessagesAreLongerThanTheResponderStates(t *testing.T) {
+	server := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.Stream.Limits.MaxFragment = 512 })
+	at, err := url.Parse(server.url)
+	require.NoError(t, err)
+	cfg := server.config(negotiate.Declared)
+	cfg.Contract = typed.New(declaring(t, server.url, ":"+at.Port(), "tcp"))
+	s := dial(t, server.url, cfg)
+	noise := make([]byte, 4000)
+	for i, rnd := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise); i++ {
+		noise[i] = byte('a' + rnd.IntN(26)) // which nothing makes short
+	}
+	say(t, s, string(noise))
+	assert.Equal(t, negotiate.Declared, s.Agreed().Mode)
+}
+
+// A stream over datagrams that a description declares is not opened: its responder would refuse a
+// first contact there.
+func TestDeclaredDatagramsAreNotDialed(t *testing.T) {
+	const at = "http://127.0.0.1:1/"
 	datagrams, connections := &loopback{}, &loopback{}
 	for _, last := range []string{"udp", "tcp"} {
-		streams := &wsdl.DeclaredStreams{Scheme: negotiate.Scheme}
-		for _, name := range []string{"udp", last} {
-			streams.Streams = append(streams.Streams,
-				wsdl.DeclaredStream{Transport: negotiate.TransportURI(name), Address: ":1"})
-		}
-		text, err := wsdl.Annotate([]byte(description), streams)
-		require.NoError(t, err)
-		d, err := wsdl.Parse(t.Context(), text)
-		require.NoError(t, err)
+		d := declaring(t, at, ":1", "udp", last)
 		cfg := config(t)
 		cfg.Mode, cfg.Contract, cfg.RememberFor = negotiate.Declared, typed.New(d), -1
 		cfg.Transports = map[string]streamer.Transport{"udp": datagrams, "tcp": connections}

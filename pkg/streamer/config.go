@@ -175,8 +175,9 @@ type Admission struct {
 	// may not.
 	Token    []byte
 	Lifetime time.Duration
-	// Promised is what an earlier hello in the session stated: an initiator may keep to it until it
-	// has read this one, so that it holds beside Config.Limits.
+	// Promised is what an earlier hello in the session stated, or, at a first contact, what of
+	// [frame.EarlyLimits] is above Config.Limits: an initiator may keep to it until it has read this
+	// hello, so that it holds beside Config.Limits.
 	Promised frame.Limits
 	// Description names the description of the service that both ends have, as in
 	// [Config].Description; nil: there is none, or what was agreed on before says it.

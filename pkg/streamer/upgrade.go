@@ -57,6 +57,8 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 func DialUpgraded(ctx context.Context, conn net.Conn, cfg Config, exchange bool) (*Stream, *Pending, error) {
 	cfg.Initiator, cfg.Token, cfg.Target, cfg.Representation = true, nil, "", frame.Binary
 	cfg.Description = nil // the request named it
+	// The responder may reply before it has read our hello.
+	cfg.Limits = cfg.Limits.atLeast(&frame.Limits{MaxFragment: frame.EarlyLimits.MaxFragment})
 	h, err := newHandshake(conn, cfg)
 	if err != nil {
 		return nil, nil, err

@@ -226,6 +226,54 @@ func TestEarlyMessagesLeaveWithHello(t *testing.T) {
 	}
 }
 
+// Who states a max fragment below that of early messages takes these all the same: the peer has not
+// read its hello yet, on a link that takes time.
+func TestEarlyMessagesAreLongerThanIsStated(t *testing.T) {
+	narrow := streamer.Config{Limits: streamer.Limits{MaxFragment: 512}}
+	long := strings.Repeat("long ", 1000)
+	pipe := func(t *testing.T) (here, there net.Conn, done func()) {
+		l, err := link.Relay(nil, link.Profile{Bandwidth: 1e9, RTT: time.Second})
+		require.NoError(t, err)
+		here, there, err = l.Pipe()
+		require.NoError(t, err)
+		return here, there, func() { _ = l.Close() }
+	}
+	t.Run("a request", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			here, there, done := pipe(t)
+			defer done()
+			met := make(chan *streamer.Stream, 1)
+			go func() {
+				cfg := narrow
+				cfg.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
+					return streamer.Admission{Coder: newRawCoder(), Handler: echo, Promised: frame.EarlyLimits}, nil
+				}
+				s, err := streamer.Over(context.Background(), there, cfg)
+				assert.NoError(t, err)
+				met <- s
+			}()
+			a, err := streamer.Over(context.Background(), here, streamer.Config{Initiator: true, Session: session,
+				Token: make([]byte, 16), Representation: 1, Coder: newRawCoder(), Early: &frame.EarlyLimits})
+			require.NoError(t, err)
+			m, err := a.Lane(0).Call(context.Background(), streamer.NewMessage(nil, []byte(long)))
+			assert.Contains(t, text(t, m, err), long)
+			require.NoError(t, errors.Join(a.Close(), (<-met).Close()))
+		})
+	})
+	t.Run("the reply to an upgraded one", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			here, there, done := pipe(t)
+			defer done()
+			a, b, p := upgraded(t, here, there, narrow, func(ctx context.Context, x *streamer.Exchange) {
+				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, []byte(long))))
+			})
+			m, err := p.Reply(context.Background())
+			assert.Equal(t, "|"+long, text(t, m, err))
+			require.NoError(t, errors.Join(a.Close(), b.Close()))
+		})
+	})
+}
+
 // A peer that answers the first flight with anything but a hello speaks no hhfr: what was sent was
 // not processed.
 func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
