@@ -36,9 +36,8 @@ type Result struct {
 type Counts struct{ Messages, Verified, Unverified, Withdrawn, Incomplete, Cancelled, Undecodable, Unchecked int }
 
 func (c *Counts) of(s State) *int {
-	return map[State]*int{Verified: &c.Verified, Unverified: &c.Unverified, Withdrawn: &c.Withdrawn,
-		Incomplete: &c.Incomplete,
-		Cancelled:  &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[s]
+	return [...]*int{Unverified: &c.Unverified, Verified: &c.Verified, Withdrawn: &c.Withdrawn,
+		Incomplete: &c.Incomplete, Cancelled: &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[s]
 }
 
 // Counts counts messages by state.

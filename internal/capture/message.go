@@ -199,7 +199,4 @@ func (d *Decoded) recognize() {
 		r := soap.Recognize(d.Body)
 		d.Version, d.Operation = r.Version, r.Operation
 	}
-	if d.Version != soap.None && d.Whole() {
-		d.Reliable, d.faulted = reliable(d.Body, int64(len(d.Body)) == d.BodyOctets)
-	}
 }

@@ -91,8 +91,9 @@ func (h *httpReader) other(d *Decoded) {
 
 // give passes a message on.
 func (h *httpReader) give(p *plain, d *Decoded) {
-	h.soap++
-	h.conn.r.met(h.conn.flow)
+	if h.soap++; h.soap == 1 {
+		h.conn.r.met(h.conn.flow)
+	}
 	if !d.negotiation() {
 		if p.number == 0 {
 			p.number = h.conn.r.numbers.next()

@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // DecodeConfig is what a [Reader] needs besides its input. The zero value works.
@@ -159,6 +160,9 @@ func (r *Reader) tell(ev Event) {
 func (r *Reader) give(d *Decoded) {
 	r.summary.count(d)
 	if !r.surveying {
+		if d.Version != soap.None && d.Whole() {
+			d.Reliable, d.faulted = reliable(d.Body, int64(len(d.Body)) == d.BodyOctets)
+		}
 		r.summary.sequences.note(d)
 	}
 	r.tell(Event{Message: d})

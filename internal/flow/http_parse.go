@@ -169,8 +169,8 @@ func (p *httpParser) head(last bool) bool {
 		return true
 	}
 	p.http.Heads++
-	p.octets(m, n)
-	m.head, _, _ = http1.ParseHead(m.Octets, p.http.cfg.Head)
+	m.Octets, m.head = h.Octets, h // which nobody writes to: rests are copied
+	p.advance(m, n)
 	p.begin(m)
 	return true
 }

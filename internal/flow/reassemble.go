@@ -52,8 +52,8 @@ type Config struct {
 // Receiver takes the bytes of one connection, in order, as they come. An error ends the reading.
 type Receiver interface {
 	// Octets takes the bytes of one packet in a direction: 0 from Src to Dst. gap is how many bytes
-	// are missing before them; -1 for the first ones of a direction whose beginning is not known. b
-	// is valid until the call returns.
+	// are missing before them; -1 for the first ones of a direction whose beginning is not known.
+	// Nobody writes to b afterwards.
 	Octets(dir int, gap int64, b []byte, m Mark) error
 	// Closed reports that nothing more comes: the connection ended, or the capture did, or a limit
 	// requires it.

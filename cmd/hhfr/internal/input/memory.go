@@ -9,14 +9,25 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
-// Frugal makes the garbage collector run before memory exceeds so many bytes. A limit that the user
-// has set (GOMEMLIMIT) takes precedence.
+// seldom is how much new memory is worth a collection, in percent of what is in use.
+const seldom = 300
+
+// Frugal makes the garbage collector run before memory exceeds so many bytes, and seldom before:
+// what reads a long file holds little, and would collect after each few MB. What the user has set
+// (GOMEMLIMIT, GOGC) takes precedence.
 func Frugal(enough int64) (undo func()) {
 	before := debug.SetMemoryLimit(-1)
 	if before == math.MaxInt64 {
 		debug.SetMemoryLimit(enough)
 	}
-	return func() { debug.SetMemoryLimit(before) }
+	if os.Getenv("GOGC") != "" {
+		return func() { debug.SetMemoryLimit(before) }
+	}
+	percent := debug.SetGCPercent(seldom)
+	return func() {
+		debug.SetMemoryLimit(before)
+		debug.SetGCPercent(percent)
+	}
 }
 
 // Sendable checks files before anything is sent, as far as possible.

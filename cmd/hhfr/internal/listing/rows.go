@@ -1,11 +1,13 @@
 package listing
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
 	"slices"
-	"strings"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
@@ -20,6 +22,7 @@ type rowLayout struct {
 	ends  func() int // length of addresses, as far as it is known
 
 	columns []listColumn // set by the first row
+	text    []byte       // of the last row, whose memory the next one takes
 }
 
 // listColumn is one column of a list of messages.
@@ -99,9 +102,17 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 		}
 	}
 	all := []listColumn{
-		{"NUMBER", 6, true, func(m *listed) string { return printing.OrDash(m.Number > 0, "%d", m.Number) }},
+		{"NUMBER", 6, true, func(m *listed) string {
+			if m.Number == 0 {
+				return "-"
+			}
+			return strconv.Itoa(m.Number)
+		}},
 		{"TIME", 15, false, func(m *listed) string {
-			return printing.OrDash(!m.First.IsZero(), "%s", m.First.UTC().Format("15:04:05.000000"))
+			if m.First.IsZero() {
+				return "-"
+			}
+			return m.First.UTC().Format("15:04:05.000000")
 		}},
 		{"CLIENT", ends, false, func(m *listed) string { return addressText(m.Client()) }},
 		{"", 2, false, directionText},
@@ -110,8 +121,8 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 		{"EXCHANGE", 9, true, exchangeText},
 		{"MESSAGE", 7, false, kindOf},
 		{"OPERATION", 28, false, operationText},
-		{"WIRE", 7, true, func(m *listed) string { return fmt.Sprint(m.Wire) }},
-		{"SOAP", 7, true, func(m *listed) string { return fmt.Sprint(m.BodyOctets) }},
+		{"WIRE", 7, true, func(m *listed) string { return strconv.FormatInt(m.Wire, 10) }},
+		{"SOAP", 7, true, func(m *listed) string { return strconv.FormatInt(m.BodyOctets, 10) }},
 		{"STATE", 0, false, stateText},
 	}
 	if ends == 0 {
@@ -152,31 +163,44 @@ func (l *rowLayout) fit(columns []listColumn) []listColumn {
 }
 
 func (l *rowLayout) line(w io.Writer, texts []string) error {
-	var b strings.Builder
+	b := l.text[:0]
 	for i, c := range l.columns {
 		text := texts[i]
 		if l.width > 0 && c.width > 0 {
 			text = printing.Shorten(text, c.width)
 		}
-		pad := strings.Repeat(" ", max(c.width-utf8.RuneCountInString(text), 0))
+		pad := max(c.width-utf8.RuneCountInString(text), 0)
 		switch {
 		case c.width == 0:
-			b.WriteString(" " + text)
+			b = append(append(b, ' '), text...)
 		case c.right:
-			b.WriteString(pad + text + " ")
+			b = append(append(appendSpaces(b, pad), text...), ' ')
 		default:
-			b.WriteString(text + pad + " ")
+			b = appendSpaces(append(b, text...), pad+1)
 		}
 	}
-	line := strings.TrimRight(b.String(), " ")
+	b = bytes.TrimRight(b, " ")
 	if l.width > 0 {
-		line = printing.Shorten(line, l.width)
+		b = append(b[:0], printing.Shorten(string(b), l.width)...)
 	}
-	_, err := fmt.Fprintln(w, line)
+	l.text = append(b, '\n')
+	_, err := w.Write(l.text)
 	return err
 }
 
-func addressText(a netip.AddrPort) string { return printing.OrDash(a.IsValid(), "%v", a) }
+func appendSpaces(b []byte, n int) []byte {
+	for range n {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+func addressText(a netip.AddrPort) string {
+	if !a.IsValid() {
+		return "-"
+	}
+	return a.String()
+}
 
 // directionText is an arrow to the endpoint that receives a message.
 func directionText(m *listed) string {
@@ -195,7 +219,7 @@ func exchangeText(m *listed) string {
 	if m.HHFR && m.Lane > 0 {
 		return fmt.Sprintf("%d.%d", m.Lane, m.Exchange)
 	}
-	return fmt.Sprint(m.Exchange)
+	return strconv.FormatUint(m.Exchange, 10)
 }
 
 func kindOf(m *listed) string {
@@ -216,7 +240,7 @@ func operationText(m *listed) string {
 	if m.control != "" {
 		return "(" + m.control + ")"
 	}
-	return printing.OrDash(m.Operation.Local != "", "%s", printing.Printable(m.Operation.Local))
+	return cmp.Or(printing.Printable(m.Operation.Local), "-")
 }
 
 func stateText(m *listed) string {
