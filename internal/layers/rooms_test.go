@@ -31,7 +31,7 @@ type room struct {
 var inside = map[string][]room{
 	"internal/shape": {
 		{name: "internal/shape", files: "limits error node canonical serial shape builder print"},
-		{name: "internal/shape/lexical", files: "limits prefix number float uuid datetime lines utf16"},
+		{name: "internal/shape/lexical", files: "limits prefix number float uuid datetime lines base64 utf16"},
 		{name: "internal/shape/learn", files: `
 			limits draft value_types forms rows choice attributes merge recurring learner
 			document copy build family declare head`},

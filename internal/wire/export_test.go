@@ -8,6 +8,9 @@ func (m *Outgoing) Texts() bool { return m.texts }
 // Open is the number of messages begun and not whole.
 func (d *Decoder) Open() int { return d.open.Len() }
 
+// IsNoise reports whether a segment is not worth a try.
+func IsNoise(segment []byte) bool { return isNoise(segment) }
+
 // NewCompressor makes one that no pool has; it gives a frame with its magic number.
 func NewCompressor() func(segment []byte) []byte {
 	c := newCompressor()

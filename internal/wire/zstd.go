@@ -141,8 +141,31 @@ func (z *Compression) compress(dst []byte, from int, packed bool, w *recall.Hist
 	return dst
 }
 
+// isNoise reports whether no frame makes a segment smaller: whether among some of its bytes all
+// values are as frequent as in noise, as in what was encrypted or compressed before. A look takes a
+// tenth of what a try takes. What repeats noise as it is may be taken for noise.
+func isNoise(segment []byte) bool {
+	const looks = 1024
+	const most = looks + looks*(looks-1)/256 + looks/4 // noise has 256 less, give or take 90
+	if len(segment) < 4*looks {
+		return false
+	}
+	var counts [256]int
+	for i := range looks {
+		counts[segment[i*(len(segment)/looks)]]++
+	}
+	squares := 0
+	for _, n := range counts {
+		squares += n * n
+	}
+	return squares < most
+}
+
 // framed compresses a segment by itself.
 func (z *Compression) framed(dst []byte, from int) ([]byte, bool) {
+	if isNoise(dst[from:]) {
+		return dst, false
+	}
 	c, _ := z.compressors.Get().(*compressor)
 	if c == nil {
 		c = newCompressor()

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
@@ -89,6 +90,46 @@ func TestWhatGetsNoSmallerIsLeftAlone(t *testing.T) {
 	p.text(1, noise(3000))
 	p.sync()
 	assert.True(t, smaller(1), "a sync ends that")
+}
+
+// TestNoiseIsNotTried: of long segments those are left alone that no frame makes smaller, and none
+// that a frame makes smaller.
+func TestNoiseIsNotTried(t *testing.T) {
+	compress := wire.NewCompressor()
+	left := 0
+	for i := range 200 {
+		segment := noise(16384 - i)
+		require.GreaterOrEqual(t, len(compress(segment)), len(segment))
+		if wire.IsNoise(segment) {
+			left++
+		}
+	}
+	assert.GreaterOrEqual(t, left, 190)
+	random := rand.New(rand.NewPCG(1, 2))
+	mixed := func(rare int) []byte { // one byte of so many is the same
+		b := noise(16384)
+		for i := range b {
+			if random.IntN(rare) == 0 {
+				b[i] = 'a'
+			}
+		}
+		return b
+	}
+	for name, segment := range map[string][]byte{
+		"text":                shared.Read(t, shared.Testdata(t, "soap", "ews-finditem-response.xml")),
+		"base64":              []byte(base64.StdEncoding.EncodeToString(noise(12000))),
+		"hexadecimal":         []byte(hex.EncodeToString(noise(8000))),
+		"the same 2 KiB":      bytes.Repeat(noise(2048), 8),
+		"half of it is zeros": append(noise(8192), make([]byte, 8192)...),
+		"a third is one byte": mixed(3),
+		"a fifth is one byte": mixed(5),
+	} {
+		assert.Less(t, len(compress(segment)), len(segment), name)
+		assert.False(t, wire.IsNoise(segment), name)
+	}
+	for _, short := range []int{0, 1, 1024, 4095} {
+		assert.False(t, wire.IsNoise(noise(short)), "a try takes no longer than a look")
+	}
 }
 
 // TestCompressionTellsNothingOfOtherLanes: what one lane sends is the same octets whatever

@@ -1,11 +1,6 @@
 package lexical
 
-import (
-	"bytes"
-	"encoding/base64"
-)
-
-var StrictBase64 = base64.StdEncoding.Strict()
+import "bytes"
 
 // Lines is how base64 or hexadecimal text is broken: into lines of width characters, with an end
 // between two. Width 0: not at all.

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 
 	"github.com/hhfr/hhfr/internal/bin"
@@ -178,9 +177,9 @@ func (j *Joiner) octets(t shape.Type, p *pieceJoiner, octets []byte) {
 	}
 	switch l := lexical.LinesOf(p.form); l.Width {
 	case 0:
-		j.dst = base64.StdEncoding.AppendEncode(j.dst, octets)
+		j.dst = lexical.AppendBase64(j.dst, octets)
 	default:
-		j.chars = base64.StdEncoding.AppendEncode(j.chars[:0], octets)
+		j.chars = lexical.AppendBase64(j.chars[:0], octets)
 		j.dst = l.Put(j.dst, j.chars, &p.column)
 	}
 }

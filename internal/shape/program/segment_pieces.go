@@ -102,7 +102,7 @@ func (s *pieceSplitter) next(t shape.Type, b []byte, last bool, room int) (n int
 	chars, n := s.lines.Take(s.chars[:0], b, &column, min(pieceChars, room/3*4))
 	s.chars = chars
 	if last && n == len(b) && len(chars)%4 == 0 {
-		if out, err := lexical.StrictBase64.AppendDecode(s.octets[:0], chars); err == nil {
+		if out, err := lexical.AppendFromBase64(s.octets[:0], chars); err == nil {
 			s.octets = out
 			return n, true, false
 		}
@@ -112,7 +112,7 @@ func (s *pieceSplitter) next(t shape.Type, b []byte, last bool, room int) (n int
 		good = i
 	}
 	good -= good % 4
-	out, err := lexical.StrictBase64.AppendDecode(s.octets[:0], chars[:good])
+	out, err := lexical.AppendFromBase64(s.octets[:0], chars[:good])
 	if err != nil {
 		good = len(out) / 3 * 4
 		out = out[:good/4*3]
