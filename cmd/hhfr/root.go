@@ -67,6 +67,5 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
 	root.AddCommand(demo.New(g), serve.New(g), negotiate.New(g), stream.New(g), decode.New(g),
 		estimate.New(g), reconstruct.New(g), proxy.New(g), replay.New(g), bench.New(g),
 		transcode.New(g), schema.New(g), contexts.New(g), cmdline.NewCompletion(g), cmdline.NewVersion(g))
-	cmdline.CompleteValues(root)
 	return root
 }

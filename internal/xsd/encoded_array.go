@@ -5,11 +5,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // arrayTypes matches the type of an array in a message: that of the items, ranks of arrays that
 // these are, and the size (SOAP 1.1, section 5.4.2).
-var arrayTypes = regexp.MustCompile(`^\s*([^\[\]\s]+)((?:\[,*\])*)\[([0-9, ]*)\]\s*$`)
+var arrayTypes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*([^\[\]\s]+)((?:\[,*\])*)\[([0-9, ]*)\]\s*$`)
+})
 
 // places matches an offset or position.
 var places = regexp.MustCompile(`^\s*\[([0-9, ]+)\]\s*$`)
@@ -67,7 +70,7 @@ func (c *encodedChecker) innerArray(of innerArray) *TypeDef {
 
 // arrayType reads what a message says of an array; false: that is wrong, or not known.
 func (c *encodedChecker) arrayType(a *encodedArray, text string, n *DocumentNode, path string) bool {
-	parts := arrayTypes.FindStringSubmatch(text)
+	parts := arrayTypes().FindStringSubmatch(text)
 	ok := parts != nil
 	if ok {
 		a.size, ok = numbers(parts[3])

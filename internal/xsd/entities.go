@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"sync"
 )
 
 // entity matches the declaration of an entity: whether it is one of the document type itself, its
 // name, and its text in either kind of quotes; without text it is in another document.
-var entity = regexp.MustCompile(`<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(?:SYSTEM|PUBLIC)\s)`)
+var entity = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(?:SYSTEM|PUBLIC)\s)`)
+})
 
 // entities takes the entities of a document type, as schemas of W3C have them for their namespaces;
 // otherwise it says what is wrong. They are plain text: none refers to another one, or to another
@@ -18,7 +21,7 @@ func (r *treeReader) entities(doctype []byte) (wrong string) {
 	if !bytes.HasPrefix(doctype, []byte("DOCTYPE")) {
 		return ""
 	}
-	list := entity.FindAllSubmatch(doctype, -1)
+	list := entity().FindAllSubmatch(doctype, -1)
 	const declares = "a document type that declares entities"
 	switch n := bytes.Count(doctype, []byte("<!ENTITY")); {
 	case n == 0:

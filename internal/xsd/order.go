@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -47,7 +48,9 @@ var momentForms = map[string]struct {
 }
 
 // moment splits a date or time into what it is and its zone, which a date in months has not.
-var moment = regexp.MustCompile(`^(.*?)(Z|[+-][0-9]{2}:[0-9]{2})?$`)
+var moment = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*?)(Z|[+-][0-9]{2}:[0-9]{2})?$`)
+})
 
 // orderTimes compares dates and times with years of four digits, both with a zone or both without.
 func orderTimes(of, a, b string) (c int, known bool) {
@@ -56,7 +59,7 @@ func orderTimes(of, a, b string) (c int, known bool) {
 		return 0, false
 	}
 	parse := func(v string) (t time.Time, zoned, ok bool) {
-		parts := moment.FindStringSubmatch(v[form.skip:])
+		parts := moment().FindStringSubmatch(v[form.skip:])
 		if parts == nil {
 			return t, false, false
 		}
@@ -73,8 +76,10 @@ func orderTimes(of, a, b string) (c int, known bool) {
 }
 
 // durationParts are years, months, days, hours, minutes and seconds.
-var durationParts = regexp.MustCompile(
-	`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+var durationParts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+})
 
 // orderDurations compares durations: those for which it matters how long a month is are in no
 // order.
@@ -91,7 +96,7 @@ func orderDurations(a, b string) (c int, known bool) {
 }
 
 func inMonths(text string) (months, seconds float64, ok bool) {
-	parts := durationParts.FindStringSubmatch(text)
+	parts := durationParts().FindStringSubmatch(text)
 	if parts == nil {
 		return 0, 0, false
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/lexical"
@@ -79,11 +80,13 @@ func (l *learner) document(partial bool) (d document, err error) {
 
 // declaration is an XML declaration with what XML 1.0 has in it (section 2.8) and nothing else:
 // that is markup.
-var declaration = regexp.MustCompile(`^<\?xml\s+version\s*=\s*["']1\.[0-9]+["']` +
-	`(\s+encoding\s*=\s*["'][A-Za-z][A-Za-z0-9._-]{0,39}["'])?(\s+standalone\s*=\s*["'](yes|no)["'])?\s*\?>$`)
+var declaration = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^<\?xml\s+version\s*=\s*["']1\.[0-9]+["']` +
+		`(\s+encoding\s*=\s*["'][A-Za-z][A-Za-z0-9._-]{0,39}["'])?(\s+standalone\s*=\s*["'](yes|no)["'])?\s*\?>$`)
+})
 
 func isDeclaration(text string) bool {
-	return strings.HasPrefix(text, "<?xml") && len(text) <= maxDeclaration && declaration.MatchString(text)
+	return strings.HasPrefix(text, "<?xml") && len(text) <= maxDeclaration && declaration().MatchString(text)
 }
 
 // isMark tells a byte order mark, with white space after it.

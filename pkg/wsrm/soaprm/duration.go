@@ -6,17 +6,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-var durations = regexp.MustCompile(
-	`^P(?:(\d{1,9})Y)?(?:(\d{1,9})M)?(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$`)
+var durations = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^P(?:(\d{1,9})Y)?(?:(\d{1,9})M)?(?:(\d{1,9})D)?` +
+		`(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$`)
+})
 
 // parseDuration reads an xs:duration that is not negative; ok is false for what is none. A year has
 // 365 days, a month 30. What is too long for a [time.Duration] is the longest one.
 func parseDuration(s string) (d time.Duration, ok bool) {
 	s = strings.TrimSpace(s)
-	m := durations.FindStringSubmatch(s)
+	m := durations().FindStringSubmatch(s)
 	if m == nil || strings.HasSuffix(s, "T") || s == "P" {
 		return 0, false
 	}

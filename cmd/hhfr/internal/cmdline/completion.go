@@ -65,8 +65,8 @@ flags and some of their values when you press the tab key.
 	return c
 }
 
-// CompleteValues registers completions for flags with a small set of values, in all commands.
-func CompleteValues(c *cobra.Command) {
+// completeValues registers completions for flags with a small set of values, in all commands.
+func completeValues(c *cobra.Command) {
 	misbehaviors, _ := peer.Misbehaviors()
 	admissible := []string{"loopback", "certificate", "bearer:", "everybody"}
 	values := map[string][]string{
@@ -89,6 +89,6 @@ func CompleteValues(c *cobra.Command) {
 		}
 	})
 	for _, sub := range c.Commands() {
-		CompleteValues(sub)
+		completeValues(sub)
 	}
 }

@@ -33,6 +33,9 @@ func Execute(ctx context.Context, env command.Env, tree func(*command.Global) *c
 	g := &command.Global{Env: env, Stderr: &command.Together{W: env.Err}} // several loggers write to it
 	root := tree(g)
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeValues(root)
+	}
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exit.DoneCode(ctx)

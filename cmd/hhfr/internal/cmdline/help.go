@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -98,10 +99,12 @@ func PrintUsage(w io.Writer, c *cobra.Command) error {
 }
 
 // entry matches the start of a list line: its name, and the column where its text is continued.
-var entry = regexp.MustCompile(`^ +(\S+(?: \S+)*? {2,})?`)
+var entry = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ +(\S+(?: \S+)*? {2,})?`)
+})
 
 // textColumn is where the text of a list line begins.
-func textColumn(line string) int { return utf8.RuneCountInString(entry.FindString(line)) }
+func textColumn(line string) int { return utf8.RuneCountInString(entry().FindString(line)) }
 
 // Wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence
 // continues in the next one, the text of a list line in one that begins below it.
@@ -126,7 +129,7 @@ func Wrapped(text string) string {
 // continues reports whether a line has more of the text of the list line before it: it begins where
 // that does.
 func continues(list, line string) bool {
-	named := entry.FindStringSubmatch(list)
+	named := entry().FindStringSubmatch(list)
 	return named != nil && named[1] != "" && textColumn(list) == len(line)-len(strings.TrimLeft(line, " "))
 }
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,8 +24,10 @@ var (
 )
 
 // SavedForm is that of the names of files in [outputFolders].
-var SavedForm = regexp.MustCompile(`^(\d{6,}-(request|reply|server-initiated|interim-\d+-\d+)\.xml|` +
-	`negotiation-\d+-\d+-(request|reply|interim-\d+-\d+)\.xml|stream\d+-(out|back)-\d+\.bin)(\.withdrawn)?$`)
+var SavedForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{6,}-(request|reply|server-initiated|interim-\d+-\d+)\.xml|` +
+		`negotiation-\d+-\d+-(request|reply|interim-\d+-\d+)\.xml|stream\d+-(out|back)-\d+\.bin)(\.withdrawn)?$`)
+})
 
 // inputs are the regular files that a command reads: those of its arguments, its flags, and stdin.
 type inputs []namedFile
@@ -97,7 +100,7 @@ func (in inputs) spareIn(what, folder string) error {
 		return nil //nolint:nilerr // it is made, or writing reports the error
 	}
 	for _, e := range entries {
-		if !SavedForm.MatchString(e.Name()) {
+		if !SavedForm().MatchString(e.Name()) {
 			continue
 		}
 		if in.Spare(what, filepath.Join(folder, e.Name())) != nil {

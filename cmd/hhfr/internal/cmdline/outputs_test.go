@@ -18,9 +18,9 @@ func TestSavedForm(t *testing.T) {
 		(&capture.Decoded{Number: 1}).FileName() + capture.WithdrawnSuffix,
 		(&capture.Decoded{}).FileName(), (&capture.Decoded{Reply: true}).FileName(),
 	} {
-		assert.Regexp(t, SavedForm, name)
+		assert.Regexp(t, SavedForm(), name)
 	}
 	for _, name := range []string{"1-request.xml", "000001-request.xml.gz", "stream.bin", "a-000001-request.xml"} {
-		assert.NotRegexp(t, SavedForm, name)
+		assert.NotRegexp(t, SavedForm(), name)
 	}
 }
