@@ -36,8 +36,8 @@ type joined struct {
 	description []byte
 }
 
-// early is what the initiator may keep to before it has read the responder's hello: what that stated
-// last, or, of what every responder takes, the length of fragments.
+// early is what the initiator may keep to before it has read the responder's hello: what that
+// stated last, or, of what every responder takes, the length of fragments.
 func (j *joined) early() streamer.PeerLimits {
 	if j.promised == (streamer.PeerLimits{}) {
 		return streamer.PeerLimits{MaxFragment: streamer.EarlyLimits.MaxFragment}

@@ -176,8 +176,8 @@ type Admission struct {
 	Token    []byte
 	Lifetime time.Duration
 	// Promised is what an earlier hello in the session stated, or, at a first contact, what of
-	// [frame.EarlyLimits] is above Config.Limits: an initiator may keep to it until it has read this
-	// hello, so that it holds beside Config.Limits.
+	// [frame.EarlyLimits] is above Config.Limits: an initiator may keep to it until it has read
+	// this hello, so that it holds beside Config.Limits.
 	Promised frame.Limits
 	// Description names the description of the service that both ends have, as in
 	// [Config].Description; nil: there is none, or what was agreed on before says it.
