@@ -142,8 +142,8 @@ func (z *Compression) compress(dst []byte, from int, packed bool, w *recall.Hist
 }
 
 // isNoise reports whether no frame makes a segment smaller: whether among some of its bytes all
-// values are as frequent as in noise, as in what was encrypted or compressed before. A look takes a
-// tenth of what a try takes. What repeats noise as it is may be taken for noise.
+// values are as frequent as in noise, as in what was encrypted or compressed before. What repeats
+// noise as it is may be taken for noise.
 func isNoise(segment []byte) bool {
 	const looks = 1024
 	const most = looks + looks*(looks-1)/256 + looks/4 // noise has 256 less, give or take 90
