@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // TestInteropReliablePair: Apache CXF sends to itself and to hhfr serve, and hhfr stream to Apache
@@ -22,7 +20,7 @@ import (
 // WS-ReliableMessaging send to CXF through a far proxy that does. The links before the proxies lose
 // one of ten requests.
 func TestInteropReliablePair(t *testing.T) {
-	messages := shared.Some(30)
+	const messages = 30
 	c := newCXF(t)
 	pair := func(server string) string {
 		to, err := url.Parse(server)
