@@ -5,13 +5,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/shape/learn"
-
-	"github.com/hhfr/hhfr/internal/shape/program"
-
 	"github.com/hhfr/hhfr/internal/few"
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
 // shapeAtOnce is the longest shape, in octets of its packed form, whose pieces follow each other
