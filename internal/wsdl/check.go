@@ -42,6 +42,9 @@ func OfContents(c *xsd.Contents) *ServiceDescription {
 	return &ServiceDescription{Elements: []Declared{{Element: c.Body[0], Headers: c.Headers}}, set: xsd.NewSet()}
 }
 
+// Set is the schemas of the description.
+func (d *ServiceDescription) Set() *xsd.Set { return d.set }
+
 // encoded finds the call or result in SOAP's encoding that has this name; nil: there is none.
 func (d *ServiceDescription) encoded(name xsd.QName) *xsd.ElementDecl {
 	for _, o := range d.Operations {

@@ -19,6 +19,7 @@ import (
 // ServicePort is a port of a service that a binding of SOAP has.
 type ServicePort struct {
 	Name, Location string
+	Binding        xsd.QName
 	// Streams are those that its binding declares; nil: it declares none.
 	Streams *DeclaredStreams
 }
@@ -114,6 +115,7 @@ func (c *compiler) ports(service *xsd.DocumentNode) {
 		}
 		c.out.Ports = append(c.out.Ports, ServicePort{
 			Name: p.Attr("name"), Location: at.Attr("location"), Streams: c.declaredBy(b.node),
+			Binding: xsd.QName{Space: b.target, Local: b.node.Attr("name")},
 		})
 	}
 }

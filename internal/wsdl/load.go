@@ -36,7 +36,7 @@ func load(ctx context.Context, s *documentSource, location string) (*ServiceDesc
 	switch root.Name {
 	case definitionsName:
 		d := compile(ctx, l, root, append(slices.Clip(s.opt.Annotations), xmlns.HHFRWSDL))
-		d.Problems, d.set = append(d.Problems, l.Set.Problems...), l.Set
+		d.Problems, d.set, d.texts = append(d.Problems, l.Set.Problems...), l.Set, s.texts
 		d.Problems = append(d.Problems, l.Set.TypeProblems(d.problems())...)
 		return d, nil
 	case schemaName:

@@ -35,6 +35,8 @@ type SourceOptions struct {
 	Annotations []string
 	// Client fetches documents; nil: one with the defaults of net/http.
 	Client *http.Client
+	// Texts: the description has its documents for [ServiceDescription.Text].
+	Texts bool
 }
 
 // standards are schemas of standards that descriptions import without saying where they are, or
@@ -51,6 +53,7 @@ type documentSource struct {
 	catalog *catalog
 	// beside has the files beside the description by namespace; nil: not yet looked at.
 	beside map[string][]string
+	texts  []sourceText // with [SourceOptions].Texts
 }
 
 // standardFiles are their files by namespace: SOAP envelopes; types of Axis 1; MIME types of binary
@@ -89,6 +92,14 @@ func isRemote(location string) bool {
 
 // open returns the text of a document.
 func (s *documentSource) open(ctx context.Context, location string) ([]byte, error) {
+	text, err := s.read(ctx, location)
+	if err == nil && s.opt.Texts && !strings.HasPrefix(location, xsd.Standard) {
+		s.texts = append(s.texts, sourceText{location, text})
+	}
+	return text, err
+}
+
+func (s *documentSource) read(ctx context.Context, location string) ([]byte, error) {
 	switch name, ok := strings.CutPrefix(location, xsd.Standard); {
 	case s.text != nil && location == s.root:
 		return s.text, nil

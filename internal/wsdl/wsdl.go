@@ -64,7 +64,8 @@ type ServiceDescription struct {
 	// Problems are those that belong to no operation.
 	Problems []*xsd.Problem
 
-	set *xsd.Set
+	set   *xsd.Set
+	texts []sourceText
 }
 
 var (

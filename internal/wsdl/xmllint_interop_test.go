@@ -188,7 +188,7 @@ func (x *schemaExport) calls(t *testing.T, list []*wsdl.EnvelopeParts) {
 		fmt.Fprintf(&b, `><xs:element name="%s"><xs:complexType><xs:sequence>`, e.Name.Local)
 		for _, p := range e.Type.Particle.Parts {
 			name, attribute := p.Element.Type.Name, `name="`+p.Element.Name.Local+`" nillable="true" type`
-			if !p.Element.Nillable { // a part that names an element
+			if p.Element.Name.Space != "" { // a part that names an element
 				name, attribute = p.Element.Name, "ref"
 			}
 			fmt.Fprintf(&b, `<xs:element xmlns:p="%s" %s="p:%s"/>`, name.Space, attribute, name.Local)

@@ -43,8 +43,10 @@ type DocumentNode struct {
 	Attrs    []DocumentAttr
 	Children []*DocumentNode
 	Place    Position
-	// Text is what stands between the tags, of a message.
+	// Text is what stands between the tags, of a message, and Before how many bytes of that of its
+	// parent stand before the element.
 	Text   string
+	Before int
 	parent *DocumentNode
 	// declared are the namespace declarations on this element.
 	declared []DocumentAttr
@@ -270,6 +272,7 @@ func (r *treeReader) open(t xml.StartElement, line, column int) error {
 	if r.at == nil {
 		r.root = n
 	} else {
+		n.Before = len(r.at.Text)
 		r.at.Children = append(r.at.Children, n)
 	}
 	r.at = n

@@ -1,0 +1,334 @@
+package values
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/internal/xsd"
+)
+
+// attempts is how many samples are made until one is as described: where a wildcard may take what
+// an element behind it is meant to be, not all are.
+const attempts = 8
+
+// Sample makes a message of the kind, an envelope without header blocks. Seed 0 has every optional
+// part, the first of choices, and one of what may repeat; each other seed is another choice of all
+// these, of substitution groups and of derived types. It is as the description says; the error is
+// that no such message was found, as with types that contain themselves in any case.
+func (t *Translator) Sample(seed uint64) (text []byte, err error) {
+	for again := range uint64(attempts) {
+		if text, err = t.sample(seed, again); err == nil {
+			break
+		}
+	}
+	return text, err
+}
+
+func (t *Translator) sample(seed, again uint64) ([]byte, error) {
+	s := &sampler{
+		Translator: t, r: rand.New(rand.NewPCG(seed, again)), all: seed|again == 0, //nolint:gosec // no secret
+		costs: map[*xsd.TypeDef]int{},
+	}
+	c := t.contents
+	if c.Type != nil {
+		s.content(c.Type, &xsd.ElementDecl{Name: bodyName, Type: c.Type}, 0)
+	}
+	for _, e := range c.Body {
+		s.element(e, 0)
+	}
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	text := s.envelope(t.version, "")
+	found, err := t.check(text, s.places)
+	if err != nil || len(found) > 0 {
+		return nil, orMisfits(found, err)
+	}
+	return text, nil
+}
+
+type sampler struct {
+	*Translator
+	tagWriter
+	r      *rand.Rand
+	all    bool // seed 0
+	costs  map[*xsd.TypeDef]int
+	ids    int
+	failed error
+}
+
+const (
+	// endless is what a type costs that contains itself in any case.
+	endless = 1 << 20
+	// deep is where samples begin to end as soon as they can, and maxSample the length at which
+	// they do, in bytes.
+	deep      = 12
+	maxSample = 64 << 10
+)
+
+// cost is how many levels of elements a type needs at least.
+func (s *sampler) cost(t *xsd.TypeDef) int {
+	if isAny(t) || t.Particle == nil {
+		return 0
+	}
+	if c, known := s.costs[t]; known {
+		return c
+	}
+	s.costs[t] = endless // as long as it is not known
+	c := s.particleCost(t.Particle)
+	if delete(s.costs, t); c < endless {
+		s.costs[t] = c
+	}
+	return c
+}
+
+func (s *sampler) particleCost(p *xsd.Particle) int {
+	if p.Min == 0 {
+		return 0
+	}
+	switch p.Kind {
+	case xsd.ElementParticle:
+		return s.elementCost(p.Element)
+	case xsd.Choice:
+		least := 0
+		for i, part := range p.Parts {
+			if c := s.particleCost(part); i == 0 || c < least {
+				least = c
+			}
+		}
+		return least
+	case xsd.Sequence, xsd.All, xsd.AnyParticle:
+	}
+	most := 0
+	for _, part := range p.Parts {
+		most = max(most, s.particleCost(part))
+	}
+	return most
+}
+
+func (s *sampler) elementCost(e *xsd.ElementDecl) int {
+	least := endless
+	for _, one := range choices(e) {
+		for _, t := range typesOf(one) {
+			least = min(least, 1+s.cost(t))
+		}
+	}
+	return least
+}
+
+// choices are the elements that may stand in a place.
+func choices(e *xsd.ElementDecl) (list []*xsd.ElementDecl) {
+	for _, one := range append([]*xsd.ElementDecl{e}, e.Members...) {
+		if !one.Abstract {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// typesOf are the types that an element may have, its own first.
+func typesOf(e *xsd.ElementDecl) (list []*xsd.TypeDef) {
+	if isAny(e.Type) {
+		return []*xsd.TypeDef{e.Type}
+	}
+	seen := map[*xsd.TypeDef]bool{}
+	for todo := []*xsd.TypeDef{e.Type}; len(todo) > 0; todo = todo[1:] {
+		t := todo[0]
+		if seen[t] {
+			continue
+		}
+		seen[t] = true
+		if !t.Abstract && !slices.Contains(e.Refused, t) {
+			list = append(list, t)
+		}
+		todo = append(todo, t.Derived...)
+	}
+	return list
+}
+
+// ends reports whether what may be left out is left out.
+func (s *sampler) ends(depth int) bool { return depth > deep || s.b.Len() > maxSample }
+
+// pick is the index of one of n: the first with seed 0, the one that costs least where it has to
+// end.
+func (s *sampler) pick(n, depth int, cost func(int) int) int {
+	at := 0
+	if !s.all {
+		at = s.r.IntN(n)
+	}
+	if s.ends(depth) || cost(at) >= endless {
+		for i := range n {
+			if cost(i) < cost(at) {
+				at = i
+			}
+		}
+	}
+	return at
+}
+
+func (s *sampler) element(e *xsd.ElementDecl, depth int) {
+	list := choices(e)
+	if len(list) == 0 {
+		s.fail("%s is abstract, and nothing may stand in its place", e.Name)
+		return
+	}
+	declared := e
+	e = list[s.pick(len(list), depth, func(i int) int { return s.elementCost(list[i]) })]
+	types := typesOf(e)
+	if len(types) == 0 || depth > 2*maxNesting/3 {
+		s.fail("%s has an abstract type from which none is derived, or contains itself", e.Name)
+		return
+	}
+	of := types[s.pick(len(types), depth, func(i int) int { return s.cost(types[i]) })]
+	s.open(e.Name, e.Place)
+	switch {
+	case of != e.Type && of.Name.Local != "":
+		s.attr(xsiType, s.prefixed(of.Name))
+	case s.contents.Encoded:
+		s.encodedAttrs(declared, of)
+	}
+	if !isAny(of) {
+		s.attributes(of)
+	}
+	if e.Nillable && !s.all && s.r.IntN(8) == 0 && depth > 0 {
+		s.attr(xsiNil, "true")
+		s.inside()
+	} else {
+		s.inside()
+		s.content(of, e, depth)
+	}
+	s.close(e.Name)
+}
+
+func (s *sampler) encodedAttrs(e *xsd.ElementDecl, of *xsd.TypeDef) {
+	_, array := s.isArray(of)
+	switch {
+	case len(s.contents.Body) == 1 && e == s.contents.Body[0]:
+		if s.version == 11 {
+			s.attr(encStyle, xmlns.SOAP11Encoding)
+		}
+	case array:
+		s.attr(xsiType, s.prefixed(xsd.QName{Space: xmlns.SOAP11Encoding, Local: "Array"}))
+		if text := arrayOf(&s.tagWriter, of, 1); text != "" {
+			s.attr(arrayType, text)
+		}
+	case !isAny(of) && of.Name.Local != "":
+		s.attr(xsiType, s.prefixed(of.Name))
+	}
+}
+
+func (s *sampler) fail(format string, args ...any) {
+	if s.failed == nil {
+		s.failed = fmt.Errorf(format, args...)
+	}
+}
+
+func (s *sampler) attributes(of *xsd.TypeDef) {
+	for _, a := range of.Attributes {
+		if !a.Required && !s.all && s.r.IntN(2) == 0 ||
+			s.contents.Encoded && isEncoding(a.Name) && !a.Required {
+			continue
+		}
+		s.attr(a.Name, s.value(a.Type, a.Fixed, "the attribute "+a.Name.String()))
+	}
+}
+
+func (s *sampler) value(t *xsd.Simple, fixed *string, of string) string {
+	switch {
+	case fixed != nil:
+		return *fixed
+	case t.Variety == xsd.Atomic && t.Builtin == "ID":
+		s.ids++
+		return "id" + strconv.Itoa(s.ids)
+	case t.Variety == xsd.Atomic && t.Builtin == "IDREF" && s.ids > 0:
+		return "id1"
+	}
+	text, ok := t.Sample(s.r)
+	if !ok {
+		s.fail("no value of the type of %s was found", of)
+	}
+	return text
+}
+
+// content writes what is in an element.
+func (s *sampler) content(of *xsd.TypeDef, e *xsd.ElementDecl, depth int) {
+	item, array := s.isArray(of)
+	switch {
+	case isAny(of):
+		s.text("any")
+	case array && of.Particle == nil:
+		s.element(&xsd.ElementDecl{Name: item.Name, Type: item.Type}, depth+1)
+	case of.Simple != nil:
+		s.text(s.value(of.Simple, e.Fixed, e.Name.String()))
+	case of.Particle != nil:
+		s.particle(of.Particle, depth)
+	}
+}
+
+// times is how often a particle occurs.
+func (s *sampler) times(p *xsd.Particle, depth int) int {
+	n := p.Min
+	switch {
+	case s.ends(depth) || s.particleCost(&xsd.Particle{
+		Kind: p.Kind, Min: 1, Max: 1, Element: p.Element, Parts: p.Parts, Any: p.Any,
+	}) >= endless:
+	case s.all:
+		n = max(n, 1)
+	default:
+		n += s.r.IntN(3)
+	}
+	if p.Max != xsd.Unbounded {
+		n = min(n, p.Max)
+	}
+	return n
+}
+
+func (s *sampler) particle(p *xsd.Particle, depth int) {
+	if p.Kind == xsd.AnyParticle {
+		s.wild(p, depth)
+		return
+	}
+	for range s.times(p, depth) {
+		switch p.Kind {
+		case xsd.ElementParticle:
+			s.element(p.Element, depth+1)
+		case xsd.Choice:
+			if n := len(p.Parts); n > 0 {
+				s.particle(p.Parts[s.pick(n, depth, func(i int) int { return s.particleCost(p.Parts[i]) })], depth)
+			}
+		case xsd.Sequence, xsd.All, xsd.AnyParticle:
+			for _, part := range p.Parts {
+				s.particle(part, depth)
+			}
+		}
+	}
+}
+
+// wild writes the elements that a wildcard needs; it needs one mostly never.
+func (s *sampler) wild(p *xsd.Particle, depth int) {
+	for range p.Min {
+		if p.Any.Process != "strict" {
+			name := xsd.QName{Space: "urn:example:any", Local: "any"}
+			for _, space := range p.Any.Namespaces {
+				if space != "##any" && space != "##other" {
+					name.Space = space
+				}
+			}
+			if s.set.Element(name) == nil {
+				s.open(name, xsd.Position{})
+				s.inside()
+				s.close(name)
+				continue
+			}
+		}
+		for _, name := range s.set.Elements() {
+			if e := s.set.Element(name); p.Any.Allows(name.Space) && s.elementCost(e) < endless {
+				s.element(e, depth+1)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package values
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/internal/xsd"
+)
+
+// tagWriter writes the content of an envelope. Its namespaces get prefixes in the order in
+// which they are met, all declared at the envelope.
+type tagWriter struct {
+	b        bytes.Buffer
+	prefixes map[string]string
+	spaces   []string // that have a prefix, in their order
+	// places are where the elements come from, in the order of their start tags.
+	places []xsd.Position
+}
+
+// commonPrefixes are those that namespaces have in most messages.
+var commonPrefixes = map[string]string{
+	xmlns.XSI: "xsi", xmlns.XSD: "xsd", xmlns.SOAP11Encoding: "soapenc", xmlns.SOAP12Encoding: "enc",
+}
+
+// prefixed is a name with its prefix.
+func (w *tagWriter) prefixed(name xsd.QName) string {
+	switch name.Space {
+	case "":
+		return name.Local
+	case xmlns.XML:
+		return "xml:" + name.Local
+	}
+	prefix, known := w.prefixes[name.Space]
+	if !known {
+		if w.prefixes == nil {
+			w.prefixes = map[string]string{}
+		}
+		if prefix = commonPrefixes[name.Space]; prefix == "" {
+			prefix = "n" + strconv.Itoa(len(w.spaces)+1)
+		}
+		w.prefixes[name.Space] = prefix
+		w.spaces = append(w.spaces, name.Space)
+	}
+	return prefix + ":" + name.Local
+}
+
+// open writes a start tag without its end: attributes follow, and then inside.
+func (w *tagWriter) open(name xsd.QName, at xsd.Position) {
+	w.places = append(w.places, at)
+	w.b.WriteString("<" + w.prefixed(name))
+}
+
+func (w *tagWriter) attr(name xsd.QName, value string) {
+	fmt.Fprintf(&w.b, ` %s="`, w.prefixed(name))
+	_ = xml.EscapeText(&w.b, []byte(value))
+	w.b.WriteByte('"')
+}
+
+func (w *tagWriter) inside() { w.b.WriteByte('>') }
+
+// text writes text; a carriage return is a reference, as readers would drop it.
+func (w *tagWriter) text(text string) {
+	from := 0
+	for i := range len(text) {
+		escaped := ""
+		switch text[i] {
+		case '<':
+			escaped = "&lt;"
+		case '>':
+			escaped = "&gt;"
+		case '&':
+			escaped = "&amp;"
+		case '\r':
+			escaped = "&#xD;"
+		default:
+			continue
+		}
+		w.b.WriteString(text[from:i])
+		w.b.WriteString(escaped)
+		from = i + 1
+	}
+	w.b.WriteString(text[from:])
+}
+
+func (w *tagWriter) close(name xsd.QName) { w.b.WriteString("</" + w.prefixed(name) + ">") }
+
+// envelope puts an envelope around what was written: header blocks, if header is not empty, which
+// bring their own declarations.
+func (w *tagWriter) envelope(version int, header string) []byte {
+	space := xmlns.SOAP11
+	if version == 12 {
+		space = xmlns.SOAP12
+	}
+	var all bytes.Buffer
+	all.WriteString(`<soap:Envelope xmlns:soap="` + space + `"`)
+	for _, s := range w.spaces {
+		fmt.Fprintf(&all, ` xmlns:%s="`, w.prefixes[s])
+		_ = xml.EscapeText(&all, []byte(s))
+		all.WriteByte('"')
+	}
+	all.WriteString(">")
+	if header != "" {
+		all.WriteString("<soap:Header>" + header + "</soap:Header>")
+	}
+	all.WriteString("<soap:Body>")
+	all.Write(w.b.Bytes())
+	all.WriteString("</soap:Body></soap:Envelope>")
+	return all.Bytes()
+}
+
+// forbidden finds a character that XML cannot have; -1: there is none.
+func forbidden(text string) int {
+	return strings.IndexFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\uFFFE' || r == '\uFFFF'
+	})
+}
