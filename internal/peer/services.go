@@ -25,6 +25,9 @@ type Service struct {
 	// WSDL makes the description, WSDL 1.1, document/literal wrapped, for SOAP 1.1 and 1.2;
 	// location is the URL it is to name. nil: there is none.
 	WSDL func(location string) []byte
+	// Document is a document that the description imports, at ?wsdl=N from 1; nil: it is none. The
+	// field may be nil, too.
+	Document func(location string, n int) []byte
 	// Example is an envelope that the service answers without a fault; nil: it takes any.
 	Example []byte
 	// ReplySchema describes replies that are no faults; answers to offers have it. nil: nothing

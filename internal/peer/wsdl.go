@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -111,12 +112,18 @@ func (o *wrappedOperation) wsdl(location string) []byte {
 // are what they declare; nil: nothing. policy stands in their bindings.
 func (s *Services) describe(w http.ResponseWriter, r *http.Request, streams *wsdl.DeclaredStreams, policy []byte) {
 	path, ok := strings.CutSuffix(r.URL.Path, ".wsdl")
-	if !ok && !strings.EqualFold(r.URL.RawQuery, "wsdl") {
+	service := s.byPath[path]
+	if n, err := strconv.Atoi(r.URL.Query().Get("wsdl")); err == nil && n > 0 && service.Document != nil {
+		if text := service.Document(baseURL(r)+path, n); text != nil {
+			send(w, r, http.StatusOK, xmlType, text)
+			return
+		}
+	}
+	switch {
+	case !ok && !strings.EqualFold(r.URL.RawQuery, "wsdl"):
 		sendText(w, r, http.StatusNotFound, "nothing to get here\n")
 		return
-	}
-	service := s.byPath[path]
-	if service.WSDL == nil {
+	case service.WSDL == nil:
 		sendText(w, r, http.StatusNotFound, "no description here\n")
 		return
 	}

@@ -77,6 +77,25 @@ func Read(ctx context.Context, g *command.Global, from SchemaSource) (d Describe
 	return d, nil
 }
 
+// Load compiles the description at a path or URL. An HHFR Schema has one element.
+func Load(ctx context.Context, file string, opt wsdl.SourceOptions) (*wsdl.ServiceDescription, error) {
+	file, err := In(file)
+	if err != nil {
+		return nil, err
+	}
+	if s, err := ReadDialect(file); s != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return wsdl.OfContents(s.Contents()), nil
+	}
+	d, err := wsdl.Load(ctx, file, opt)
+	if err != nil {
+		return nil, Unread(err, "")
+	}
+	return d, nil
+}
+
 // Refused is how many operations and elements of a description cannot be compiled.
 func Refused(d *wsdl.ServiceDescription) (n int) {
 	for _, op := range d.Operations {

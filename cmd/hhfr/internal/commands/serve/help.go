@@ -53,6 +53,11 @@ of one of --allow-host; to others nothing is sent.
 With --context the store is served to others at /context, as by hhfr context serve: shapes, sessions,
 all that it has.
 
+With --wsdl it answers every operation of that WSDL instead, at the paths of its ports: with samples
+that are as the WSDL says, or with what the folder of --replies has. URL?wsdl is the WSDL with the
+addresses of this server. Requests that are not as described are answered, and reported on stderr;
+those of no operation get a fault. No connection is opened to the service that the WSDL is of.
+
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
 
 --misbehave makes a bad server, to test clients with:
@@ -62,6 +67,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 // serveExamples are command lines of hhfr serve.
 const serveExamples = `  hhfr serve
   hhfr serve --listen 127.0.0.1:0 -o json
+  hhfr serve --wsdl service.wsdl --latency 200ms --fail 5%
   hhfr serve --store ./store --record session.pcapng
   hhfr serve --store bolt:store.db --soap-rm all
   hhfr serve --store bolt:store.db --misbehave close-after=10

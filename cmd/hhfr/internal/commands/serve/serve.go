@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/mocked"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
@@ -21,6 +23,7 @@ import (
 
 type serveOptions struct {
 	server.ServerOptions
+	mock                          mocked.MockOptions
 	udp, geoip, misbehave, soapRM string
 	allowHost                     []string
 	maxPerPeer                    int
@@ -49,6 +52,7 @@ func New(g *command.Global) *cobra.Command {
 		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()
 	f.StringVar(&o.misbehave, "misbehave", "", "do wrong: "+strings.Join(forms, ", "))
+	o.mock.Flags(f)
 	command.OutputFlag(c, &o.Output)
 	return c
 }
@@ -80,7 +84,7 @@ func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := o.complete(&cfg, g, s, ranges); err != nil {
+	if err := o.complete(ctx, &cfg, g, s, ranges); err != nil {
 		return err
 	}
 	running, err := peer.Start(cfg)
@@ -117,7 +121,7 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 	case len(o.allowHost) > 0 && o.soapRM == "":
 		return cfg, exit.Usagef("", "--allow-host goes with --soap-rm")
 	}
-	if err := command.CheckHost("--advertise", o.Advertise); err != nil {
+	if err := cmp.Or(o.mock.Check(), command.CheckHost("--advertise", o.Advertise)); err != nil {
 		return cfg, err
 	}
 	cfg = peer.Config{
@@ -133,9 +137,9 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 }
 
 // complete adds to the configuration what is open.
-func (o *serveOptions) complete(cfg *peer.Config, g *command.Global, s *server.OpenedServer,
+func (o *serveOptions) complete(ctx context.Context, cfg *peer.Config, g *command.Global, s *server.OpenedServer,
 	ranges *peer.Ranges) (err error) {
-	if cfg.Services, err = o.services(ranges, s); err != nil {
+	if cfg.Services, err = o.services(ctx, g, ranges, s); err != nil {
 		return err
 	}
 	if cfg.CallbackClient, err = callbackClient(g.System, s.Recording); err != nil {

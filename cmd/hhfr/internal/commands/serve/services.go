@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -13,9 +14,27 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
 )
 
-// services creates what serve offers; a new service is one line here.
-func (o *serveOptions) services(ranges *peer.Ranges, s *server.OpenedServer) (*peer.Services, error) {
-	list := []peer.Service{
+// services creates what serve offers: the mock of --wsdl, or the test services.
+func (o *serveOptions) services(
+	ctx context.Context, g *command.Global, ranges *peer.Ranges, s *server.OpenedServer,
+) (*peer.Services, error) {
+	list := o.own(ranges, s)
+	if o.mock.WSDL != "" {
+		var err error
+		if list, err = o.mock.Services(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+	if s.Contexts != nil {
+		list = append(list, peer.Service{Path: server.ContextPath, Handler: s.Contexts, WSDL: wscontext.Description,
+			Example: []byte(ContextExample)})
+	}
+	return peer.NewServices(list...)
+}
+
+// own are the test services; a new one is one line here.
+func (o *serveOptions) own(ranges *peer.Ranges, s *server.OpenedServer) []peer.Service {
+	return []peer.Service{
 		peer.Echo(),
 		peer.Concat(),
 		peer.Sum(),
@@ -25,11 +44,6 @@ func (o *serveOptions) services(ranges *peer.Ranges, s *server.OpenedServer) (*p
 		peer.Ticker(nil, time.Second),
 		peer.Ledger(s.Store),
 	}
-	if s.Contexts != nil {
-		list = append(list, peer.Service{Path: server.ContextPath, Handler: s.Contexts, WSDL: wscontext.Description,
-			Example: []byte(ContextExample)})
-	}
-	return peer.NewServices(list...)
 }
 
 func (o *serveOptions) ranges() (*peer.Ranges, error) {
@@ -113,7 +127,7 @@ func announce(g *command.Global, o *serveOptions, at *peer.Server, s *server.Ope
 		"%sstreams  %s\n         hhfr stream %s FILE…\nstore    %s\n%s",
 		&text,
 		server.StreamsAt(addrs),
-		at.URL(peer.EchoPath),
+		at.URL(services.Paths()[0]),
 		s.StoreName,
 		metrics,
 	)

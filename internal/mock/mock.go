@@ -1,0 +1,225 @@
+// Package mock answers the operations of a WSDL as a service would: with samples, or with replies
+// from a folder. It opens no connection.
+package mock
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/values"
+	"github.com/hhfr/hhfr/internal/wsdl"
+	"github.com/hhfr/hhfr/internal/xsd"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// Config says how a mock answers.
+type Config struct {
+	// Seed chooses samples. 0: each reply has every optional part, and is the same for all
+	// requests; others: each request gets another choice, the same in each run.
+	Seed uint64
+	// Replies is a folder with replies in place of samples: OPERATION.xml is an envelope, and
+	// OPERATION.json values as hhfr call prints them; empty: there is none.
+	Replies string
+	// Latency is how long each reply waits.
+	Latency time.Duration
+	// Fail is the share of requests that a fault answers, 0 to 1.
+	Fail float64
+	// Log gets a line for each request that is not as described; nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// Mock answers the operations of a description. It is safe for concurrent use.
+type Mock struct {
+	cfg     Config
+	d       *wsdl.ServiceDescription
+	replies map[string]reply // by operation
+
+	mu      sync.Mutex // over all below, and the schemas of d
+	r       *rand.Rand
+	samples map[*wsdl.Operation][]byte // of seed 0
+}
+
+// New makes the mock of a description. Errors are those of files in the folder with replies: that
+// they cannot be read, are of no operation, or are not as described.
+func New(d *wsdl.ServiceDescription, cfg Config) (*Mock, error) {
+	m := &Mock{
+		cfg: cfg, d: d, samples: map[*wsdl.Operation][]byte{},
+		r: rand.New(rand.NewPCG(cfg.Seed, 1)), //nolint:gosec // no secret
+	}
+	if m.cfg.Log == nil {
+		m.cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	m.replies, err = m.read(cfg.Replies)
+	return m, err
+}
+
+// maxRequest bounds a request, in bytes.
+const maxRequest = 64 << 20
+
+// ServeHTTP answers a request.
+func (m *Mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	version := soap.V11
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/soap+xml") {
+		version = soap.V12
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	var tooLong *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLong) {
+		return // the client is gone
+	}
+	status, answer := http.StatusOK, []byte(nil)
+	op, err := m.asked(r, text, err)
+	if err == nil && m.fails() {
+		err = &soapFault{soap.Server, fmt.Errorf("this mock fails %g %% of its calls", 100*m.cfg.Fail)}
+	}
+	if err == nil {
+		answer, err = m.answer(op, text)
+	}
+	if err != nil {
+		fault := soap.Fault{Code: soap.Client, Reason: err.Error()}
+		var own *soapFault
+		if errors.As(err, &own) {
+			fault.Code = own.code
+		}
+		status = soap.FaultStatus(version, fault.Code)
+		if answer, err = soap.BuildFault(version, fault); err != nil {
+			status = http.StatusInternalServerError
+		}
+	}
+	select {
+	case <-time.After(m.cfg.Latency):
+	case <-r.Context().Done():
+		return
+	}
+	if answer == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if contentType, err := soap.ContentType(version, ""); err == nil {
+		w.Header().Set("Content-Type", contentType)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(answer) // a client that is gone needs none
+}
+
+// soapFault is an error that is not the sender's.
+type soapFault struct {
+	code soap.FaultCode
+	error
+}
+
+func (m *Mock) fails() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cfg.Fail > 0 && m.r.Float64() < m.cfg.Fail
+}
+
+// asked finds the operation of a request, and logs where the request is not as described.
+func (m *Mock) asked(r *http.Request, text []byte, read error) (*wsdl.Operation, error) {
+	if read != nil {
+		return nil, read
+	}
+	root, err := xsd.ParseMessage("request", text)
+	if err != nil {
+		return nil, err
+	}
+	if root.Name.Local != "Envelope" || len(root.Children) == 0 {
+		return nil, fmt.Errorf("%s is no envelope", root.Name)
+	}
+	body := root.Children[len(root.Children)-1]
+	version := 11
+	if root.Name.Space == soap.V12.Namespace() {
+		version = 12
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op := m.find(version, actionOf(r), body)
+	if op == nil {
+		what := "an empty Body"
+		if len(body.Children) > 0 {
+			what = body.Children[0].Name.String()
+		}
+		return nil, fmt.Errorf("no operation of the WSDL takes %s", what)
+	}
+	for _, misfit := range m.d.Check(root) {
+		m.cfg.Log.Warn("request not as described", "operation", op.Name, "where", misfit.Path, "what", misfit.What)
+	}
+	return op, nil
+}
+
+// actionOf is the SOAP action of a request.
+func actionOf(r *http.Request) string {
+	if action := soap.ParseAction(r.Header.Get("SOAPAction")); action != "" {
+		return action
+	}
+	_, params, _ := strings.Cut(r.Header.Get("Content-Type"), "action=")
+	action, _, _ := strings.Cut(params, ";")
+	return strings.Trim(action, `" `)
+}
+
+// find finds the operation that takes a Body: of the version of SOAP and the action, if there is
+// one, else of any.
+func (m *Mock) find(version int, action string, body *xsd.DocumentNode) (best *wsdl.Operation) {
+	most := 0
+	for _, op := range m.d.Operations {
+		if len(op.Problems) > 0 || op.Input == nil {
+			continue
+		}
+		fits := 0
+		switch parts := op.Input.Body; {
+		case len(parts) > 0 && len(body.Children) > 0 && parts[0].Name == body.Children[0].Name:
+			fits = 8
+		case len(parts) == 0 && (op.Input.BodyType != nil || len(body.Children) == 0) &&
+			action != "" && action == op.Action:
+			fits = 4
+		default:
+			continue
+		}
+		if action != "" && action == op.Action {
+			fits += 2
+		}
+		if version == op.SOAP {
+			fits++
+		}
+		if fits > most {
+			best, most = op, fits
+		}
+	}
+	return best
+}
+
+// answer makes the reply to a request; nil: the operation has none.
+func (m *Mock) answer(op *wsdl.Operation, request []byte) ([]byte, error) {
+	if op.Output == nil {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.replies[op.Name]; ok {
+		return known.envelope(m.d, op)
+	}
+	seed := m.cfg.Seed
+	if seed == 0 {
+		if known := m.samples[op]; known != nil {
+			return known, nil
+		}
+	} else {
+		seed = m.r.Uint64() | 1
+	}
+	text, err := values.New(m.d.Set(), op.Output.Contents(), op.SOAP).Sample(seed)
+	if err != nil {
+		return nil, &soapFault{soap.Server, fmt.Errorf("no sample of %s was found: %w", op.Name, err)}
+	}
+	if m.cfg.Seed == 0 {
+		m.samples[op] = text
+	}
+	return text, nil
+}

@@ -1,0 +1,179 @@
+package mock_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/mock"
+	"github.com/hhfr/hhfr/internal/wsdl"
+	"github.com/hhfr/hhfr/internal/xsd"
+)
+
+const described = `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:s="urn:s" targetNamespace="urn:s"
+  xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<types><xs:schema targetNamespace="urn:s" elementFormDefault="qualified">
+<xs:element name="get"><xs:complexType><xs:sequence><xs:element name="id" type="xs:int"/></xs:sequence>
+</xs:complexType></xs:element>
+<xs:element name="got"><xs:complexType><xs:sequence><xs:element name="name" type="xs:string" minOccurs="0"/>
+</xs:sequence></xs:complexType></xs:element><xs:element name="tell" type="xs:string"/>
+</xs:schema></types>
+<message name="get"><part name="p" element="s:get"/></message>
+<message name="got"><part name="p" element="s:got"/></message>
+<message name="tell"><part name="p" element="s:tell"/></message><message name="none"/>
+<portType name="t"><operation name="Get"><input message="s:get"/><output message="s:got"/></operation>
+<operation name="Tell"><input message="s:tell"/></operation>
+<operation name="Ping"><input message="s:none"/><output message="s:got"/></operation></portType>
+<binding name="b" type="s:t"><soap:binding transport="http://schemas.xmlsoap.org/soap/http"/>
+<operation name="Get"><input><soap:body use="literal"/></input><output><soap:body use="literal"/></output></operation>
+<operation name="Tell"><input><soap:body use="literal"/></input></operation>
+<operation name="Ping"><soap:operation soapAction="urn:ping"/><input><soap:body use="literal"/></input>
+<output><soap:body use="literal"/></output></operation></binding>
+</definitions>`
+
+func service(t *testing.T) *wsdl.ServiceDescription {
+	t.Helper()
+	d, err := wsdl.Parse(t.Context(), []byte(described))
+	require.NoError(t, err)
+	require.Len(t, d.Operations, 3)
+	for _, op := range d.Operations {
+		require.Empty(t, op.Problems)
+	}
+	return d
+}
+
+func envelope(body string) string {
+	return `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>` + body + `</e:Body></e:Envelope>`
+}
+
+// ask posts a request, and returns the status and the body of the reply.
+func ask(t *testing.T, m http.Handler, action, text string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text))
+	r.Header.Set("SOAPAction", `"`+action+`"`)
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, r)
+	reply, err := io.ReadAll(w.Result().Body)
+	require.NoError(t, err)
+	return w.Code, string(reply)
+}
+
+func TestAnswers(t *testing.T) {
+	d := service(t)
+	var log bytes.Buffer
+	m, err := mock.New(d, mock.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+
+	status, first := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>1</id></get>`))
+	assert.Equal(t, http.StatusOK, status)
+	root, err := xsd.ParseMessage("reply", []byte(first))
+	require.NoError(t, err)
+	assert.Empty(t, d.Check(root))
+	assert.Contains(t, first, "name>")
+	_, again := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>2</id></get>`))
+	assert.Equal(t, first, again)
+	assert.Empty(t, log.String())
+
+	status, reply := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>one</id></get>`))
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, first, reply)
+	assert.Contains(t, log.String(), `operation=Get where=get/id what="\"one\" is no int"`)
+
+	status, reply = ask(t, m, "", envelope(`<tell xmlns="urn:s">x</tell>`))
+	assert.Equal(t, http.StatusAccepted, status)
+	assert.Empty(t, reply)
+	status, reply = ask(t, m, "urn:ping", envelope(``))
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, reply, "got")
+
+	for _, c := range []struct{ text, want string }{
+		{envelope(`<other xmlns="urn:s"/>`), "no operation of the WSDL takes {urn:s}other"},
+		{envelope(``), "no operation of the WSDL takes an empty Body"},
+		{"<get/>", "get is no envelope"},
+		{"no XML", "not well-formed"},
+	} {
+		status, reply = ask(t, m, "", c.text)
+		assert.Equal(t, http.StatusInternalServerError, status)
+		assert.Contains(t, reply, "Client</faultcode>")
+		assert.Contains(t, reply, c.want)
+	}
+}
+
+// With a seed each request gets another sample, the same in each run.
+func TestSeeds(t *testing.T) {
+	run := func() (all []string) {
+		m, err := mock.New(service(t), mock.Config{Seed: 7})
+		require.NoError(t, err)
+		for range 5 {
+			_, reply := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>1</id></get>`))
+			all = append(all, reply)
+		}
+		return all
+	}
+	first := run()
+	assert.Equal(t, first, run())
+	assert.NotEqual(t, first[0], first[1])
+}
+
+func TestReplies(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	_, err := mock.New(service(t), mock.Config{Replies: dir})
+	assert.ErrorContains(t, err, "has no OPERATION.xml and no OPERATION.json")
+	write("Get.json", `{"name": "Ann"}`)
+	write("Ping.xml", envelope(`<got xmlns="urn:s"><name>pong</name></got>`))
+	m, err := mock.New(service(t), mock.Config{Replies: dir})
+	require.NoError(t, err)
+	_, reply := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>1</id></get>`))
+	assert.Contains(t, reply, "name>Ann<")
+	_, reply = ask(t, m, "urn:ping", envelope(``))
+	assert.Equal(t, envelope(`<got xmlns="urn:s"><name>pong</name></got>`), reply)
+	for name, c := range map[string]struct{ text, want string }{
+		"None.json": {`{}`, "None.json: the WSDL has no operation None"},
+		"Tell.json": {`{}`, "Tell.json: the operation Tell has no reply"},
+		"Get.xml":   {envelope(``), "Get.xml: there is another reply of Get"},
+		"Ping.json": {`{"nome":1}`, "Ping.json:1:9: got: nome is not expected: name is"},
+	} {
+		write(name, c.text)
+		_, err := mock.New(service(t), mock.Config{Replies: dir})
+		assert.ErrorContains(t, err, c.want)
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+	}
+}
+
+func TestFailures(t *testing.T) {
+	m, err := mock.New(service(t), mock.Config{Fail: 0.25, Seed: 1})
+	require.NoError(t, err)
+	faults := 0
+	for range 200 {
+		status, reply := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>1</id></get>`))
+		if status != http.StatusOK {
+			faults++
+			assert.Contains(t, reply, "Server</faultcode>")
+		}
+	}
+	assert.InDelta(t, 50, faults, 25)
+}
+
+func TestLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := mock.New(service(t), mock.Config{Latency: time.Second})
+		require.NoError(t, err)
+		began := time.Now()
+		ask(t, m, "", envelope(`<get xmlns="urn:s"><id>1</id></get>`))
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
