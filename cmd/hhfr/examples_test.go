@@ -93,6 +93,8 @@ func exampleFiles(t *testing.T) (dir string) {
 		"requests.xml":   append(message, body...),
 		"tenant.xml":     []byte(tenantBlock),
 		"service.wsdl":   []byte(sumWSDL),
+		"request.json":   []byte(`{"item": [1, 2.5]}`),
+		"requests.jsonl": []byte(`{"item":[1]}` + "\n" + `{"item":[2]}` + "\n"),
 		"pair.conf":      []byte("[proxy]\nupstream = http://127.0.0.1:8080/echo\n"),
 		"session.pcapng": recording, "server.pcapng": recording, "plain.pcapng": plain,
 	} {

@@ -84,6 +84,8 @@ func (m *schemaMaker) of(typ reflect.Type) map[string]any {
 		return kind("object")
 	case typ == reflect.TypeFor[[]byte]():
 		return map[string]any{"type": "string", "contentEncoding": "base64"}
+	case isValues(typ):
+		return map[string]any{}
 	case isText(typ):
 		return kind("string")
 	}

@@ -37,7 +37,12 @@ func keeping(args []string, out, errs io.Writer) (io.Writer, io.Writer) {
 	if err != nil {
 		return out, errs
 	}
-	if format := valueOf(args, "-o", "--output"); format == "json" || format == "jsonl" {
+	format := valueOf(args, "-o", "--output")
+	if slices.Contains(args, "--full") {
+		format = "json"
+	}
+	full := slices.Contains(args, "--full")
+	if (format == "json" || format == "jsonl") && (full || !printsValues[formName(c, format)]) {
 		if valueOf(args, "--access-log") != "-" {
 			out = keep(out, args, formName(c, format))
 		} else if valueOf(args, "--access-log-format") == "json" {

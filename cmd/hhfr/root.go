@@ -7,19 +7,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/cmdline"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/bench"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/contexts"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/demo"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/estimate"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/proxy"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/reconstruct"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/replay"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/schema"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/serve"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/stream"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/transcode"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands"
 )
 
 // jsonSchema is the JSON Schema of what commands print with -o json (docs/json.md).
@@ -64,8 +52,6 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
 	root.SetOut(g.Out)
 	root.SetErr(g.Err)
 	root.SetFlagErrorFunc(cmdline.FlagError)
-	root.AddCommand(demo.New(g), serve.New(g), negotiate.New(g), stream.New(g), decode.New(g),
-		estimate.New(g), reconstruct.New(g), proxy.New(g), replay.New(g), bench.New(g),
-		transcode.New(g), schema.New(g), contexts.New(g), cmdline.NewCompletion(g), cmdline.NewVersion(g))
+	root.AddCommand(append(commands.All(g), cmdline.NewCompletion(g), cmdline.NewVersion(g))...)
 	return root
 }

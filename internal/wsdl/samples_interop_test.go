@@ -75,7 +75,8 @@ func TestInteropXmllintTakesSamples(t *testing.T) {
 		driver := x.finish(t)
 		for part := range slices.Chunk(files, 1000) {
 			var said bytes.Buffer
-			c := exec.CommandContext(t.Context(), tool, append([]string{"--nonet", "--noout", "--schema", driver}, part...)...)
+			args := append([]string{"--nonet", "--noout", "--schema", driver}, part...)
+			c := exec.CommandContext(t.Context(), tool, args...)
 			c.Stderr = &said
 			_ = c.Run() // its verdicts are what counts
 			found := fits.FindAllStringSubmatch(said.String(), -1)

@@ -25,7 +25,7 @@ var ErrNegativeFlushDelay = errors.New("--flush-delay is 0 or more")
 
 // Seed declares --seed of what makes samples of messages.
 func Seed(f *pflag.FlagSet, to *uint64) {
-	f.Uint64Var(to, "seed", 0, "choice of all that may differ in a sample; 0: all that is optional, and always the same")
+	f.Uint64Var(to, "seed", 0, "choice of all that may differ in samples; 0: all that is optional, always the same")
 }
 
 // MaxPerPeer has a command say how many connections one address may have. more is added to its

@@ -50,7 +50,7 @@ type hhfrSchema struct {
 }
 
 func runSchemaHHFR(ctx context.Context, g *command.Global, o schemaOptions, args []string) error {
-	list, err := o.wanted(ctx, args[0], args[1:])
+	_, list, err := o.wanted(ctx, args[0], args[1:])
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ them can be compiled, and what changed from one version to the next.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newSchemaCompile(g), newSchemaShow(g), newSchemaDiff(g),
-		newSchemaCheck(g), newSchemaHHFR(g))
+		newSchemaCheck(g), newSchemaHHFR(g), newSchemaSample(g))
 	return c
 }
 
@@ -53,23 +53,9 @@ func (o *schemaOptions) flags(c *cobra.Command) {
 	description.ImportFlags(c.Flags(), &o.fetch, &o.catalog)
 }
 
-// load compiles a description. An HHFR Schema has one element.
+// load compiles a description.
 func (o *schemaOptions) load(ctx context.Context, file string) (*wsdl.ServiceDescription, error) {
-	file, err := description.In(file)
-	if err != nil {
-		return nil, err
-	}
-	if s, err := description.ReadDialect(file); s != nil || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		return wsdl.OfContents(s.Contents()), nil
-	}
-	d, err := wsdl.Load(ctx, file, wsdl.SourceOptions{Fetch: o.fetch, Catalog: o.catalog})
-	if err != nil {
-		return nil, description.Unread(err, "")
-	}
-	return d, nil
+	return description.Load(ctx, file, wsdl.SourceOptions{Fetch: o.fetch, Catalog: o.catalog})
 }
 
 func newSchemaCompile(g *command.Global) *cobra.Command {

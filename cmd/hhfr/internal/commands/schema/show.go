@@ -49,6 +49,7 @@ nothing else.
 // described is a message with its name in the output.
 type described struct {
 	binding, of, what string
+	soap              int // version: 11 or 12
 	message           *xsd.Contents
 }
 
@@ -57,6 +58,12 @@ type messageNames struct {
 	Operation string `json:"operation"`         // or the element of an XML Schema
 	Binding   string `json:"binding,omitempty"` // the binding that has the operation
 	Message   string `json:"message"`           // input, output, fault and its name, or element
+}
+
+// kind is input, output, fault or element.
+func (d described) kind() string {
+	kind, _, _ := strings.Cut(d.what, " ")
+	return kind
 }
 
 func (d described) names() messageNames { return messageNames{d.of, d.binding, d.what} }
@@ -75,22 +82,23 @@ func messagesOf(d *wsdl.ServiceDescription) (list []described) {
 			continue
 		}
 		for what, m := range messagesIn(op) {
-			list = append(list, described{op.Binding.Local, op.Name, what, m})
+			list = append(list, described{op.Binding.Local, op.Name, what, op.SOAP, m})
 		}
 	}
 	for _, e := range d.Elements {
 		if len(e.Problems) == 0 {
-			list = append(list, described{"", e.Element.Name.Local, "element", e.Contents()})
+			list = append(list, described{"", e.Element.Name.Local, "element", 11, e.Contents()})
 		}
 	}
 	return list
 }
 
 // wanted reads a description, and picks the messages of some operations, or all.
-func (o *schemaOptions) wanted(ctx context.Context, file string, names []string) (list []described, err error) {
-	d, err := o.load(ctx, file)
-	if err != nil {
-		return nil, err
+func (o *schemaOptions) wanted(
+	ctx context.Context, file string, names []string,
+) (d *wsdl.ServiceDescription, list []described, err error) {
+	if d, err = o.load(ctx, file); err != nil {
+		return nil, nil, err
 	}
 	for _, m := range messagesOf(d) {
 		if len(names) == 0 || slices.Contains(names, m.of) {
@@ -99,14 +107,14 @@ func (o *schemaOptions) wanted(ctx context.Context, file string, names []string)
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(list, func(m described) bool { return m.of == name }) {
-			return nil, exit.Usagef("hhfr schema compile "+file, "%s has no operation or element %s that compiles",
+			return nil, nil, exit.Usagef("hhfr schema compile "+file, "%s has no operation or element %s that compiles",
 				file, name)
 		}
 	}
 	if len(list) == 0 {
-		return nil, exit.Withf(exit.Partial, "hhfr schema compile "+file+" says why", "%s: nothing compiles", file)
+		return nil, nil, exit.Withf(exit.Partial, "hhfr schema compile "+file+" says why", "%s: nothing compiles", file)
 	}
-	return list, nil
+	return d, list, nil
 }
 
 // ShownMessages is the JSON of show.
@@ -144,7 +152,7 @@ func showOf(list []described, canonical bool) (*ShownMessages, error) {
 }
 
 func runSchemaShow(ctx context.Context, g *command.Global, o schemaOptions, canonical bool, args []string) error {
-	list, err := o.wanted(ctx, args[0], args[1:])
+	_, list, err := o.wanted(ctx, args[0], args[1:])
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,223 @@
+package call
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/internal/values"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// maxReply bounds a reply in plain SOAP, in bytes, as hhfr.Reply.ReadAll does on streams.
+const maxReply = 64 << 20
+
+// callSender makes the calls, by a client of the library or by one of HTTP alone.
+type callSender struct {
+	op      *calledOperation
+	timeout time.Duration
+	version soap.Version
+	client  *hhfr.Client // nil: plain
+	http    *http.Client
+	header  http.Header
+	close   func() error
+}
+
+// madeCall is a call and its reply.
+type madeCall struct {
+	request       *values.JSON
+	status        int
+	header        http.Header
+	sent, reply   []byte
+	took          time.Duration
+	onStream      bool
+	wire, carried int64 // of both directions, if it was on a stream
+}
+
+func (o *callOptions) open(
+	ctx context.Context, g *command.Global, op *calledOperation, password string,
+) (*callSender, error) {
+	fields, err := o.httpFields(password)
+	if err != nil {
+		return nil, err
+	}
+	s := &callSender{op: op, timeout: o.timeout, version: soap.V11, header: http.Header{}}
+	if op.SOAP == 12 {
+		s.version = soap.V12
+	}
+	for _, f := range fields {
+		s.header.Add(f.Name, f.Value)
+	}
+	secure, err := o.tls.Open(g.System)
+	if err != nil {
+		return nil, err
+	}
+	if o.plain {
+		s.http, s.close = plainClient(secure.Config), func() error { secure.Close(); return nil }
+		return s, nil
+	}
+	store, err := o.store.Open(ctx, g)
+	if err != nil {
+		secure.Close()
+		return nil, err
+	}
+	s.close = func() error { return errors.Join(s.ended(), store.Close(), nothing(secure.Close)) }
+	if s.client, err = hhfr.Dial(ctx, op.url.String(), o.config(g, store, secure.Config, s.header)); err != nil {
+		return nil, errors.Join(unreached(err), s.close())
+	}
+	return s, nil
+}
+
+func nothing(f func()) error { f(); return nil }
+
+func (s *callSender) ended() error {
+	if s.client == nil {
+		return nil
+	}
+	return s.client.Close()
+}
+
+func (o *callOptions) config(
+	g *command.Global, store ctxstore.Store, secure *tls.Config, header http.Header,
+) *hhfr.Config {
+	return &hhfr.Config{
+		Store: store, TLS: secure, Header: header, Log: g.Logger(),
+		OnPlain: func(why error) { g.Detail("plain SOAP: %v", why) },
+	}
+}
+
+func plainClient(secure *tls.Config) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = secure
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// call makes a call, and reads the whole reply.
+func (s *callSender) call(ctx context.Context, text []byte) (x *madeCall, err error) {
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.timeout, exit.Withf(exit.Failed,
+			"the service may have got the request all the same", "no reply within %s (--timeout)", s.timeout))
+		defer cancel()
+	}
+	x = &madeCall{sent: text}
+	began := time.Now()
+	if s.client == nil {
+		err = s.plainCall(ctx, x)
+	} else {
+		err = s.streamCall(ctx, x)
+	}
+	x.took = time.Since(began)
+	if err != nil && ctx.Err() != nil {
+		return x, context.Cause(ctx)
+	}
+	return x, unreached(err)
+}
+
+func (s *callSender) streamCall(ctx context.Context, x *madeCall) error {
+	before := s.client.Counters()
+	reply, err := s.client.Call(ctx, &hhfr.Request{Action: s.op.Action, Body: hhfr.Body(x.sent)})
+	if err != nil {
+		return err
+	}
+	x.status, x.header = reply.Status, reply.Header
+	if x.reply, err = reply.ReadAll(); err != nil {
+		return err
+	}
+	after := s.client.Counters()
+	x.onStream = after.Received.Messages > before.Received.Messages
+	if x.onStream {
+		x.wire = after.Sent.Wire + after.Received.Wire - before.Sent.Wire - before.Received.Wire
+		x.carried = after.Sent.Bytes + after.Received.Bytes - before.Sent.Bytes - before.Received.Bytes
+	}
+	return nil
+}
+
+func (s *callSender) plainCall(ctx context.Context, x *madeCall) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.op.url.String(), hhfr.Body(x.sent))
+	if err != nil {
+		return err
+	}
+	req.ContentLength = int64(len(x.sent))
+	own, err := soap.RequestFields(s.version, s.op.Action)
+	if err != nil {
+		return err
+	}
+	for _, f := range own {
+		req.Header.Set(f.Name, f.Value)
+	}
+	for name, list := range s.header {
+		req.Header[name] = list
+	}
+	reply, err := s.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	x.status, x.header = reply.StatusCode, reply.Header
+	x.reply, err = io.ReadAll(io.LimitReader(reply.Body, maxReply+1))
+	if err == nil && len(x.reply) > maxReply {
+		err = fmt.Errorf("a reply of more than %d bytes", maxReply)
+	}
+	return err
+}
+
+// unreached gives an error its exit code.
+func unreached(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *hhfr.Error
+	if errors.As(err, &e) && e.Code != hhfr.Unreachable && e.Code != hhfr.NoHHFR {
+		return err
+	}
+	return exit.With(exit.NoPeer, err, exit.UnreachableHint(err))
+}
+
+// headerBlocks reads the files of --soap-header.
+func headerBlocks(files []string) (string, error) {
+	blocks, err := flags.ReadHeaders(files)
+	return strings.Join(blocks, ""), err
+}
+
+// printCurl prints a shell command that makes the call.
+func printCurl(g *command.Global, o *callOptions, op *calledOperation, text []byte) error {
+	version := soap.V11
+	if op.SOAP == 12 {
+		version = soap.V12
+	}
+	own, err := soap.RequestFields(version, op.Action)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("curl -s")
+	for _, f := range own {
+		fmt.Fprintf(&b, " -H %s", quoted(f.Name+": "+f.Value))
+	}
+	for _, f := range o.fields {
+		fmt.Fprintf(&b, " -H %s", quoted(f))
+	}
+	if o.user != "" && o.wss == "" {
+		fmt.Fprintf(&b, " --user %s", quoted(o.user)) // curl asks for the password
+	}
+	fmt.Fprintf(&b, " --data-binary %s %s\n", quoted(string(text)), quoted(op.url.String()))
+	_, err = io.WriteString(g.Out, b.String())
+	return err
+}
+
+// quoted is a text as a word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
