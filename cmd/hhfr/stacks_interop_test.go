@@ -199,6 +199,8 @@ func (s *stacks) call(t *testing.T, client string, calls []string) string {
 		return run("perl", filepath.Join(s.sources, "soaplite_client.pl"), s.wsdl)
 	case "Mono":
 		return run("mono", s.mono)
+	case "hhfr call":
+		return run("sh", filepath.Join(s.sources, "call_client.sh"), s.wsdl)
 	default:
 		return run("sh", filepath.Join(s.sources, "curl_client.sh"), s.payload)
 	}
@@ -233,6 +235,8 @@ var stackCalls = []struct{ client, server, calls string }{
 	{"PHP", "gSOAP", "records fault note"},
 	{"SOAP::Lite", "CXF", "records fault note"},
 	{"SOAP::Lite", "gSOAP", "records fault note"},
+	{"hhfr call", "CXF", "records fault note"},
+	{"hhfr call", "gSOAP", "records fault note"},
 	{"Mono", "CXF", "records fault note"},
 	{"Mono", "gSOAP", "records fault note"},
 }
@@ -281,7 +285,7 @@ context VERSION: http://docs.oasis-open.org/ws-caf/2005/10/wsctx/status/active
 	return all
 }
 
-// TestInteropStacksThroughOnePair: clients of eleven SOAP stacks call servers of three through one
+// TestInteropStacksThroughOnePair: hhfr call and clients of eleven SOAP stacks call servers of three through one
 // pair with a route to each: WS-Security signatures, WS-Addressing, WS-ReliableMessaging, uploads
 // of 25 MB by MTOM, faults and one-way messages, and the services of hhfr serve by the description
 // of each. Each call has the outcome of a direct one, and every connection carries, at the server,

@@ -77,13 +77,13 @@ func (o *MockOptions) Services(ctx context.Context, g *command.Global) ([]peer.S
 	if err != nil {
 		return nil, err
 	}
-	if refused := description.Refused(d); refused > 0 {
+	switch refused := description.Refused(d); {
+	case refused == len(d.Operations):
+		return nil, exit.Withf(exit.Malformed, "hhfr schema compile says what it describes, and why",
+			"%s has no operations that can be answered", o.WSDL)
+	case refused > 0:
 		g.Warn("%s: %d of %d operations are not answered; hhfr schema compile says why", o.WSDL, refused,
 			len(d.Operations))
-	}
-	if len(d.Operations) == 0 {
-		return nil, exit.Withf(exit.Malformed, "hhfr schema compile says what it describes", "%s has no operations",
-			o.WSDL)
 	}
 	m, err := mock.New(d, mock.Config{
 		Seed: o.seed, Replies: o.replies, Latency: o.latency, Fail: share, Log: g.Logger(),
