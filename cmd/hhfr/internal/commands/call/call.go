@@ -3,6 +3,7 @@ package call
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"time"
 
@@ -29,8 +30,11 @@ func (o *operationSource) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.binding, "binding", "", "binding or port of the operation; empty: the first that has it")
 }
 
-func (o *operationSource) load(ctx context.Context, file string) (*wsdl.ServiceDescription, error) {
-	return description.Load(ctx, file, wsdl.SourceOptions{Fetch: o.fetch, Catalog: o.catalog})
+// load compiles a description, with what client fetches; nil: one with the defaults of net/http.
+func (o *operationSource) load(
+	ctx context.Context, file string, client *http.Client,
+) (*wsdl.ServiceDescription, error) {
+	return description.Load(ctx, file, wsdl.SourceOptions{Fetch: o.fetch, Catalog: o.catalog, Client: client})
 }
 
 type callOptions struct {
@@ -116,7 +120,7 @@ func (o *callOptions) complete(c *cobra.Command, args []string, _ string) ([]str
 	case 0:
 		return nil, cobra.ShellCompDirectiveDefault
 	case 1:
-		d, err := o.load(c.Context(), args[0])
+		d, err := o.load(c.Context(), args[0], nil)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

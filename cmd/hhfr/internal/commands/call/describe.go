@@ -74,7 +74,7 @@ func listed(d *wsdl.ServiceDescription, op *wsdl.Operation) listedOperation {
 }
 
 func runList(ctx context.Context, g *command.Global, o operationSource, output, file string) error {
-	d, err := o.load(ctx, file)
+	d, err := o.load(ctx, file, nil)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ type describedOperation struct {
 
 func runDescribe(ctx context.Context, g *command.Global, o operationSource, output string, args []string) error {
 	file := args[0]
-	d, err := o.load(ctx, file)
+	d, err := o.load(ctx, file, nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -101,8 +102,8 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// httpFields are the fields of each request.
-func (o *callOptions) httpFields(password string) ([]soap.Field, error) {
+// httpHeader are the fields of each request.
+func (o *callOptions) httpHeader(password string) (http.Header, error) {
 	list, err := sender.ParseFields(o.fields)
 	if err != nil {
 		return nil, exit.Usagef("", "--header: %w", err)
@@ -110,5 +111,9 @@ func (o *callOptions) httpFields(password string) ([]soap.Field, error) {
 	if field, ok := o.basic(password); ok {
 		list = append(list, field)
 	}
-	return list, nil
+	header := http.Header{}
+	for _, f := range list {
+		header.Add(f.Name, f.Value)
+	}
+	return header, nil
 }

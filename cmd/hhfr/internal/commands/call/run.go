@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -34,7 +35,16 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if err != nil {
 		return err
 	}
-	op, err := o.operation(ctx, args[0], args[1])
+	header, err := o.httpHeader(password)
+	if err != nil {
+		return err
+	}
+	secure, err := o.tls.Open(g.System)
+	if err != nil {
+		return err
+	}
+	defer secure.Close()
+	op, err := o.operation(ctx, args, descriptionClient(args[0], secure.Config, header))
 	if err != nil {
 		return err
 	}
@@ -49,7 +59,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	p := &printer{g: g, o: o, op: op, lines: lines, expected: expected}
 	var s *callSender
 	if !o.curl {
-		if s, err = o.open(ctx, g, op, password); err != nil {
+		if s, err = o.open(ctx, g, op, secure.Config, header); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.close()) }()
@@ -100,8 +110,9 @@ func notSent(err error, args []string) error {
 }
 
 // operation finds what is called.
-func (o *callOptions) operation(ctx context.Context, file, name string) (*calledOperation, error) {
-	d, err := o.load(ctx, file)
+func (o *callOptions) operation(ctx context.Context, args []string, client *http.Client) (*calledOperation, error) {
+	file, name := args[0], args[1]
+	d, err := o.load(ctx, file, client)
 	if err != nil {
 		return nil, err
 	}

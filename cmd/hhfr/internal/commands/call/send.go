@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -45,46 +46,25 @@ type madeCall struct {
 }
 
 func (o *callOptions) open(
-	ctx context.Context, g *command.Global, op *calledOperation, password string,
+	ctx context.Context, g *command.Global, op *calledOperation, secure *tls.Config, header http.Header,
 ) (*callSender, error) {
-	fields, err := o.httpFields(password)
-	if err != nil {
-		return nil, err
-	}
-	s := &callSender{op: op, timeout: o.timeout, version: soap.V11, header: http.Header{}}
+	s := &callSender{op: op, timeout: o.timeout, version: soap.V11, header: header}
 	if op.SOAP == 12 {
 		s.version = soap.V12
 	}
-	for _, f := range fields {
-		s.header.Add(f.Name, f.Value)
-	}
-	secure, err := o.tls.Open(g.System)
-	if err != nil {
-		return nil, err
-	}
 	if o.plain {
-		s.http, s.close = plainClient(secure.Config), func() error { secure.Close(); return nil }
+		s.http, s.close = plainClient(secure), func() error { return nil }
 		return s, nil
 	}
 	store, err := o.store.Open(ctx, g)
 	if err != nil {
-		secure.Close()
 		return nil, err
 	}
-	s.close = func() error { return errors.Join(s.ended(), store.Close(), nothing(secure.Close)) }
-	if s.client, err = hhfr.Dial(ctx, op.url.String(), o.config(g, store, secure.Config, s.header)); err != nil {
-		return nil, errors.Join(unreached(err), s.close())
+	if s.client, err = hhfr.Dial(ctx, op.url.String(), o.config(g, store, secure, header)); err != nil {
+		return nil, errors.Join(unreached(err), store.Close())
 	}
+	s.close = func() error { return errors.Join(s.client.Close(), store.Close()) }
 	return s, nil
-}
-
-func nothing(f func()) error { f(); return nil }
-
-func (s *callSender) ended() error {
-	if s.client == nil {
-		return nil
-	}
-	return s.client.Close()
 }
 
 func (o *callOptions) config(
@@ -103,6 +83,34 @@ func plainClient(secure *tls.Config) *http.Client {
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// descriptionClient fetches a description, and what it imports: from its own origin with the fields
+// that the service gets.
+func descriptionClient(location string, secure *tls.Config, header http.Header) *http.Client {
+	c := plainClient(secure)
+	if u, err := url.Parse(location); err == nil && u.Host != "" {
+		c.Transport = &authorized{c.Transport, *u, header}
+	}
+	return c
+}
+
+// authorized adds fields to requests to one origin.
+type authorized struct {
+	http.RoundTripper
+	origin url.URL
+	header http.Header
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == a.origin.Scheme && r.URL.Host == a.origin.Host {
+		r = r.Clone(r.Context())
+		for name, list := range a.header {
+			r.Header[name] = list
+		}
+	}
+	return a.RoundTripper.RoundTrip(r)
 }
 
 // call makes a call, and reads the whole reply.

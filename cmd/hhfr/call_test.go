@@ -1,0 +1,80 @@
+package main
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// TestCallOverTLS: the description comes over the TLS and with the login of the call, which no
+// other origin gets, not even one that the description imports from.
+func TestCallOverTLS(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Empty(t, r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(`<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:other">` +
+			`<xs:element name="get" type="xs:int"/></xs:schema>`))
+	}))
+	defer other.Close()
+	asked := 0
+	var location string
+	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, ok := r.BasicAuth()
+		if !ok || user != "ann" || password != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		asked++
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(strings.NewReplacer("LOCATION", location, "OTHER", other.URL).Replace(importing)))
+			return
+		}
+		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+		_, _ = w.Write([]byte(`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>` +
+			`<get xmlns="urn:other">5</get></e:Body></e:Envelope>`))
+	}))
+	authority := shared.NewAuthority(t)
+	service.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}}
+	service.StartTLS()
+	defer service.Close()
+	location = service.URL + "/get"
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "password")
+	require.NoError(t, os.WriteFile(secret, []byte("secret\n"), 0o600))
+	args := []string{"call", service.URL + "/?wsdl", "Get", `{"$":5}`, "--fetch", "--user", "ann", "--password-file", secret}
+
+	code, _, stderr := do(t, args...)
+	assert.NotZero(t, code)
+	assert.Contains(t, stderr, "certificate")
+	args = append(args, "--cacert", authority.WriteFile(dir, "ca.pem"))
+	for _, more := range [][]string{nil, {"--plain"}} {
+		asked = 0
+		code, printed, stderr := do(t, append(args, more...)...)
+		require.Zero(t, code, stderr)
+		assert.Equal(t, "5\n", printed)
+		assert.Equal(t, 2, asked, "for the description, and the call")
+	}
+	require.NoError(t, os.WriteFile(secret, []byte("wrong\n"), 0o600))
+	code, _, stderr = do(t, args...)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, stderr, "HTTP status 401")
+}
+
+// importing is a description whose types are of another origin.
+const importing = `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:o="urn:other" xmlns:s="urn:s"
+  targetNamespace="urn:s" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<types><xs:schema targetNamespace="urn:s"><xs:import namespace="urn:other" schemaLocation="OTHER/types.xsd"/></xs:schema>
+</types><message name="m"><part name="p" element="o:get"/></message>
+<portType name="t"><operation name="Get"><input message="s:m"/><output message="s:m"/></operation></portType>
+<binding name="b" type="s:t"><soap:binding transport="http://schemas.xmlsoap.org/soap/http"/><operation name="Get">
+<input><soap:body use="literal"/></input><output><soap:body use="literal"/></output></operation></binding>
+<service name="v"><port name="p" binding="s:b"><soap:address location="LOCATION"/></port></service></definitions>`
