@@ -50,7 +50,9 @@ func TestCallOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "password")
 	require.NoError(t, os.WriteFile(secret, []byte("secret\n"), 0o600))
-	args := []string{"call", service.URL + "/?wsdl", "Get", `{"$":5}`, "--fetch", "--user", "ann", "--password-file", secret}
+	args := []string{
+		"call", service.URL + "/?wsdl", "Get", `{"$":5}`, "--fetch", "--user", "ann", "--password-file", secret,
+	}
 
 	code, _, stderr := do(t, args...)
 	assert.NotZero(t, code)
@@ -71,9 +73,10 @@ func TestCallOverTLS(t *testing.T) {
 
 // importing is a description whose types are of another origin.
 const importing = `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:o="urn:other" xmlns:s="urn:s"
-  targetNamespace="urn:s" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:xs="http://www.w3.org/2001/XMLSchema">
-<types><xs:schema targetNamespace="urn:s"><xs:import namespace="urn:other" schemaLocation="OTHER/types.xsd"/></xs:schema>
-</types><message name="m"><part name="p" element="o:get"/></message>
+  targetNamespace="urn:s" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/"><types>
+<xs:schema targetNamespace="urn:s" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<xs:import namespace="urn:other" schemaLocation="OTHER/types.xsd"/></xs:schema></types>
+<message name="m"><part name="p" element="o:get"/></message>
 <portType name="t"><operation name="Get"><input message="s:m"/><output message="s:m"/></operation></portType>
 <binding name="b" type="s:t"><soap:binding transport="http://schemas.xmlsoap.org/soap/http"/><operation name="Get">
 <input><soap:body use="literal"/></input><output><soap:body use="literal"/></output></operation></binding>

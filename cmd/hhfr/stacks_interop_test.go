@@ -285,11 +285,11 @@ context VERSION: http://docs.oasis-open.org/ws-caf/2005/10/wsctx/status/active
 	return all
 }
 
-// TestInteropStacksThroughOnePair: hhfr call and clients of eleven SOAP stacks call servers of three through one
-// pair with a route to each: WS-Security signatures, WS-Addressing, WS-ReliableMessaging, uploads
-// of 25 MB by MTOM, faults and one-way messages, and the services of hhfr serve by the description
-// of each. Each call has the outcome of a direct one, and every connection carries, at the server,
-// the bytes that it carries at the client.
+// TestInteropStacksThroughOnePair: hhfr call and clients of eleven SOAP stacks call servers of
+// three through one pair with a route to each: WS-Security signatures, WS-Addressing,
+// WS-ReliableMessaging, uploads of 25 MB by MTOM, faults and one-way messages, and the services of
+// hhfr serve by the description of each. Each call has the outcome of a direct one, and every
+// connection carries, at the server, the bytes that it carries at the client.
 func TestInteropStacksThroughOnePair(t *testing.T) {
 	for _, program := range []string{"java", "javac", "mvn", "npm", "node", "python3", "curl", "gcc", "soapcpp2",
 		"wsdl2h", "openssl", "php", "SOAPsh", "mcs", "mono"} {

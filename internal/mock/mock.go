@@ -27,6 +27,14 @@ type Config struct {
 	// Replies is a folder with replies in place of samples: OPERATION.xml is an envelope, and
 	// OPERATION.json values as hhfr call prints them; empty: there is none.
 	Replies string
+	// Recorded are exchanges whose replies take the place of samples, and of Replies: each
+	// request gets the next one of its operation, from the first again behind the last. nil:
+	// there are none.
+	Recorded []KnownReply
+	// Match are paths of values (docs/values.md) that a request has in common with the one whose
+	// reply it gets; nil: the operation is enough. A request that has nothing recorded gets a
+	// fault, if its operation has.
+	Match []string
 	// Latency is how long each reply waits.
 	Latency time.Duration
 	// Fail is the share of requests that a fault answers, 0 to 1.
@@ -40,6 +48,8 @@ type Mock struct {
 	cfg     Config
 	d       *wsdl.ServiceDescription
 	replies map[string]reply // by operation
+
+	recorded map[string]*recordedReplies // by operation
 
 	mu      sync.Mutex // over all below, and the schemas of d
 	r       *rand.Rand
@@ -57,7 +67,9 @@ func New(d *wsdl.ServiceDescription, cfg Config) (*Mock, error) {
 		m.cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	m.replies, err = m.read(cfg.Replies)
+	if m.replies, err = m.read(cfg.Replies); err == nil {
+		err = m.record(cfg.Recorded)
+	}
 	return m, err
 }
 
@@ -76,12 +88,12 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client is gone
 	}
 	status, answer := http.StatusOK, []byte(nil)
-	op, err := m.asked(r, text, err)
+	op, body, err := m.asked(r, text, err)
 	if err == nil && m.fails() {
 		err = &soapFault{soap.Server, fmt.Errorf("this mock fails %g %% of its calls", 100*m.cfg.Fail)}
 	}
 	if err == nil {
-		answer, err = m.answer(op, text)
+		answer, status, err = m.answer(op, body)
 	}
 	if err != nil {
 		fault := soap.Fault{Code: soap.Client, Reason: err.Error()}
@@ -123,44 +135,56 @@ func (m *Mock) fails() bool {
 }
 
 // asked finds the operation of a request, and logs where the request is not as described.
-func (m *Mock) asked(r *http.Request, text []byte, read error) (*wsdl.Operation, error) {
+func (m *Mock) asked(
+	r *http.Request, text []byte, read error,
+) (op *wsdl.Operation, body *xsd.DocumentNode, err error) {
 	if read != nil {
-		return nil, read
+		return nil, nil, read
 	}
-	root, err := xsd.ParseMessage("request", text)
+	root, body, err := parsed(text)
 	if err != nil {
-		return nil, err
-	}
-	if root.Name.Local != "Envelope" || len(root.Children) == 0 {
-		return nil, fmt.Errorf("%s is no envelope", root.Name)
-	}
-	body := root.Children[len(root.Children)-1]
-	version := 11
-	if root.Name.Space == soap.V12.Namespace() {
-		version = 12
+		return nil, nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	op := m.find(version, actionOf(r), body)
-	if op == nil {
+	if op = m.find(versionOf(root), actionOf(r.Header), body); op == nil {
 		what := "an empty Body"
 		if len(body.Children) > 0 {
 			what = body.Children[0].Name.String()
 		}
-		return nil, fmt.Errorf("no operation of the WSDL takes %s", what)
+		return nil, nil, fmt.Errorf("no operation of the WSDL takes %s", what)
 	}
 	for _, misfit := range m.d.Check(root) {
 		m.cfg.Log.Warn("request not as described", "operation", op.Name, "where", misfit.Path, "what", misfit.What)
 	}
-	return op, nil
+	return op, body, nil
+}
+
+// parsed is an envelope and its Body.
+func parsed(text []byte) (root, body *xsd.DocumentNode, err error) {
+	if root, err = xsd.ParseMessage("request", text); err != nil {
+		return nil, nil, err
+	}
+	if root.Name.Local != "Envelope" || len(root.Children) == 0 {
+		return nil, nil, fmt.Errorf("%s is no envelope", root.Name)
+	}
+	return root, root.Children[len(root.Children)-1], nil
+}
+
+// versionOf is the version of SOAP of an envelope, 11 or 12.
+func versionOf(root *xsd.DocumentNode) int {
+	if root.Name.Space == soap.V12.Namespace() {
+		return 12
+	}
+	return 11
 }
 
 // actionOf is the SOAP action of a request.
-func actionOf(r *http.Request) string {
-	if action := soap.ParseAction(r.Header.Get("SOAPAction")); action != "" {
+func actionOf(header http.Header) string {
+	if action := soap.ParseAction(header.Get("SOAPAction")); action != "" {
 		return action
 	}
-	_, params, _ := strings.Cut(r.Header.Get("Content-Type"), "action=")
+	_, params, _ := strings.Cut(header.Get("Content-Type"), "action=")
 	action, _, _ := strings.Cut(params, ";")
 	return strings.Trim(action, `" `)
 }
@@ -196,13 +220,22 @@ func (m *Mock) find(version int, action string, body *xsd.DocumentNode) (best *w
 	return best
 }
 
-// answer makes the reply to a request; nil: the operation has none.
-func (m *Mock) answer(op *wsdl.Operation, request []byte) ([]byte, error) {
+// answer makes the reply to a request, and its status; nil: the operation has none.
+func (m *Mock) answer(op *wsdl.Operation, body *xsd.DocumentNode) ([]byte, int, error) {
 	if op.Output == nil {
-		return nil, nil
+		return nil, http.StatusAccepted, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if known := m.recorded[op.Name]; known != nil {
+		return known.next(op, m.key(op, body))
+	}
+	text, err := m.made(op)
+	return text, http.StatusOK, err
+}
+
+// made is the reply of a file, or a sample.
+func (m *Mock) made(op *wsdl.Operation) ([]byte, error) {
 	if known, ok := m.replies[op.Name]; ok {
 		return known.envelope(m.d, op)
 	}

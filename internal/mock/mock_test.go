@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -152,6 +153,46 @@ func TestReplies(t *testing.T) {
 		assert.ErrorContains(t, err, c.want)
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
+}
+
+// Replies that were recorded come in their order, from the first again, and those of a value only
+// to requests that have it.
+func TestRecorded(t *testing.T) {
+	exchange := func(id, name string, status int) mock.KnownReply {
+		return mock.KnownReply{
+			Request: []byte(envelope(`<get xmlns="urn:s"><id>` + id + `</id></get>`)),
+			Reply:   []byte(envelope(`<got xmlns="urn:s"><name>` + name + `</name></got>`)), Status: status,
+		}
+	}
+	all := []mock.KnownReply{
+		{Request: []byte("no XML"), Reply: []byte("none"), Status: 200}, exchange("1", "Ann", 200),
+		exchange("2", "Bob", 500), exchange("1", "Cid", 200),
+	}
+	said := func(m *mock.Mock, ids ...string) (list []string) {
+		for _, id := range ids {
+			status, reply := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>`+id+`</id></get>`))
+			_, name, _ := strings.Cut(reply, "<name>")
+			name, _, _ = strings.Cut(name, "<")
+			list = append(list, strconv.Itoa(status)+" "+name)
+		}
+		return list
+	}
+	m, err := mock.New(service(t), mock.Config{Recorded: all})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"200 Ann", "500 Bob", "200 Cid", "200 Ann"}, said(m, "7", "7", "7", "7"))
+	status, reply := ask(t, m, "urn:ping", envelope(``))
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, reply, "got", "a sample")
+
+	m, err = mock.New(service(t), mock.Config{Recorded: all, Match: []string{"id"}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"500 Bob", "200 Ann", "200 Cid", "200 Ann"}, said(m, "2", "1", "1", "01"))
+	status, reply = ask(t, m, "", envelope(`<get xmlns="urn:s"><id>3</id></get>`))
+	assert.Equal(t, http.StatusInternalServerError, status)
+	assert.Contains(t, reply, "no reply of Get with \"id=3\" is recorded: there are")
+
+	_, err = mock.New(service(t), mock.Config{Recorded: all[:1]})
+	assert.ErrorContains(t, err, "of 1 exchanges none is of an operation of the WSDL")
 }
 
 func TestFailures(t *testing.T) {

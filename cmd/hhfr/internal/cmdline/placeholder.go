@@ -40,6 +40,7 @@ var placeholders = map[string]string{
 	"log-format":        "FORM",
 	"metrics":           "ADDRESS",
 	"metrics-host":      "NAME",
+	"match":             "PATH",
 	"message":           "NAME",
 	"misbehave":         "HOW",
 	"mode":              "MODE",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ import (
 type MockOptions struct {
 	WSDL          string // empty: there is no mock
 	replies, fail string
+	match         []string
 	fetch         bool
 	catalog       string
 	seed          uint64
@@ -35,8 +37,10 @@ type MockOptions struct {
 func (o *MockOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.WSDL, "wsdl", "",
 		"WSDL, a file or URL, whose operations are answered in place of the services above")
-	f.StringVar(&o.replies, "replies", "", "folder with replies for --wsdl: OPERATION.xml or OPERATION.json; the "+
-		"others are samples")
+	f.StringVar(&o.replies, "replies", "", "replies for --wsdl, others are samples: a folder with OPERATION.xml or "+
+		"OPERATION.json, or a capture or recording")
+	f.StringArrayVar(&o.match, "match", nil, "PATH of a value that a request has in common with the one in the "+
+		"capture of --replies whose reply it gets; may be given again")
 	flags.Seed(f, &o.seed)
 	f.DurationVar(&o.latency, "latency", 0, "how long each reply of --wsdl waits")
 	f.StringVar(&o.fail, "fail", "", "share of the calls of --wsdl that a fault answers, such as 5%")
@@ -57,8 +61,8 @@ func (o *MockOptions) share() (float64, error) {
 
 // Check returns why flags cannot stand together.
 func (o *MockOptions) Check() error {
-	if o.WSDL == "" && (o.replies != "" || o.fail != "" || o.latency != 0 || o.seed != 0) {
-		return exit.Usagef("", "--replies, --seed, --latency and --fail go with --wsdl")
+	if o.WSDL == "" && (o.match != nil || o.replies != "" || o.fail != "" || o.latency != 0 || o.seed != 0) {
+		return exit.Usagef("", "--replies, --match, --seed, --latency and --fail go with --wsdl")
 	}
 	if o.latency < 0 {
 		return exit.Usagef("", "--latency is 0 or more")
@@ -85,11 +89,25 @@ func (o *MockOptions) Services(ctx context.Context, g *command.Global) ([]peer.S
 		g.Warn("%s: %d of %d operations are not answered; hhfr schema compile says why", o.WSDL, refused,
 			len(d.Operations))
 	}
-	m, err := mock.New(d, mock.Config{
-		Seed: o.seed, Replies: o.replies, Latency: o.latency, Fail: share, Log: g.Logger(),
-	})
+	cfg := mock.Config{Seed: o.seed, Match: o.match, Latency: o.latency, Fail: share, Log: g.Logger()}
+	info, err := os.Stat(o.replies)
+	switch {
+	case o.replies == "":
+	case err != nil:
+		return nil, fmt.Errorf("--replies: %w", err)
+	case info.IsDir():
+		cfg.Replies = o.replies
+	default:
+		if cfg.Recorded, err = recorded(o.replies); err != nil {
+			return nil, err
+		}
+	}
+	if o.match != nil && cfg.Recorded == nil {
+		return nil, exit.Usagef("", "--match goes with a capture as --replies")
+	}
+	m, err := mock.New(d, cfg)
 	if err != nil {
-		return nil, exit.Withf(exit.Malformed, "", "--replies: %w", err)
+		return nil, exit.Withf(exit.Malformed, "", "--replies %s: %w", o.replies, err)
 	}
 	var list []peer.Service
 	for _, path := range paths(d) {

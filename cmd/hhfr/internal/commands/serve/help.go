@@ -54,7 +54,8 @@ With --context the store is served to others at /context, as by hhfr context ser
 all that it has.
 
 With --wsdl it answers every operation of that WSDL instead, at the paths of its ports: with samples
-that are as the WSDL says, or with what the folder of --replies has. URL?wsdl is the WSDL with the
+that are as the WSDL says, or with what --replies has: files in a folder, or a capture or recording,
+whose replies each operation gives in turn, or by the values at the paths of --match. URL?wsdl is the WSDL with the
 addresses of this server. Requests that are not as described are answered, and reported on stderr;
 those of no operation get a fault. No connection is opened to the service that the WSDL is of.
 
