@@ -24,6 +24,14 @@ func checked(t *testing.T, content, message string) (found []string) {
 	return found
 }
 
+// behindWildcard has what XML Schema forbids, and descriptions in use have: b and c may be taken by
+// the wildcard before them, d could only be behind c.
+const behindWildcard = `<xs:element name="e"><xs:complexType><xs:sequence>
+	<xs:sequence><xs:element name="a" type="xs:int"/><xs:any minOccurs="0" maxOccurs="unbounded" processContents="lax"/>
+	</xs:sequence><xs:sequence><xs:choice minOccurs="0"><xs:element name="b" type="xs:int"/></xs:choice>
+	<xs:element name="c" type="xs:int"/><xs:element name="d" type="xs:int" minOccurs="0"/></xs:sequence>
+	</xs:sequence></xs:complexType></xs:element><xs:element name="d" type="xs:int"/>`
+
 func TestChecks(t *testing.T) {
 	const list = `<xs:element name="e"><xs:complexType><xs:sequence>
 		<xs:element name="a" type="xs:int"/><xs:element name="b" type="xs:string" minOccurs="0" maxOccurs="2"/>
@@ -91,6 +99,9 @@ func TestChecks(t *testing.T) {
 			</xs:complexType></xs:element><xs:element name="a" type="xs:int"/>`, `<e xmlns="urn:t"><a>x</a></e>`, ""},
 		{"any type, and what is declared in it", `<xs:element name="e"/><xs:element name="a" type="xs:int"/>`,
 			`<e xmlns="urn:t"><b xmlns="urn:b"><a xmlns="urn:t">x</a></b></e>`, `e/b/a: "x" is no int`},
+		{"declared behind a wildcard", behindWildcard, e("", "<a>1</a><x xmlns='urn:o'/><b>2</b><c>3</c>"), ""},
+		{"not what it is declared as", behindWildcard, e("", "<a>1</a><b>x</b><c>3</c>"), `e/b: "x" is no int`},
+		{"behind what must be there", behindWildcard, e("", "<a>1</a><d/><c>3</c>"), "e/d: "},
 		{"an attribute of others", `<xs:element name="e"><xs:complexType><xs:anyAttribute namespace="##any"/>
 			</xs:complexType></xs:element>`, `<e xmlns="urn:t" xmlns:a="urn:a" a:b="1"/>`,
 			"the attribute {urn:a}b is not declared, as any other here must be"},

@@ -1,6 +1,9 @@
 package xsd
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // isEmpty reports whether nothing may be inside, no white space either.
 func (t *TypeDef) isEmpty() bool {
@@ -46,6 +49,8 @@ type matcher struct {
 	furthest int
 	expected *ElementDecl // at furthest; nil: any
 	missed   bool         // something was expected
+	// behind are the particles that follow the one which is matched, in each sequence around it.
+	behind [][]*Particle
 }
 
 // particle matches as often as the particle may occur.
@@ -75,7 +80,7 @@ func (m *matcher) once(p *Particle, at int) (end int, ok bool) {
 	case ElementParticle:
 		return m.one(p.Element, at)
 	case AnyParticle:
-		if at < len(m.kids) && p.Any.Allows(m.kids[at].Name.Space) {
+		if at < len(m.kids) && p.Any.Allows(m.kids[at].Name.Space) && !m.declaredBehind(m.kids[at].Name) {
 			m.by[at] = p.Any
 			return at + 1, true
 		}
@@ -87,12 +92,60 @@ func (m *matcher) once(p *Particle, at int) (end int, ok bool) {
 		return m.all(p, at)
 	case Sequence:
 	}
-	for _, part := range p.Parts {
-		if at, ok = m.particle(part, at); !ok {
+	for i, part := range p.Parts {
+		m.behind = append(m.behind, p.Parts[i+1:])
+		at, ok = m.particle(part, at)
+		if m.behind = m.behind[:len(m.behind)-1]; !ok {
 			return at, false
 		}
 	}
 	return at, true
+}
+
+// declaredBehind reports whether an element that a wildcard could take can begin what follows it.
+// XML Schema 1.0 forbids such content models (part 1, section 3.8.6), and 1.1 gives it to the
+// declaration; descriptions in use have them where a base type ends with a wildcard.
+func (m *matcher) declaredBehind(name QName) bool {
+	for i := len(m.behind) - 1; i >= 0; i-- {
+		for _, p := range m.behind[i] {
+			if p.begins(name) {
+				return true
+			}
+			if !p.canBeEmpty() {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// begins reports whether an element of a name can be the first of a particle, by a declaration.
+func (p *Particle) begins(name QName) bool {
+	if p.Kind == ElementParticle {
+		return p.Element.named(name) != nil
+	}
+	for _, part := range p.Parts {
+		if part.begins(name) {
+			return true
+		}
+		if p.Kind == Sequence && !part.canBeEmpty() {
+			break
+		}
+	}
+	return false
+}
+
+// canBeEmpty reports whether a particle matches nothing, too.
+func (p *Particle) canBeEmpty() bool {
+	switch {
+	case p.Min == 0:
+		return true
+	case p.Kind == ElementParticle || p.Kind == AnyParticle:
+		return false
+	case p.Kind == Choice:
+		return len(p.Parts) == 0 || slices.ContainsFunc(p.Parts, (*Particle).canBeEmpty)
+	}
+	return !slices.ContainsFunc(p.Parts, func(part *Particle) bool { return !part.canBeEmpty() })
 }
 
 // miss notes what would have been matched at a child, or behind the last: an element, or nil for

@@ -142,7 +142,8 @@ const maxDigits = 400
 func (s *Simple) checkFacets(text string) string {
 	f := &s.Facets
 	if f.Enumeration != nil && !s.enumerates(text) {
-		return fmt.Sprintf("%.40q is not among its %d values", text, len(f.Enumeration))
+		return fmt.Sprintf("%.40q is not among its %d values, such as %.100q", text, len(f.Enumeration),
+			f.Enumeration[:min(len(f.Enumeration), 6)])
 	}
 	for i, step := range s.compiled() {
 		if !matchesOne(step, text) {
