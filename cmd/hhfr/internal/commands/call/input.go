@@ -8,7 +8,9 @@ import (
 	"io"
 	"iter"
 	"os"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
@@ -94,6 +96,29 @@ func readInput(file string) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", file, maxInput)
 	}
 	return text, err
+}
+
+// xmlDeclaration is what may stand before a header block in a file, and not in an envelope.
+var xmlDeclaration = regexp.MustCompile(`^(?:\xEF\xBB\xBF)?\s*(?:<\?xml\s[^>]*\?>)?\s*`)
+
+// headerBlocks reads the files of --soap-header.
+func headerBlocks(files []string) (string, error) {
+	var all strings.Builder
+	for _, name := range files {
+		text, err := readInput(name)
+		if err != nil {
+			return "", fmt.Errorf("--soap-header: %w", err)
+		}
+		if _, err = xsd.ParseMessage(name, text); err == nil && !utf8.Valid(text) {
+			err = fmt.Errorf("%s is not in UTF-8", name)
+		}
+		if err != nil {
+			return "", exit.Withf(exit.Malformed, "one element in UTF-8 that declares its own prefixes", "--soap-header: %w",
+				err)
+		}
+		all.Write(bytes.TrimSpace(xmlDeclaration.ReplaceAll(text, nil)))
+	}
+	return all.String(), nil
 }
 
 func parse(location string, line int, text []byte) (*values.JSON, error) {

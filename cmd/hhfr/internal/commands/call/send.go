@@ -14,7 +14,6 @@ import (
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -193,12 +192,6 @@ func unreached(err error) error {
 		return err
 	}
 	return exit.With(exit.NoPeer, err, exit.UnreachableHint(err))
-}
-
-// headerBlocks reads the files of --soap-header.
-func headerBlocks(files []string) (string, error) {
-	blocks, err := flags.ReadHeaders(files)
-	return strings.Join(blocks, ""), err
 }
 
 // printCurl prints a shell command that makes the call.
