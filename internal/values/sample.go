@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -29,8 +30,8 @@ func (t *Translator) Sample(seed uint64) (text []byte, err error) {
 
 func (t *Translator) sample(seed, again uint64) ([]byte, error) {
 	s := &sampler{
-		Translator: t, r: rand.New(rand.NewPCG(seed, again)), all: seed|again == 0, //nolint:gosec // no secret
-		costs: map[*xsd.TypeDef]int{},
+		Translator: t, tagWriter: newTagWriter(t.version), costs: map[*xsd.TypeDef]int{},
+		r: rand.New(rand.NewPCG(seed, again)), all: seed|again == 0, //nolint:gosec // no secret
 	}
 	c := t.contents
 	if c.Type != nil {
@@ -42,7 +43,7 @@ func (t *Translator) sample(seed, again uint64) ([]byte, error) {
 	if s.failed != nil {
 		return nil, s.failed
 	}
-	text := s.envelope(t.version, "")
+	text := s.envelope("")
 	found, err := t.check(text, s.places)
 	if err != nil || len(found) > 0 {
 		return nil, orMisfits(found, err)
@@ -67,6 +68,8 @@ const (
 	// they do, in bytes.
 	deep      = 12
 	maxSample = 64 << 10
+	// maxItems bounds the items of an array that has always as many.
+	maxItems = 1000
 )
 
 // cost is how many levels of elements a type needs at least.
@@ -112,6 +115,9 @@ func (s *sampler) particleCost(p *xsd.Particle) int {
 func (s *sampler) elementCost(e *xsd.ElementDecl) int {
 	least := endless
 	for _, one := range choices(e) {
+		if one.Nillable {
+			least = 1
+		}
 		for _, t := range typesOf(one) {
 			least = min(least, 1+s.cost(t))
 		}
@@ -188,12 +194,12 @@ func (s *sampler) element(e *xsd.ElementDecl, depth int) {
 	case of != e.Type && of.Name.Local != "":
 		s.attr(xsiType, s.prefixed(of.Name))
 	case s.contents.Encoded:
-		s.encodedAttrs(declared, of)
+		s.encodedAttrs(declared, of, depth)
 	}
 	if !isAny(of) {
 		s.attributes(of)
 	}
-	if e.Nillable && !s.all && s.r.IntN(8) == 0 && depth > 0 {
+	if e.Nillable && depth > 0 && (s.cost(of) >= endless || !s.all && s.r.IntN(8) == 0) {
 		s.attr(xsiNil, "true")
 		s.inside()
 	} else {
@@ -203,8 +209,20 @@ func (s *sampler) element(e *xsd.ElementDecl, depth int) {
 	s.close(e.Name)
 }
 
-func (s *sampler) encodedAttrs(e *xsd.ElementDecl, of *xsd.TypeDef) {
-	_, array := s.isArray(of)
+// arrayItems is how many items an array of SOAP's encoding has.
+func arrayItems(s *sampler, of *xsd.TypeDef, item *xsd.ElementDecl, depth int) int {
+	n, err := strconv.Atoi(strings.Trim(of.Dimensions, "[]"))
+	switch {
+	case err == nil:
+		return min(n, maxItems)
+	case s.ends(depth) || s.cost(item.Type) >= endless:
+		return 0
+	}
+	return 1
+}
+
+func (s *sampler) encodedAttrs(e *xsd.ElementDecl, of *xsd.TypeDef, depth int) {
+	item, array := s.isArray(of)
 	switch {
 	case len(s.contents.Body) == 1 && e == s.contents.Body[0]:
 		if s.version == 11 {
@@ -212,7 +230,7 @@ func (s *sampler) encodedAttrs(e *xsd.ElementDecl, of *xsd.TypeDef) {
 		}
 	case array:
 		s.attr(xsiType, s.prefixed(xsd.QName{Space: xmlns.SOAP11Encoding, Local: "Array"}))
-		if text := arrayOf(&s.tagWriter, of, 1); text != "" {
+		if text := arrayOf(&s.tagWriter, of, arrayItems(s, of, item, depth)); text != "" {
 			s.attr(arrayType, text)
 		}
 	case !isAny(of) && of.Name.Local != "":
@@ -259,8 +277,10 @@ func (s *sampler) content(of *xsd.TypeDef, e *xsd.ElementDecl, depth int) {
 	switch {
 	case isAny(of):
 		s.text("any")
-	case array && of.Particle == nil:
-		s.element(&xsd.ElementDecl{Name: item.Name, Type: item.Type}, depth+1)
+	case array && len(s.model(of).order) == 0:
+		for range arrayItems(s, of, item, depth) {
+			s.element(&xsd.ElementDecl{Name: item.Name, Type: item.Type}, depth+1)
+		}
 	case of.Simple != nil:
 		s.text(s.value(of.Simple, e.Fixed, e.Name.String()))
 	case of.Particle != nil:

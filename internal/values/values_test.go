@@ -239,6 +239,53 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+const encodedCalls = `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:s="urn:s" targetNamespace="urn:s"
+  xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:xs="http://www.w3.org/2001/XMLSchema"
+  xmlns:enc="http://schemas.xmlsoap.org/soap/encoding/" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/">
+<types><xs:schema targetNamespace="urn:s"><xs:complexType name="Row"><xs:sequence>
+<xs:element name="id" type="xs:int"/><xs:element name="next" type="s:Row" nillable="true"/></xs:sequence>
+</xs:complexType><xs:complexType name="Rows"><xs:complexContent><xs:restriction base="enc:Array">
+<xs:attribute ref="enc:arrayType" wsdl:arrayType="s:Row[]"/></xs:restriction></xs:complexContent></xs:complexType>
+</xs:schema></types><message name="m"><part name="rows" type="s:Rows"/><part name="count" type="xs:int"/></message>
+<portType name="t"><operation name="Put"><input message="s:m"/></operation></portType>
+<binding name="b" type="s:t"><soap:binding style="rpc" transport="http://schemas.xmlsoap.org/soap/http"/>
+<operation name="Put"><input><soap:body use="encoded" namespace="urn:s"
+  encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"/></input></operation></binding></definitions>`
+
+// Values in SOAP's encoding say their types and the number of items; references are read as what
+// they refer to.
+func TestEncoded(t *testing.T) {
+	d, err := wsdl.Parse(t.Context(), []byte(encodedCalls))
+	require.NoError(t, err)
+	require.Empty(t, d.Operations[0].Problems)
+	tr := values.New(d.Set(), d.Operations[0].Input.Contents(), 11)
+	const text = `{"rows":[{"id":1,"next":null},{"id":2,"next":{"id":3,"next":null}}],"count":2}`
+	v, err := values.ParseJSON("json", []byte(text))
+	require.NoError(t, err)
+	envelope, err := tr.Write(v, "")
+	require.NoError(t, err)
+	assert.Contains(t, string(envelope), `<n1:Put soap:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">`+
+		`<rows xsi:type="soapenc:Array" soapenc:arrayType="n1:Row[2]"><item xsi:type="n1:Row">`+
+		`<id xsi:type="xsd:int">1</id><next xsi:type="n1:Row" xsi:nil="true"></next></item>`)
+	read, err := tr.Read(body(t, envelope)).MarshalJSON()
+	require.NoError(t, err)
+	assert.Equal(t, text, string(read))
+
+	const multi = `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns:s="urn:s" ` +
+		`xmlns:enc="http://schemas.xmlsoap.org/soap/encoding/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">` +
+		`<e:Body><s:Put><rows enc:arrayType="s:Row[2]" xsi:type="enc:Array"><r href="#a"/><r href="#b"/></rows>` +
+		`<count href="#c"/></s:Put><m id="a" xsi:type="s:Row"><id>1</id><next href="#b"/></m>` +
+		`<m id="b" xsi:type="s:Row"><id>2</id><next href="#b"/></m><m id="c">2</m></e:Body></e:Envelope>`
+	read, err = tr.Read(body(t, []byte(multi))).MarshalJSON()
+	require.NoError(t, err)
+	assert.Equal(t, `{"rows":[{"id":1,"next":{"id":2,"next":{"@href":"#b"}}},{"id":2,"next":{"@href":"#b"}}],`+
+		`"count":2}`, string(read))
+
+	sample, err := tr.Sample(0)
+	require.NoError(t, err)
+	assert.Contains(t, string(sample), `soapenc:arrayType="n1:Row[1]"><item xsi:type="n1:Row"><id xsi:type="xsd:int">`)
+}
+
 // Samples are as described, the same for one seed, and between them have each optional part and
 // each choice.
 func TestSamples(t *testing.T) {

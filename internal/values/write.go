@@ -24,12 +24,12 @@ var (
 // Write makes the envelope of a message from its values, with these header blocks, written one
 // after the other; header may be empty. The error is [MisfitsError]: then nothing is to be sent.
 func (t *Translator) Write(v *JSON, header string) ([]byte, error) {
-	w := &messageWriter{Translator: t}
+	w := &messageWriter{Translator: t, tagWriter: newTagWriter(t.version)}
 	w.body(v)
 	if len(w.found) > 0 {
 		return nil, MisfitsError(w.found)
 	}
-	text := w.envelope(t.version, header)
+	text := w.envelope(header)
 	found, err := t.check(text, w.places)
 	if err != nil || len(found) > 0 {
 		return nil, orMisfits(found, err)

@@ -15,10 +15,19 @@ import (
 // which they are met, all declared at the envelope.
 type tagWriter struct {
 	b        bytes.Buffer
+	space    string // of the envelope
 	prefixes map[string]string
 	spaces   []string // that have a prefix, in their order
 	// places are where the elements come from, in the order of their start tags.
 	places []xsd.Position
+}
+
+func newTagWriter(version int) tagWriter {
+	space := xmlns.SOAP11
+	if version == 12 {
+		space = xmlns.SOAP12
+	}
+	return tagWriter{space: space, prefixes: map[string]string{space: "soap"}}
 }
 
 // commonPrefixes are those that namespaces have in most messages.
@@ -36,9 +45,6 @@ func (w *tagWriter) prefixed(name xsd.QName) string {
 	}
 	prefix, known := w.prefixes[name.Space]
 	if !known {
-		if w.prefixes == nil {
-			w.prefixes = map[string]string{}
-		}
 		if prefix = commonPrefixes[name.Space]; prefix == "" {
 			prefix = "n" + strconv.Itoa(len(w.spaces)+1)
 		}
@@ -90,13 +96,9 @@ func (w *tagWriter) close(name xsd.QName) { w.b.WriteString("</" + w.prefixed(na
 
 // envelope puts an envelope around what was written: header blocks, if header is not empty, which
 // bring their own declarations.
-func (w *tagWriter) envelope(version int, header string) []byte {
-	space := xmlns.SOAP11
-	if version == 12 {
-		space = xmlns.SOAP12
-	}
+func (w *tagWriter) envelope(header string) []byte {
 	var all bytes.Buffer
-	all.WriteString(`<soap:Envelope xmlns:soap="` + space + `"`)
+	all.WriteString(`<soap:Envelope xmlns:soap="` + w.space + `"`)
 	for _, s := range w.spaces {
 		fmt.Fprintf(&all, ` xmlns:%s="`, w.prefixes[s])
 		_ = xml.EscapeText(&all, []byte(s))

@@ -113,8 +113,8 @@ func headerBlocks(files []string) (string, error) {
 			err = fmt.Errorf("%s is not in UTF-8", name)
 		}
 		if err != nil {
-			return "", exit.Withf(exit.Malformed, "one element in UTF-8 that declares its own prefixes", "--soap-header: %w",
-				err)
+			return "", exit.Withf(exit.Malformed, "one element in UTF-8 that declares its own prefixes",
+				"--soap-header: %w", err)
 		}
 		all.Write(bytes.TrimSpace(xmlDeclaration.ReplaceAll(text, nil)))
 	}
