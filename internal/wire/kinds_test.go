@@ -128,3 +128,33 @@ func BenchmarkKinds(b *testing.B) {
 		}
 	}
 }
+
+// More kinds than the peer keeps numbers for: most keep theirs while the others take turns. Kinds
+// that come no more give theirs to those that come.
+func TestMoreKindsThanNumbers(t *testing.T) {
+	const numbers, kinds, passes = 100, 150, 6
+	all := floatsInTurn(2*kinds, 2*passes)
+	of := func(half int) (messages [][]byte) {
+		for i, m := range all {
+			if i%(2*kinds)/kinds == half {
+				messages = append(messages, m)
+			}
+		}
+		return messages
+	}
+	p := newPairTo(t, wire.EncoderConfig{Limits: tight(numbers)}, announcing,
+		wire.DecoderConfig{Shapes: newShelf(), MaxHeld: 1 << 20, MaxShapes: numbers})
+	shapes := shapesOf(p, 2*kinds, all)
+	announced := func(half int) (frames int) {
+		messages := of(half)
+		for i, m := range messages {
+			p.send(1, shapes[half*kinds+i%kinds], string(m))
+			if i >= len(messages)-kinds {
+				frames += len(p.announced())
+			}
+		}
+		return frames
+	}
+	assert.LessOrEqual(t, announced(0), kinds-numbers+1)
+	assert.LessOrEqual(t, announced(1), kinds-numbers+1)
+}

@@ -140,7 +140,7 @@ func (t *sending) take(p *program.Program, l frame.Limits) *sentShape {
 	size := uint64(len(p.Shape().Octets()))
 	full := uint64(t.byNumber.Len()) >= l.MaxShapes
 	if full || uint64(t.octets)+size > l.MaxShapeBytes {
-		old := t.oldest()
+		old := t.spare(full, 4*l.MaxShapes)
 		if old == nil || uint64(t.octets)-uint64(len(old.program.Shape().Octets()))+size > l.MaxShapeBytes {
 			return nil
 		}
@@ -160,14 +160,27 @@ func (t *sending) take(p *program.Program, l frame.Limits) *sentShape {
 	return s
 }
 
-// oldest is the shape used longest ago of those that nothing needs.
-func (t *sending) oldest() (old *sentShape) {
+// spare is the shape to be forgotten for another, of those that nothing needs: the one used longest
+// ago. Where shapes take turns that is the one that comes next. So where numbers are what there is
+// too little of, and none was left alone for that many uses, it is one used least, and of these the
+// one that came last: others keep their numbers.
+func (t *sending) spare(numbers bool, uses uint64) *sentShape {
+	var oldest, rarest *sentShape
 	for _, s := range t.byNumber.All {
-		if s.open == 0 && !s.due && s.transfer == nil && !s.pinned && (old == nil || s.used < old.used) {
-			old = s
+		if s.open > 0 || s.due || s.transfer != nil || s.pinned {
+			continue
+		}
+		if oldest == nil || s.used < oldest.used {
+			oldest = s
+		}
+		if rarest == nil || s.times < rarest.times || s.times == rarest.times && s.used > rarest.used {
+			rarest = s
 		}
 	}
-	return old
+	if numbers && oldest != nil && t.uses-oldest.used < uses {
+		return rarest
+	}
+	return oldest
 }
 
 func (t *sending) forget(s *sentShape) {

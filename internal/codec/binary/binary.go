@@ -79,6 +79,10 @@ const (
 	// plainRows: a plain shape that is so many times as long as what is learned has many rows
 	// written out.
 	plainRows = 3
+	// leastMarkup is how much markup content has at least that has much of it, in bytes.
+	leastMarkup = 16
+	// mostMarkup is how long a body is of which that is looked at, in bytes.
+	mostMarkup = 512
 	// maxTries bounds the shapes that are tried on one message.
 	maxTries = 64
 	// storeTimeout bounds one access to the store, in seconds, so that a store that hangs cannot

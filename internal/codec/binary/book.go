@@ -32,6 +32,7 @@ type Book struct {
 	known    map[Fingerprint]*bookPage
 	bodies   leadIndex
 	heads    leadIndex
+	marks    map[uint64]Fingerprint // of bodies whose shapes begin as many others do
 	bytes    int
 	turn     uint64
 	last     [2]atomic.Pointer[program.Program] // body and head that fitted last, and no page came since; nil: none

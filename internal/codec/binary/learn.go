@@ -29,15 +29,16 @@ func (c *Coder) has(p *program.Program, head bool) bool {
 }
 
 // learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that
-// cannot be, or the learner has done too much for nothing: then the body travels as text.
-func (s *Split) learnBody(body []byte, whole bool) *program.Program {
+// cannot be, or the learner has done too much for nothing, where it is not free: then the body
+// travels as text.
+func (s *Split) learnBody(body []byte, whole, free bool) *program.Program {
 	c := s.c
 	if whole {
 		if p := s.described(body); p != nil {
 			return p
 		}
 	}
-	if !s.learning.spend(len(body)) {
+	if !free && !s.learning.spend(len(body)) {
 		return nil
 	}
 	d := c.describe(body, whole)
@@ -85,7 +86,10 @@ func (s *Split) learnPlain(body []byte, made *shape.Shape, d *Described, wider b
 		if err != nil {
 			return nil
 		}
-		if s.c.book.describe(made, d); s.c.has(p, false) || s.c.worthInstead(p, len(body)) {
+		s.c.book.describe(made, d)
+		if s.hasMarkup(p, plain, body) {
+			s.c.book.retire(made.Fingerprint())
+		} else if s.c.has(p, false) || s.c.worthInstead(p, len(body)) {
 			return nil
 		}
 	}
@@ -94,6 +98,17 @@ func (s *Split) learnPlain(body []byte, made *shape.Shape, d *Described, wider b
 	}
 	s.c.counts.learned.Add(1)
 	return s.keep(plain, d, body, true)
+}
+
+// hasMarkup reports whether much of the content of a short body under a wide shape is what is
+// markup under its plain shape: elements of which there were too many to be choices. That of a long
+// one takes more than it saves.
+func (s *Split) hasMarkup(wide *program.Program, plain *shape.Shape, body []byte) bool {
+	if len(body) > mostMarkup || !s.fits(wide, body, true) {
+		return false
+	}
+	content := len(s.content)
+	return s.fits(program.Compile(plain), body, true) && content > leastMarkup+2*len(s.content)
 }
 
 // byDescription reports whether a body is to announce the shape that was learned, which it was

@@ -37,6 +37,7 @@ type Split struct {
 	holding    bool
 	heldText   bool
 	candidates []*program.Program
+	mark       uint64             // of the body, if there were many; else 0
 	fresh      []*program.Program // those that fit, and that the peer lacks
 
 	collect, pass func(text bool, segment []byte) error // methods, without an allocation for each message
@@ -64,7 +65,7 @@ func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.SplitStep {
 	s.c, s.lane, s.learning, s.most, s.emit = c, lane, c.learning.of(lane), most, emit
 	s.heads = &c.heads[lane%lastHeads]
 	s.clients = s.heads.clients.Load()
-	s.does, s.program, s.window, s.upTo = gathering, nil, s.window[:0], window
+	s.does, s.program, s.window, s.upTo, s.mark = gathering, nil, s.window[:0], window, 0
 	s.begun, s.escaped, s.learns, s.holding, s.slot = false, false, false, false, false
 	return s
 }
@@ -353,14 +354,26 @@ func (s *Split) fits(p *program.Program, part []byte, whole bool) bool {
 // nil: it travels as text.
 func (s *Split) choose(body []byte, whole bool) *program.Program {
 	p := s.find(body, whole, false)
-	if p != nil || !s.c.mayLearn(s.learning) {
-		return p
+	if free := !s.learning.may(); p == nil && !s.c.opt.Text && (!free || s.again(body)) {
+		p = s.learnBody(body, whole, free)
+		if p != nil && (len(body) < shapeWorth || whole && s.textual(body)) {
+			s.c.book.miss(p, len(body))
+			return nil
+		}
 	}
-	if p = s.learnBody(body, whole); p != nil && (len(body) < shapeWorth || whole && s.textual(body)) {
-		s.c.book.miss(p, len(body))
-		return nil
+	if p != nil && s.mark != 0 {
+		s.c.book.mark(s.mark, p)
 	}
 	return p
+}
+
+// again reports whether the markup of a body that no shape fits came before, and counts it: what
+// comes again is worth learning.
+func (s *Split) again(body []byte) bool {
+	if s.mark == 0 {
+		s.mark = markOf(body)
+	}
+	return s.c.book.again(s.mark)
 }
 
 // textual reports whether a body of a new kind that was split into several segments is so much
@@ -401,6 +414,12 @@ func (s *Split) find(part []byte, whole, head bool) *program.Program {
 // in fresh.
 func (s *Split) findKnown(part []byte, whole, head bool) *program.Program {
 	s.candidates, s.fresh = s.c.book.candidates(s.candidates[:0], part, head), s.fresh[:0]
+	if !head && len(s.candidates) > fewTries {
+		s.mark = markOf(part)
+		if p := s.c.book.marked(s.mark); p != nil {
+			s.candidates = slices.Insert(s.candidates, 0, p)
+		}
+	}
 	for _, p := range s.candidates {
 		if !s.fits(p, part, whole) {
 			continue
