@@ -2,7 +2,7 @@
 import functools
 from fold import VOCABULARY
 from unpack import MOST, need
-REACH, LONG, EVEN = 65536, 100, 2048
+NEAR, FAR, LONG, EVEN = 65536, 262144, 100, 2048
 def literal_keys(one, two):             # the two probabilities of each bit of a literal, by the octets before it
     context, hashed = one & 63, (one << 8 | two) * 0x9E3779B1 & 0xFFFFFFFF
     return lambda node: (('last', context, node), ('two', ((hashed >> 8) + node * 0x2545F491) * 0x9E3779B1 % (1 << 32) >> 18))
@@ -38,9 +38,11 @@ class Coder:
         return rest - 1
 def kind_of(c): return 1 if c == 60 else 2 if c == 62 else 3 if c in b'"\'' else 4 if c <= 32 else 5 if 48 <= c <= 57 else 6 if 97 <= c | 32 <= 122 else 0
 def recall(b, keeper, anew):            # keeper: what has the window, of a lane or of a part
-    if anew: keeper.said, keeper.tokens, keeper.gap = b'', {}, False
+    if anew: keeper.said, keeper.tokens, keeper.gap, keeper.far = b'', {}, False, False
     need(not getattr(keeper, 'gap', False), 'window that lacks what was given up')
-    before, tokens = getattr(keeper, 'said', b'')[-REACH:], dict(getattr(keeper, 'tokens', {}))
+    far = getattr(keeper, 'far', False)
+    if len(b) > 1 and not b[0]: need(not far, 'window that is far gets far'); far, b = True, b[1:]
+    reach, before, tokens = FAR if far else NEAR, getattr(keeper, 'said', b''), dict(getattr(keeper, 'tokens', {}))
     n = next((i for i in range(min(3, len(b))) if b[i] < 128), None); need(n is not None and (b[n] or not n), 'size'); size = sum((c & 127) << 7 * i for i, c in enumerate(b[:n + 1]))
     need(0 < size <= MOST and (len(b) == n + 1 or b[-1]), 'size, or zeros at the end')
     c, out, kept, past, dists = Coder(b[n + 1:], tokens), bytearray(VOCABULARY + before), bytearray(), 0, [0] * 4
@@ -53,6 +55,6 @@ def recall(b, keeper, anew):            # keeper: what has the window, of a lane
             length, past = 1 + c.number('length', 1), past << 2 & 12 | (3 if which else 2); dists.insert(0, dists.pop(which))
         else:
             length = 3 + c.number('length', 0); dists = [1 + c.number('far', min(length - 3, 3))] + dists[:3]; past = past << 2 & 12 | 1
-        need(0 < dists[0] <= len(out) and len(out) + length <= start + size, 'copy of nothing'); spare = length >= LONG and dists[0] < len(out) - start + REACH // 2
+        need(0 < dists[0] <= len(out) and len(out) + length <= start + size, 'copy of nothing'); spare = length >= LONG and dists[0] < len(out) - start + reach // 2
         for _ in range(length): out.append(out[-dists[0]]); spare or kept.append(out[-1])
-    need(c.at >= len(c.buf), 'octets left over'); keeper.said, keeper.tokens = before + kept, tokens; return bytes(out[start:])
+    need(c.at >= len(c.buf), 'octets left over'); keeper.said, keeper.tokens, keeper.far = (before + kept)[-reach:], tokens, far; return bytes(out[start:])

@@ -191,6 +191,35 @@ func TestHelloMayBeLonger(t *testing.T) {
 	assert.ErrorContains(t, err, "description of 2 octets")
 }
 
+// TestFarWindowsInHello: that they are read takes two bytes, none where there are abilities or in
+// the short form, and is not said without the stage zstd.
+func TestFarWindowsInHello(t *testing.T) {
+	for name, c := range map[string]struct {
+		hello frame.Hello
+		more  int
+		far   bool
+	}{
+		"alone":             {frame.Hello{Stages: 4, Representation: frame.Binary}, 2, true},
+		"with abilities":    {frame.Hello{Stages: 7, Representation: frame.Binary, Abilities: 7}, 0, true},
+		"described":         {frame.Hello{Stages: 4, Representation: frame.XML, Description: make([]byte, 8)}, 1, true},
+		"short":             {brief(frame.Hello{Stages: 4, Representation: frame.Binary}), 0, true},
+		"without zstd":      {frame.Hello{Stages: 3, Representation: frame.Binary}, 0, false},
+		"not even accepted": {frame.Hello{Responder: true}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.hello.Limits = limits
+			before := c.hello.AppendTo(nil)
+			c.hello.Limits.Far = true
+			b := c.hello.AppendTo(nil)
+			assert.Equal(t, c.more, len(b)-len(before))
+			f, _, err := frame.Parse(b, 0, 0)
+			require.NoError(t, err)
+			assert.Equal(t, c.far, f.(frame.Hello).Limits.Far)
+			assert.Equal(t, c.hello.Abilities, f.(frame.Hello).Abilities)
+		})
+	}
+}
+
 func TestPayloadLimitIsTheReceivers(t *testing.T) {
 	d := frame.Data{First: true, Last: true, Payload: make([]byte, 513)}
 	_, _, err := frame.Parse(d.AppendTo(nil)[:3], 0, 512)

@@ -29,7 +29,7 @@ const (
 const Headers uint64 = 8
 
 // Limits are what an end states in its hello (section 3). Octets but for MaxShapes and
-// MaxExchanges, which are counts.
+// MaxExchanges, which are counts, and Far.
 type Limits struct {
 	MaxFragment   uint64
 	MaxMessage    uint64
@@ -38,6 +38,9 @@ type Limits struct {
 	MaxExchanges  uint64
 	Window        uint64
 	MaxHeld       uint64
+	// Far: it reads windows of text that reach 256 KiB (section 11.8). An ability of who has the
+	// stage zstd.
+	Far bool
 }
 
 // MinWindow is the least window that an end states, in octets of content; less counts as that.
@@ -68,7 +71,8 @@ type Hello struct {
 	// [DescriptionLen] octets; nil: none is named. An initiator has that description; a responder
 	// that names it has it, too.
 	Description []byte
-	// Abilities are bits of what this end can do beyond this version; unknown ones mean nothing.
+	// Abilities are bits of what this end can do beyond this version, but for Limits.Far; unknown
+	// ones mean nothing.
 	Abilities uint64
 	// Brief: in the short form, of a connection that was upgraded ([Hello.Shorten]).
 	Brief bool
@@ -92,11 +96,12 @@ func (f Hello) AppendTo(b []byte) []byte {
 			b = binary.AppendUvarint(b, *v)
 		}
 		b = bin.AppendBytes(b, []byte(f.Target))
-		if len(f.Description) > 0 || f.Abilities > 0 {
+		abilities := f.abilities()
+		if len(f.Description) > 0 || abilities > 0 {
 			b = bin.AppendBytes(b, f.Description)
 		}
-		if f.Abilities > 0 {
-			b = binary.AppendUvarint(b, f.Abilities)
+		if abilities > 0 {
+			b = binary.AppendUvarint(b, abilities)
 		}
 		return b
 	})
@@ -147,10 +152,27 @@ func parseHello(c *bin.Cursor) Frame {
 		}
 	}
 	if c.Err() == nil && c.Len() > checkLen {
-		f.Abilities = c.Uvarint()
+		f.setAbilities(c.Uvarint())
 	}
 	c.Take(max(checkLen, c.Len())) // the own check, and before it what later versions have
 	return f
+}
+
+const (
+	stageZstd  = 4
+	farWindows = 8 // ability: Limits.Far
+)
+
+// abilities are all that hello states.
+func (f *Hello) abilities() uint64 {
+	if f.Limits.Far && f.Stages&stageZstd != 0 {
+		return f.Abilities | farWindows
+	}
+	return f.Abilities
+}
+
+func (f *Hello) setAbilities(stated uint64) {
+	f.Abilities, f.Limits.Far = stated&^farWindows, stated&farWindows != 0
 }
 
 // The bits of the role.
@@ -219,7 +241,7 @@ func (f *Hello) briefWord() [8]byte {
 func (f *Hello) appendBrief(b []byte) []byte {
 	b = append(b, f.Session[:seedLen]...)
 	b = bin.AppendBytes(b, f.Token)
-	b = binary.AppendUvarint(binary.AppendUvarint(b, f.Stages), f.Abilities)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, f.Stages), f.abilities())
 	at := len(b)
 	b = append(b, 0)
 	for i, v := range f.amounts() {
@@ -253,7 +275,8 @@ func (f *Hello) parseBrief(c *bin.Cursor) {
 	if n := len(f.Token); c.Err() == nil && n != 0 && (n != TokenLen || !f.Responder) {
 		c.Fail(fault(BadValue, at, "token of %d octets", n))
 	}
-	f.Stages, f.Abilities = c.Uvarint(), c.Uvarint()
+	f.Stages = c.Uvarint()
+	f.setAbilities(c.Uvarint())
 	other := c.U8()
 	at = c.At()
 	for i, v := range f.amounts() {

@@ -40,6 +40,13 @@ func fill(b []byte, first byte) {
 var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
 	MaxExchanges: 256, Window: 64 << 20, MaxHeld: 1 << 20}
 
+// far are limits of who reads far windows.
+var far = func() frame.Limits {
+	l := limits
+	l.Far = true
+	return l
+}()
+
 // usual are the limits that the short form of hello leaves out.
 var usual = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 62, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
 	MaxExchanges: 4096, Window: 256 << 10, MaxHeld: 1 << 20}
@@ -67,6 +74,8 @@ var frames = map[string]frame.Frame{
 		Description: fromHex("c0c1c2c3c4c5c6c7")},
 	"hello-abilities": frame.Hello{Proxy: true, Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x58),
 		Representation: frame.Binary, Stages: 7, Limits: limits, Abilities: 1},
+	"hello-far": frame.Hello{Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x58),
+		Representation: frame.Binary, Stages: 7, Limits: far},
 	"hello-brief-initiator": brief(frame.Hello{Proxy: true, Representation: frame.Binary, Stages: 7, Limits: usual,
 		Token: []byte{}, Abilities: 3}),
 	"hello-brief-responder": brief(frame.Hello{Responder: true, Representation: frame.Binary, Stages: 5,

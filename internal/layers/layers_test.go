@@ -187,8 +187,11 @@ var plan = map[string]row{
 	"internal/shape/transit": {
 		floor: 0, not: []string{"internal/shape"}, third: []string{"github.com/klauspost/compress"},
 	},
-	"internal/shape/style":  {floor: 0, not: []string{"internal/shape/learn", "internal/shape/program"}},
-	"internal/shape/recall": {floor: 0, not: []string{"internal/shape/learn", "internal/shape/code"}},
+	"internal/shape/style": {floor: 0, not: []string{"internal/shape/learn", "internal/shape/program"}},
+	"internal/shape/recall": {
+		floor: 0, not: []string{"internal/shape/learn", "internal/shape/code"},
+		third: []string{"github.com/klauspost/compress"},
+	},
 
 	"internal/bin":         {floor: base},
 	"internal/few":         {floor: base},

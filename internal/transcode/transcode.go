@@ -144,7 +144,7 @@ func open(w io.Writer, cfg Config) (*filePacker, error) {
 	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(),
 		Limits: frame.Limits{
 			MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
-			Window: frame.MinWindow}}
+			Window: frame.MinWindow, Far: true}}
 	for _, random := range [][]byte{hello.Session[:], hello.Word[:]} {
 		if _, err := rand.Read(random); err != nil {
 			return nil, err

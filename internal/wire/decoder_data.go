@@ -270,7 +270,7 @@ func (d *Decoder) content(
 			if lane == nil {
 				return at.ownWindow(anew), nil
 			}
-			return lane.recall(anew, d.at)
+			return d.lanes.recall(lane, anew, d.at)
 		}
 		err = d.cfg.Compression.expand(s.Segment, packed, window, undo)
 	} else {

@@ -40,7 +40,7 @@ func (e *Encoder) asItIs(
 	if !lane.affords(len(content), now) {
 		return dst, false
 	}
-	out, done := e.cfg.Compression.recalled(append(append(dst, 0), content...), from, &lane.window,
+	out, done := e.cfg.Compression.recalled(append(append(dst, 0), content...), from, windowOf(e, lane),
 		min(room, 4+len(content)/16))
 	if !done {
 		return dst, false

@@ -66,10 +66,18 @@ func (e *Encoder) window(m *Outgoing, at *partOut, packed bool, size int) *recal
 	case at.recalled > mostRecalled, packed && (size < leastLong || !at.fresh && !at.inLane):
 		return nil
 	case at.inLane:
-		return &e.lanes.of(m.Lane).window
+		return windowOf(e, e.lanes.of(m.Lane))
 	}
 	if at.window == nil {
 		at.window = new(recall.History)
 	}
 	return at.window
+}
+
+// windowOf is that of a lane, for its next segment. It may get far where the peer reads that.
+func windowOf(e *Encoder, lane *sentLane) *recall.History {
+	if lane.window.GotFar = nil; e.cfg.Limits.Far {
+		lane.window.GotFar = &e.lanes.gotFar
+	}
+	return &lane.window
 }

@@ -112,7 +112,7 @@ var origin = frame.Origin{Session: [16]byte{1, 2, 3}, Representation: frame.Bina
 var hello = frame.Hello{Session: origin.Session, Token: make([]byte, frame.TokenLen), Word: [8]byte{9, 8, 7},
 	Representation: frame.Binary,
 	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
-		MaxExchanges: 100, Window: 1 << 20}}
+		MaxExchanges: 100, Window: 1 << 20, Far: true}}
 
 // line is a direction: an encoder, and what it has written.
 type line struct {

@@ -17,7 +17,7 @@ import (
 
 // maxLaneState is what one direction of a lane may take at one end, in bytes: all that encoder or
 // decoder remember of it.
-const maxLaneState = 256 << 10
+const maxLaneState = 448 << 10
 
 // TestStateOfALaneIsBounded: whatever messages come, with values that are new, a lane takes at most
 // so much at each end. TestSoakStateOfALane has further messages, and more of them.

@@ -8,6 +8,7 @@ import (
 // receivedLanes are the lanes of a direction that comes in.
 type receivedLanes struct {
 	epoch    uint64 // syncs so far
+	gotFar   int    // windows that got far since the last of these
 	memories few.Map[uint64, *receivedLane]
 }
 
@@ -44,6 +45,7 @@ func (l *receivedLanes) of(lane, epoch uint64) *receivedLane {
 // next ends the memory of all lanes, but of those of which messages from before are still held.
 func (l *receivedLanes) next(h *blockedLanes) {
 	l.epoch++
+	l.gotFar = 0
 	for lane := range l.memories.All {
 		if !h.lane(lane) {
 			l.memories.Delete(lane)
@@ -62,12 +64,15 @@ func (l *receivedLanes) idle(lanes []uint64, h *blockedLanes) {
 
 // recall gives the window of a lane for the frame at an offset; it fails where the window lacks
 // what was given up.
-func (r *receivedLane) recall(anew bool, at int64) (*recall.History, error) {
+func (l *receivedLanes) recall(r *receivedLane, anew bool, at int64) (*recall.History, error) {
 	if anew {
 		r.window, r.gap = recall.History{}, false
 	}
 	if r.gap {
 		return nil, &Error{Code: Forgotten, At: at}
+	}
+	if r.window.GotFar = &l.gotFar; r.epoch != l.epoch { // what came before the last sync was blocked until now
+		r.window.GotFar = new(int)
 	}
 	return &r.window, nil
 }

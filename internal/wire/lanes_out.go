@@ -16,6 +16,7 @@ type sentLanes struct {
 	last   *sentLane // looked for last; nil: none
 	epoch  uint64    // syncs so far
 	made   uint64    // sentLanes so far
+	gotFar int       // windows that got far since the last sync
 	// begun is when the last sync ended what lanes remember, zero before the first; owed is what
 	// lanes had spent by then that time has not paid for, if they sent all that came before it.
 	begun time.Time

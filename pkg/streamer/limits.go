@@ -162,7 +162,8 @@ func (l Limits) Stated() (PeerLimits, error) {
 func (l Limits) stated() frame.Limits {
 	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage),
 		MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
-		MaxExchanges: uint64(l.MaxExchanges), Window: uint64(l.Window), MaxHeld: uint64(l.MaxHeld)}
+		MaxExchanges: uint64(l.MaxExchanges), Window: uint64(l.Window), MaxHeld: uint64(l.MaxHeld),
+		Far: true}
 }
 
 func bounded(v uint64) int64 { return int64(min(v, 1<<62)) }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	hashBits = 15
+	hashBits = 16
 	tries    = 24  // how many earlier places are looked at
 	enough   = 128 // a copy of that length is taken without looking further
 )
@@ -65,6 +65,7 @@ type Compressor struct {
 	found  []token
 	out    []byte
 	copies []windowPart
+	far    bool // the window is, behind the segment
 }
 
 // step is the cheapest way found so far to a place.
@@ -84,7 +85,7 @@ func (p *Compressor) Pack(w *History, segment []byte, longer int) (packed []byte
 	if len(packed)+1 >= len(segment)+longer {
 		return nil, false
 	}
-	w.close(segment, packed, p.copies, &p.model)
+	w.close(segment, packed, p.copies, &p.model, p.far)
 	return packed, true
 }
 
@@ -94,8 +95,12 @@ func (p *Compressor) Size(w *History, segment []byte) int { return len(p.code(w,
 // code gives a segment as it travels. What the window would get, and learn, is in p.
 func (p *Compressor) code(w *History, segment []byte) []byte {
 	begin := p.look(w, segment)
-	said := p.said
-	dst := binary.AppendUvarint(p.out[:0], uint64(len(segment)))
+	said, dst := p.said, p.out[:0]
+	// As long as little was said the reach makes no difference.
+	if p.far = w.far || w.mayFar() && len(w.said)+len(segment) > Reach/2; p.far && !w.far {
+		dst = append(dst, 0)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(segment)))
 	coded := len(dst)
 	c, m := &p.coder, &p.model
 	c.write(dst)
@@ -108,7 +113,7 @@ func (p *Compressor) code(w *History, segment []byte) []byte {
 			m.literal(c, one, two, said[at])
 			at++
 		}
-		if from := at - begin; t.spare(from) {
+		if from := at - begin; t.spare(from, p.far) {
 			p.copies = append(p.copies, windowPart{from, from + int(t.length)})
 		}
 		at += int(t.length)
@@ -124,7 +129,7 @@ func (p *Compressor) code(w *History, segment []byte) []byte {
 func (p *Compressor) look(w *History, segment []byte) (begin int) {
 	w.begin(&p.model)
 	news := w.all - p.all
-	if p.of != w || news > uint64(len(w.said)) || uint64(len(p.said))+news > Reach+packerSlack {
+	if p.of != w || news > uint64(len(w.said)) || uint64(len(p.said))+news > uint64(reachOf(w.far)+packerSlack) {
 		p.index.reset()
 		p.of, p.said = w, append(p.said[:0], w.said...)
 	} else {
@@ -132,7 +137,7 @@ func (p *Compressor) look(w *History, segment []byte) (begin int) {
 	}
 	p.all, begin = w.all, len(p.said)
 	p.said = append(p.said, segment...)
-	p.plan(p.said, begin, max(0, begin-Reach))
+	p.plan(p.said, begin, begin-len(w.said))
 	return begin
 }
 

@@ -52,6 +52,9 @@ func TestSegmentsComeBack(t *testing.T) {
 		lane := rnd.IntN(len(lanes))
 		e := &lanes[lane]
 		e.pack = pack
+		if lane > 0 {
+			e.from.GotFar, e.to.GotFar = new(int), new(int)
+		}
 		var segment []byte
 		for range 1 + rnd.IntN(4) {
 			switch n := len(said[lane]); {
@@ -75,8 +78,13 @@ func TestSegmentsComeBack(t *testing.T) {
 		}
 	}
 	for i := range lanes {
-		assert.LessOrEqual(t, lanes[i].from.Size(), 72<<10)
-		assert.LessOrEqual(t, lanes[i].to.Size(), 72<<10)
+		most := recall.Reach + 8<<10
+		if lanes[i].from.Far() {
+			most = recall.FarReach + 8<<10
+		}
+		assert.Equal(t, i > 0, lanes[i].to.Far())
+		assert.LessOrEqual(t, lanes[i].from.Size(), most)
+		assert.LessOrEqual(t, lanes[i].to.Size(), most)
 	}
 }
 
@@ -126,6 +134,8 @@ func TestNothingIsRememberedOfWhatIsMalformed(t *testing.T) {
 		"size cut off":        {0x80},
 		"bytes left over":     append(bytes.Clone(good), 1, 2, 3, 4, 5),
 		"zeros at the end":    append(bytes.Clone(good), 0),
+		"far":                 append([]byte{0}, good...),
+		"far, and no size":    {0, 0, 1, 2},
 		"a copy of nothing":   append([]byte{100}, bytes.Repeat([]byte{0xff}, 40)...),
 	} {
 		_, err := e.unpack.Unpack(&e.to, b)
@@ -156,6 +166,50 @@ func TestRestingWindowsTakeLittle(t *testing.T) {
 	}
 }
 
+// TestFarWindowsRestSmall: a far window takes, while it rests, what one takes that is not, and what
+// follows is the same.
+func TestFarWindowsRestSmall(t *testing.T) {
+	e, other := ends{pack: new(recall.Compressor)}, ends{pack: new(recall.Compressor)}
+	for _, e := range []*ends{&e, &other} {
+		e.from.GotFar, e.to.GotFar = new(int), new(int)
+	}
+	rnd, words := rand.New(rand.NewPCG(1, 2)), strings.Fields(strings.Repeat("of the order and its items in a list "+
+		"that was sent by somebody to another part of the works where it waits for the next delivery ", 30))
+	for i, w := range words {
+		if i > 40 {
+			words[i] = fmt.Sprintf("%s%x", w, rnd.IntN(1<<16))
+		}
+	}
+	text := func(i int) []byte {
+		var b []byte
+		for len(b) < 15<<10 {
+			b = fmt.Appendf(b, "<line%d at='%d'>%s %s</line%d>\n", i, rnd.IntN(1000), words[rnd.IntN(len(words))],
+				words[rnd.IntN(len(words))], i)
+		}
+		return b
+	}
+	first := text(0)
+	for i := range 18 {
+		segment := first
+		if i > 0 {
+			segment = text(i)
+		}
+		require.Equal(t, other.send(t, segment), e.send(t, segment))
+	}
+	require.Greater(t, e.from.Size(), 240<<10)
+	for range 2 {
+		e.from.Rest()
+		e.to.Rest()
+		assert.LessOrEqual(t, e.from.Size(), recall.Reach+8<<10)
+		assert.LessOrEqual(t, e.to.Size(), recall.Reach+8<<10)
+		for _, i := range []int{0, 1} {
+			segment := [][]byte{text(20 + i), first}[i]
+			require.Equal(t, other.send(t, segment), e.send(t, segment))
+		}
+	}
+	assert.Less(t, e.send(t, first), 20)
+}
+
 func FuzzUnpack(f *testing.F) {
 	var w recall.History
 	p := new(recall.Compressor)
@@ -166,6 +220,9 @@ func FuzzUnpack(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		var w recall.History
+		if len(packed)%2 == 0 {
+			w.GotFar = new(int)
+		}
 		var u recall.Decompressor
 		for range 2 {
 			segment, err := u.Unpack(&w, packed)
@@ -180,6 +237,9 @@ func FuzzPack(f *testing.F) {
 	f.Add([]byte("<a>1</a>"), []byte("<a>1</a><a>2</a>"))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		e := ends{pack: new(recall.Compressor)}
+		if len(first)%2 == 0 {
+			e.from.GotFar, e.to.GotFar = new(int), new(int)
+		}
 		for _, segment := range [][]byte{first, second, first} {
 			if len(segment) > 0 && len(segment) <= recall.MaxSegment {
 				e.send(t, segment)
@@ -196,21 +256,27 @@ func BenchmarkPack(b *testing.B) {
 			messages = append(messages, m)
 		}
 	}
-	for _, what := range []string{"pack", "unpack"} {
+	for _, what := range []string{"pack", "unpack", "pack far", "unpack far", "pack far by turns"} {
 		b.Run(what, func(b *testing.B) {
+			far, turns := strings.Contains(what, "far"), strings.Contains(what, "turns")
 			e := ends{pack: new(recall.Compressor)}
-			for i := range 30 {
+			if far {
+				e.from.GotFar, e.to.GotFar = new(int), new(int)
+			}
+			for i := range 50 {
 				e.send(b, fmt.Appendf(nil, "%x", noise(recall.MaxSegment/2-i)))
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				m := fmt.Appendf(nil, "<n%d>%s</n%d>", i, messages[i%len(messages)], i)
 				b.SetBytes(int64(len(m)))
-				if what == "unpack" {
+				if strings.HasPrefix(what, "unpack") {
 					b.StopTimer()
+				} else if turns {
+					e.pack.Size(new(recall.History), []byte("<of><another><lane/></another></of>"))
 				}
 				packed, _ := e.pack.Pack(&e.from, m, 0)
-				if what == "pack" {
+				if strings.HasPrefix(what, "pack") {
 					continue
 				}
 				b.StartTimer()
