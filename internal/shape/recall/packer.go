@@ -17,6 +17,9 @@ type placeIndex struct {
 	head  [1 << hashBits]int32 // place + 1
 	head3 [1 << 13]int32
 	prev  []int32
+	// was3 is what head3 had before each place from mark on was added.
+	was3 []int32
+	mark int
 }
 
 func hash(b []byte) uint32 { return binary.LittleEndian.Uint32(b) * 0x9E3779B1 >> (32 - hashBits) }
@@ -29,16 +32,23 @@ func (x *placeIndex) add(b []byte, to int) {
 		h := hash(b[i:])
 		x.prev = append(x.prev, x.head[h])
 		x.head[h] = int32(i + 1)
-		x.head3[hash3(b[i:])] = int32(i + 1)
+		at3 := &x.head3[hash3(b[i:])]
+		if i >= x.mark {
+			x.was3 = append(x.was3, *at3)
+		}
+		*at3 = int32(i + 1)
 	}
 }
 
-// forget takes out what was added last, from a place on.
-func (x *placeIndex) forget(b []byte, from int) {
-	for i := len(x.prev) - 1; i >= from; i-- {
-		x.head[hash(b[i:])] = x.prev[i]
+// remember has what is added from a place on forgotten again.
+func (x *placeIndex) remember(from int) { x.mark, x.was3 = from, x.was3[:0] }
+
+// forget takes out what was added since. So what was only tried leaves nothing.
+func (x *placeIndex) forget(b []byte) {
+	for i := len(x.prev) - 1; i >= x.mark; i-- {
+		x.head[hash(b[i:])], x.head3[hash3(b[i:])] = x.prev[i], x.was3[i-x.mark]
 	}
-	x.prev = x.prev[:min(from, len(x.prev))]
+	x.prev = x.prev[:min(x.mark, len(x.prev))]
 }
 
 func (x *placeIndex) reset() {
@@ -48,7 +58,7 @@ func (x *placeIndex) reset() {
 }
 
 var ofVocabulary = sync.OnceValue(func() *placeIndex {
-	x := &placeIndex{}
+	x := &placeIndex{mark: math.MaxInt}
 	x.add(vocabulary, len(vocabulary))
 	return x
 })
@@ -120,7 +130,7 @@ func (p *Compressor) code(w *History, segment []byte) []byte {
 	}
 	dst = c.finish(coded)
 	p.out, c.out = dst, nil
-	p.index.forget(said, begin)
+	p.index.forget(said)
 	p.said = said[:begin]
 	return dst
 }
@@ -137,6 +147,7 @@ func (p *Compressor) look(w *History, segment []byte) (begin int) {
 	}
 	p.all, begin = w.all, len(p.said)
 	p.said = append(p.said, segment...)
+	p.index.remember(max(0, begin-3)) // a place is found by the four bytes there
 	p.plan(p.said, begin, begin-len(w.said))
 	return begin
 }
