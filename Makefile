@@ -26,10 +26,9 @@ demo: build ## build, then the one-minute tour
 test: ## all tests
 	$(GO) test ./...
 
-# Commands that tests start would sleep for a second at their end, as the race detector has it.
 # internal/layers only reads files, and slowly so.
 race: ## all tests under the race detector, in random order
-	GORACE=atexit_sleep_ms=10 $(GO) test -race -timeout 25m -shuffle=on $$($(GO) list ./... | grep -v /internal/layers)
+	scripts/race.sh $$($(GO) list ./... | grep -v /internal/layers)
 
 lint: $(LINT) ## format, vet, module file, linters
 	@unformatted=$$(gofmt -l .); if [[ -n $$unformatted ]]; then echo "not gofmt'ed:" $$unformatted; exit 1; fi
