@@ -21,17 +21,20 @@ type placed struct {
 // arranger gives elements that are known by name and number the order of a content model. Of
 // several orders it takes that in which an element of the earliest name comes as soon as it can.
 type arranger struct {
-	groups []*group
 	byName map[xsd.QName]*group
+	wild   []*group // for wildcards, from the first that has elements left
 	out    []placed
 }
 
 // arrange orders the elements. Those that the model has no place for come last: whoever checks the
 // message reports them.
 func arrange(p *xsd.Particle, groups []*group) []placed {
-	a := &arranger{groups: groups, byName: map[xsd.QName]*group{}}
+	a := &arranger{byName: map[xsd.QName]*group{}}
 	for _, g := range groups {
 		a.byName[g.name] = g
+		if g.wild {
+			a.wild = append(a.wild, g)
+		}
 	}
 	if p != nil {
 		a.particle(p)
@@ -102,8 +105,11 @@ func (a *arranger) element(e *xsd.ElementDecl) (found *group) {
 }
 
 func (a *arranger) any(w *xsd.Wildcard) *group {
-	for _, g := range a.groups {
-		if g.wild && g.used < g.count && w.Allows(g.name.Space) {
+	for len(a.wild) > 0 && a.wild[0].used == a.wild[0].count {
+		a.wild = a.wild[1:]
+	}
+	for _, g := range a.wild {
+		if g.used < g.count && w.Allows(g.name.Space) {
 			return g
 		}
 	}

@@ -46,7 +46,17 @@ type messageReader struct {
 	ids map[string]*xsd.DocumentNode // in SOAP's encoding
 	// inside are the values that are being read, which none inside them can be again.
 	inside map[*xsd.DocumentNode]bool
+	// repeated is what references have repeated so far, in bytes.
+	repeated int
 }
+
+const (
+	// maxRepeated bounds what references repeat, in bytes: beyond it they stay references. A few
+	// that refer to one another could make a message of any length.
+	maxRepeated = 16 << 20
+	// elementSize is what an element counts without its text.
+	elementSize = 64
+)
 
 // identify finds the values that others refer to.
 func (r *messageReader) identify(n *xsd.DocumentNode) {
@@ -64,11 +74,17 @@ func (r *messageReader) identify(n *xsd.DocumentNode) {
 // element is the value of an element.
 func (r *messageReader) element(e *xsd.ElementDecl, n *xsd.DocumentNode) *JSON {
 	if id, ok := strings.CutPrefix(n.Attr("href"), "#"); ok && r.ids[id] != nil {
-		if n = r.ids[id]; r.inside[n] {
+		if n = r.ids[id]; r.inside[n] || r.repeated > maxRepeated {
 			return &JSON{Kind: Object, Members: []Member{{"@href", &JSON{Kind: String, Text: "#" + id}}}}
 		}
 		r.inside[n] = true
 		defer delete(r.inside, n)
+	}
+	if len(r.inside) > 0 {
+		r.repeated += elementSize + len(n.Text)
+		for _, a := range n.Attrs {
+			r.repeated += len(a.Value)
+		}
 	}
 	v := &JSON{Kind: Object}
 	of := r.typeOf(e, n, v)
@@ -154,7 +170,10 @@ func (r *messageReader) children(of *xsd.TypeDef, n *xsd.DocumentNode, v *JSON) 
 		r.ordered(m, n, v)
 		return
 	}
-	by := map[string]*JSON{}
+	by, count := map[string]*JSON{}, map[xsd.QName]int{}
+	for _, kid := range n.Children {
+		count[kid.Name]++
+	}
 	for _, kid := range n.Children {
 		key := m.key(kid.Name)
 		value := r.element(r.declared(m, kid.Name), kid)
@@ -162,18 +181,13 @@ func (r *messageReader) children(of *xsd.TypeDef, n *xsd.DocumentNode, v *JSON) 
 		switch {
 		case list != nil:
 			list.Items = append(list.Items, value)
-		case r.isSeveral(m, kid.Name, n):
+		case m.many[kid.Name] || count[kid.Name] > 1: // several are an array
 			by[key] = &JSON{Kind: Array, Items: []*JSON{value}}
 			v.set(key, by[key])
 		default:
 			v.set(key, value)
 		}
 	}
-}
-
-// isSeveral reports whether the elements of a name are an array.
-func (r *messageReader) isSeveral(m *childRules, name xsd.QName, n *xsd.DocumentNode) bool {
-	return m.many[name] || len(n.All(name)) > 1
 }
 
 // regains reports whether names and numbers of the elements give their order back.

@@ -68,6 +68,8 @@ const (
 	// they do, in bytes.
 	deep      = 12
 	maxSample = 64 << 10
+	// longest is a sample of what must be there, in bytes: more is an error.
+	longest = 1 << 20
 	// maxItems bounds the items of an array that has always as many.
 	maxItems = 1000
 )
@@ -176,6 +178,12 @@ func (s *sampler) pick(n, depth int, cost func(int) int) int {
 }
 
 func (s *sampler) element(e *xsd.ElementDecl, depth int) {
+	if s.b.Len() > longest {
+		s.fail("%s is in a message of more than %d bytes", e.Name, longest)
+	}
+	if s.failed != nil {
+		return
+	}
 	list := choices(e)
 	if len(list) == 0 {
 		s.fail("%s is abstract, and nothing may stand in its place", e.Name)
@@ -199,7 +207,7 @@ func (s *sampler) element(e *xsd.ElementDecl, depth int) {
 	if !isAny(of) {
 		s.attributes(of)
 	}
-	if e.Nillable && depth > 0 && (s.cost(of) >= endless || !s.all && s.r.IntN(8) == 0) {
+	if e.Nillable && depth > 0 && (s.ends(depth) || s.cost(of) >= endless || !s.all && s.r.IntN(8) == 0) {
 		s.attr(xsiNil, "true")
 		s.inside()
 	} else {

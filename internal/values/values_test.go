@@ -1,6 +1,7 @@
 package values_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -159,7 +160,7 @@ func TestMisfits(t *testing.T) {
 		"missing":          {`{"person":{}}`, `json:1:11: Put/person: ends, where {urn:s}first is expected`},
 		"attribute":        {`{"money":5}`, `json:1:10: Put/money: the attribute currency is missing`},
 		"not nillable":     {`{"ratio":null}`, `json:1:10: Put/ratio: nil, and not nillable`},
-		"object for value": {`{"ratio":{"x":1}}`, `json:1:15: Put/ratio: x inside a value`},
+		"object for value": {`{"ratio":{"x":1}}`, `json:1:15: Put/ratio: x beside "$", which is all there is`},
 		"array for object": {`{"person":[[1]]}`,
 			`json:1:12: Put/person: an array, where an object is expected: in it first is`},
 		"array for value": {`{"ratio":[[1]]}`, `json:1:11: Put/ratio: an array, where a double is expected`},
@@ -170,6 +171,11 @@ func TestMisfits(t *testing.T) {
 			`json:1:20: Put/person: there is no type Money for this element`},
 		"blank in a list": {`{"sizes":["1 2"]}`, `json:1:10: Put/sizes: item 1 of a list has white space in it`},
 		"open content":    {`{"o":1}`, `json:1:6: Put: o is not expected: text, count, price,`},
+		"beside elements": {`{"$":"lost","text":"a"}`, `json:1:6: Put: $ is not expected: text, count,`},
+		"unknown, with $": {`{"$foo":"lost","text":"a"}`, `json:1:9: Put: $foo is not expected: text, count,`},
+		"beside an order": {`{"#":[{"text":"a"}],"on":true}`, `json:1:26: Put: on beside "#", which is all there is`},
+		"beside nil": {`{"text":{"$":null,"x":"lost"}}`,
+			`json:1:23: Put/text: x beside "$", which is all there is`},
 		"no name":         {`{"{urn:o}x/><y":1}`, `json:1:17: Put: "x/><y" is no name in XML`},
 		"no attribute":    {`{"@a b":1}`, `json:1:9: Put/@a b: no name in XML`},
 		"no ordered list": {`{"note":{"#":1}}`, `json:1:14: Put/note: "#" is a number`},
@@ -271,6 +277,13 @@ func TestEncoded(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, text, string(read))
 
+	for _, lost := range []string{`{"rows":{"item":[]},"count":1}`, `{"rows":{"$":5},"count":1}`} {
+		v, err := values.ParseJSON("json", []byte(lost))
+		require.NoError(t, err)
+		_, err = tr.Write(v, "")
+		assert.ErrorContains(t, err, "json:1:9: Put/rows: an object, where an array is expected", lost)
+	}
+
 	const multi = `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns:s="urn:s" ` +
 		`xmlns:enc="http://schemas.xmlsoap.org/soap/encoding/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">` +
 		`<e:Body><s:Put><rows enc:arrayType="s:Row[2]" xsi:type="enc:Array"><r href="#a"/><r href="#b"/></rows>` +
@@ -331,6 +344,52 @@ func TestSamplesEnd(t *testing.T) {
 		require.NoError(t, err)
 		assert.Less(t, len(text), 1<<20)
 	}
+}
+
+// Two children of its own type that may be nil, in each, have a sample all the same: it ends.
+func TestSamplesOfNilTreesEnd(t *testing.T) {
+	schema := `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:s" targetNamespace="urn:s">` +
+		`<xs:element name="Tree" type="s:T"/><xs:complexType name="T"><xs:sequence>` +
+		`<xs:element name="l" type="s:T" nillable="true"/><xs:element name="r" type="s:T" nillable="true"/>` +
+		`</xs:sequence></xs:complexType><xs:element name="Wide" type="s:W0"/>` + wideTypes(40) + `</xs:schema>`
+	d, err := wsdl.Parse(t.Context(), []byte(schema))
+	require.NoError(t, err)
+	for seed := range uint64(8) {
+		text, err := values.New(d.Set(), d.Elements[0].Contents(), 11).Sample(seed)
+		require.NoError(t, err)
+		assert.Less(t, len(text), 1<<20)
+	}
+	_, err = values.New(d.Set(), d.Elements[1].Contents(), 11).Sample(0)
+	assert.ErrorContains(t, err, "is in a message of more than 1048576 bytes")
+}
+
+// wideTypes have two elements each of the next one: 2 to the n.
+func wideTypes(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `<xs:complexType name="W%d"><xs:sequence><xs:element name="a" type="s:W%d" minOccurs="2" `+
+			`maxOccurs="2"/></xs:sequence></xs:complexType>`, i, i+1)
+	}
+	fmt.Fprintf(&b, `<xs:complexType name="W%d"/>`, n)
+	return b.String()
+}
+
+// References that refer to one another do not make a message of any length.
+func TestReferencesAreBounded(t *testing.T) {
+	d, err := wsdl.Parse(t.Context(), []byte(encodedCalls))
+	require.NoError(t, err)
+	tr := values.New(d.Set(), d.Operations[0].Input.Contents(), 11)
+	var b strings.Builder
+	b.WriteString(`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns:s="urn:s"><e:Body><s:Put>` +
+		`<rows><r href="#i0"/></rows><count>1</count></s:Put>`)
+	for i := range 40 {
+		fmt.Fprintf(&b, `<m id="i%d"><a href="#i%d"/><b href="#i%d"/></m>`, i, i+1, i+1)
+	}
+	b.WriteString(`<m id="i40"><id>1</id></m></e:Body></e:Envelope>`)
+	text, err := tr.Read(body(t, []byte(b.String()))).MarshalJSON()
+	require.NoError(t, err)
+	assert.Less(t, len(text), 32<<20)
+	assert.Contains(t, string(text), `{"@href":"#i`)
 }
 
 func FuzzWrite(f *testing.F) {

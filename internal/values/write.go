@@ -151,6 +151,7 @@ func (w *messageWriter) element(e *xsd.ElementDecl, v *JSON, path string) {
 		}
 	}
 	if text := v.Get("$"); v.Kind == Null || text != nil && text.Kind == Null {
+		w.alone(v, "$", path)
 		w.attr(xsiNil, "true")
 		w.inside()
 	} else {
@@ -220,12 +221,17 @@ func (w *messageWriter) content(of *xsd.TypeDef, v *JSON, path string) {
 	item, array := w.isArray(of)
 	switch {
 	case array && (v.Kind == Array || v.Kind == Object && v.Get("#") == nil):
+		w.alone(v, "$", path)
+		if list := v.Get("$"); v.Kind == Object && (list == nil || list.Kind != Array) {
+			w.fail(v.Place, path, `an object, where an array is expected: beside attributes it is "$"`)
+		}
 		for i, one := range itemsOf(v) {
 			w.element(item, one, fmt.Sprintf("%s/%s[%d]", path, item.Name.Local, i+1))
 		}
 	case !isAny(of) && of.Simple != nil:
 		w.simple(of.Simple, v, path)
 	case v.Kind == Object && v.Get("#") != nil:
+		w.alone(v, "#", path)
 		w.ordered(of, v.Get("#"), path)
 	case v.Kind == Object && (isAny(of) || of.Mixed) && v.Get("$") != nil:
 		w.simple(nil, v, path)
@@ -253,12 +259,7 @@ func itemsOf(v *JSON) []*JSON {
 // simple writes the text of an element: a value, or "$" of an object with attributes.
 func (w *messageWriter) simple(s *xsd.Simple, v *JSON, path string) {
 	if v.Kind == Object {
-		for _, m := range v.Members {
-			if m.Name != "$" && m.Name != "$type" && !strings.HasPrefix(m.Name, "@") {
-				w.fail(m.Value.Place, path, `%s inside a value: it has "$" and attributes, which begin with @`,
-					m.Name)
-			}
-		}
+		w.alone(v, "$", path)
 		if v = v.Get("$"); v == nil {
 			return
 		}
@@ -269,6 +270,17 @@ func (w *messageWriter) simple(s *xsd.Simple, v *JSON, path string) {
 		return
 	}
 	w.text(text)
+}
+
+// alone reports the members of an object beside one that is its whole content: attributes may be
+// there.
+func (w *messageWriter) alone(v *JSON, name, path string) {
+	for _, m := range v.Members {
+		if m.Name != name && m.Name != "$type" && !strings.HasPrefix(m.Name, "@") {
+			w.fail(m.Value.Place, path, "%s beside %q, which is all there is but attributes, which begin with @",
+				m.Name, name)
+		}
+	}
 }
 
 // modelOfAny is that of elements of which nothing is said.
@@ -287,10 +299,13 @@ func (w *messageWriter) members(of *xsd.TypeDef, v *JSON, path string) {
 	var groups []*group
 	values := map[*group][]*JSON{}
 	for at, member := range v.Members {
-		if strings.HasPrefix(member.Name, "@") || strings.HasPrefix(member.Name, "$") {
+		if strings.HasPrefix(member.Name, "@") || member.Name == "$type" {
 			continue
 		}
 		name, wrong := m.name(member.Name)
+		if strings.HasPrefix(member.Name, "$") {
+			wrong = member.Name + " is not expected" + m.expected()
+		}
 		if wrong != "" {
 			w.fail(member.Value.Place, path, "%s", wrong)
 			continue
