@@ -39,8 +39,8 @@ func serving(cfg Config, serve exchangeServer) (*Responder, error) {
 	return r, nil
 }
 
-// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns
-// nil. It closes the listener. When ctx is done, that is like Close for this listener and its
+// ServeStreams accepts streams on a listener until it fails, or Close is called, also before it;
+// then it returns nil. It closes the listener. When ctx is done, that is like Close for this listener and its
 // streams.
 func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
 	return r.streams.listen(ctx, listener)

@@ -35,7 +35,7 @@ func (s *streams) listen(ctx context.Context, listener net.Listener) error {
 	open := &openListener{listener}
 	if !s.life.onClose(open) {
 		_ = listener.Close()
-		return &negotiate.Error{Code: negotiate.Closed, At: -1}
+		return nil
 	}
 	defer s.life.offClose(open)
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
