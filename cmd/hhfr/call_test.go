@@ -71,6 +71,57 @@ func TestCallOverTLS(t *testing.T) {
 	assert.Contains(t, stderr, "HTTP status 401")
 }
 
+// TestRepliesThatAreNone: what a service may answer in place of a reply has exit code 1, and says
+// what it is.
+func TestRepliesThatAreNone(t *testing.T) {
+	const soap11 = `xmlns="http://schemas.xmlsoap.org/soap/envelope/"`
+	var status int
+	var contentType, reply string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		if status == http.StatusFound {
+			w.Header().Set("Location", "http://other.example/")
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(reply))
+	}))
+	defer service.Close()
+	file := filepath.Join(t.TempDir(), "get.wsdl")
+	text := strings.NewReplacer("LOCATION", service.URL, ` schemaLocation="OTHER/types.xsd"`, "").Replace(importing)
+	text = strings.Replace(text, "<types>", `<types><xs:schema targetNamespace="urn:other" `+
+		`xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="get" type="xs:int"/></xs:schema>`, 1)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	for name, c := range map[string]struct {
+		status             int
+		contentType, reply string
+		code               int
+		printed, said      string
+	}{
+		"moved":      {302, "", "", 1, "null\n", "HTTP status 302 Found, to http://other.example/: --to calls there"},
+		"empty":      {200, "", "", 1, "null\n", "the reply is empty: HTTP status 200 OK"},
+		"no content": {204, "", "", 1, "null\n", "the reply is empty: HTTP status 204 No Content"},
+		"other": {200, "text/xml", `<Envelope xmlns="urn:x"><Body/></Envelope>`, 1, "",
+			"{urn:x}Envelope is no envelope"},
+		"no Body": {200, "text/xml", `<Envelope ` + soap11 + `><Header/></Envelope>`, 1, "",
+			"the envelope has no Body"},
+		"not as described": {200, "text/xml; charset=ISO-8859-1",
+			`<Envelope ` + soap11 + `><Body><get xmlns="urn:other">f` + "\xfc" + `nf</get></Body></Envelope>`, 0,
+			"\"f\u00fcnf\"\n", "the reply is not as described: get: "},
+		"attached": {200, "multipart/related; boundary=b",
+			"--b\r\nContent-Type: text/xml\r\n\r\n<Envelope " + soap11 + `><Body>` +
+				"<get xmlns='urn:other'>5</get></Body></Envelope>" +
+				"\r\n--b\r\nContent-ID: <a>\r\n\r\nx\r\n--b--\r\n", 0, "5\n", ""},
+	} {
+		for _, more := range [][]string{nil, {"--plain"}} {
+			status, contentType, reply = c.status, c.contentType, c.reply
+			code, printed, stderr := do(t, append([]string{"call", file, "Get", `{"$":5}`}, more...)...)
+			assert.Equal(t, c.code, code, "%s %v", name, more)
+			assert.Equal(t, c.printed, printed, "%s %v", name, more)
+			assert.Contains(t, stderr, c.said, "%s %v", name, more)
+		}
+	}
+}
+
 // importing is a description whose types are of another origin.
 const importing = `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:o="urn:other" xmlns:s="urn:s"
   targetNamespace="urn:s" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/"><types>

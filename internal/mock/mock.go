@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -50,6 +51,7 @@ type Mock struct {
 	replies map[string]reply // by operation
 
 	recorded map[string]*recordedReplies // by operation
+	met      map[string]bool             // of Match: requests had them
 
 	mu      sync.Mutex // over all below, and the schemas of d
 	r       *rand.Rand
@@ -60,7 +62,7 @@ type Mock struct {
 // they cannot be read, are of no operation, or are not as described.
 func New(d *wsdl.ServiceDescription, cfg Config) (*Mock, error) {
 	m := &Mock{
-		cfg: cfg, d: d, samples: map[*wsdl.Operation][]byte{},
+		cfg: cfg, d: d, samples: map[*wsdl.Operation][]byte{}, met: map[string]bool{},
 		r: rand.New(rand.NewPCG(cfg.Seed, 1)), //nolint:gosec // no secret
 	}
 	if m.cfg.Log == nil {
@@ -101,6 +103,10 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if errors.As(err, &own) {
 			fault.Code = own.code
 		}
+		if fault.Code == soap.VersionMismatch {
+			version = versionOf(op)
+			fault.Supported = []soap.Version{version}
+		}
 		status = soap.FaultStatus(version, fault.Code)
 		if answer, err = soap.BuildFault(version, fault); err != nil {
 			status = http.StatusInternalServerError
@@ -128,6 +134,13 @@ type soapFault struct {
 	error
 }
 
+func versionOf(op *wsdl.Operation) soap.Version {
+	if op.SOAP == 12 {
+		return soap.V12
+	}
+	return soap.V11
+}
+
 func (m *Mock) fails() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,42 +154,26 @@ func (m *Mock) asked(
 	if read != nil {
 		return nil, nil, read
 	}
-	root, body, err := parsed(text)
+	tree, err := envelope.Parse("request", r.Header.Get("Content-Type"), text)
 	if err != nil {
 		return nil, nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if op = m.find(versionOf(root), actionOf(r.Header), body); op == nil {
+	if op = m.find(tree, actionOf(r.Header)); op == nil {
 		what := "an empty Body"
-		if len(body.Children) > 0 {
-			what = body.Children[0].Name.String()
+		if len(tree.Body.Children) > 0 {
+			what = tree.Body.Children[0].Name.String()
 		}
 		return nil, nil, fmt.Errorf("no operation of the WSDL takes %s", what)
 	}
-	for _, misfit := range m.d.Check(root) {
+	if op.SOAP != tree.SOAP {
+		return op, nil, &soapFault{soap.VersionMismatch, fmt.Errorf("%s is of SOAP 1.%d alone", op.Name, op.SOAP-10)}
+	}
+	for _, misfit := range m.d.Check(tree.Root) {
 		m.cfg.Log.Warn("request not as described", "operation", op.Name, "where", misfit.Path, "what", misfit.What)
 	}
-	return op, body, nil
-}
-
-// parsed is an envelope and its Body.
-func parsed(text []byte) (root, body *xsd.DocumentNode, err error) {
-	if root, err = xsd.ParseMessage("request", text); err != nil {
-		return nil, nil, err
-	}
-	if root.Name.Local != "Envelope" || len(root.Children) == 0 {
-		return nil, nil, fmt.Errorf("%s is no envelope", root.Name)
-	}
-	return root, root.Children[len(root.Children)-1], nil
-}
-
-// versionOf is the version of SOAP of an envelope, 11 or 12.
-func versionOf(root *xsd.DocumentNode) int {
-	if root.Name.Space == soap.V12.Namespace() {
-		return 12
-	}
-	return 11
+	return op, tree.Body, nil
 }
 
 // actionOf is the SOAP action of a request.
@@ -191,17 +188,17 @@ func actionOf(header http.Header) string {
 
 // find finds the operation that takes a Body: of the version of SOAP and the action, if there is
 // one, else of any.
-func (m *Mock) find(version int, action string, body *xsd.DocumentNode) (best *wsdl.Operation) {
-	most := 0
+func (m *Mock) find(t *envelope.Tree, action string) (best *wsdl.Operation) {
+	most, got := 0, t.Body.Children
 	for _, op := range m.d.Operations {
 		if len(op.Problems) > 0 || op.Input == nil {
 			continue
 		}
 		fits := 0
 		switch parts := op.Input.Body; {
-		case len(parts) > 0 && len(body.Children) > 0 && parts[0].Name == body.Children[0].Name:
+		case len(parts) > 0 && len(got) > 0 && parts[0].Name == got[0].Name:
 			fits = 8
-		case len(parts) == 0 && (op.Input.BodyType != nil || len(body.Children) == 0) &&
+		case len(parts) == 0 && (op.Input.BodyType != nil || len(got) == 0) &&
 			action != "" && action == op.Action:
 			fits = 4
 		default:
@@ -210,7 +207,7 @@ func (m *Mock) find(version int, action string, body *xsd.DocumentNode) (best *w
 		if action != "" && action == op.Action {
 			fits += 2
 		}
-		if version == op.SOAP {
+		if t.SOAP == op.SOAP {
 			fits++
 		}
 		if fits > most {
@@ -230,15 +227,20 @@ func (m *Mock) answer(op *wsdl.Operation, body *xsd.DocumentNode) ([]byte, int, 
 	if known := m.recorded[op.Name]; known != nil {
 		return known.next(op, m.key(op, body))
 	}
-	text, err := m.made(op)
+	if known, ok := m.replies[op.Name]; ok {
+		status := http.StatusOK
+		if known.fault {
+			status = http.StatusInternalServerError
+		}
+		text, err := known.envelope(m.d, op)
+		return text, status, err
+	}
+	text, err := m.sample(op)
 	return text, http.StatusOK, err
 }
 
-// made is the reply of a file, or a sample.
-func (m *Mock) made(op *wsdl.Operation) ([]byte, error) {
-	if known, ok := m.replies[op.Name]; ok {
-		return known.envelope(m.d, op)
-	}
+// sample is a reply that nothing else says.
+func (m *Mock) sample(op *wsdl.Operation) ([]byte, error) {
 	seed := m.cfg.Seed
 	if seed == 0 {
 		if known := m.samples[op]; known != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/mock"
 	"github.com/hhfr/hhfr/internal/wsdl"
+	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
@@ -102,6 +103,7 @@ func TestAnswers(t *testing.T) {
 		{envelope(`<other xmlns="urn:s"/>`), "no operation of the WSDL takes {urn:s}other"},
 		{envelope(``), "no operation of the WSDL takes an empty Body"},
 		{"<get/>", "get is no envelope"},
+		{`<Envelope xmlns="urn:x"><Body/></Envelope>`, "{urn:x}Envelope is no envelope of SOAP 1.1 or 1.2"},
 		{"no XML", "not well-formed"},
 	} {
 		status, reply = ask(t, m, "", c.text)
@@ -109,6 +111,24 @@ func TestAnswers(t *testing.T) {
 		assert.Contains(t, reply, "Client</faultcode>")
 		assert.Contains(t, reply, c.want)
 	}
+}
+
+// An operation that has SOAP 1.1 alone is answered in that, and an answer in the charset of HTTP.
+func TestVersionsAndCharsets(t *testing.T) {
+	m, err := mock.New(service(t), mock.Config{Recorded: []mock.KnownReply{{
+		Request: []byte(envelope(`<get xmlns="urn:s"><id>1</id></get>`)), Reply: []byte("ok"), Status: 200,
+	}}, Match: []string{"id"}})
+	require.NoError(t, err)
+	of12 := strings.ReplaceAll(envelope(`<get xmlns="urn:s"><id>1</id></get>`), xmlns.SOAP11, xmlns.SOAP12)
+	status, reply := ask(t, m, "", of12)
+	assert.Equal(t, http.StatusInternalServerError, status)
+	assert.Contains(t, reply, "VersionMismatch</faultcode><faultstring>Get is of SOAP 1.1 alone</faultstring>")
+	of1 := envelope("<get xmlns='urn:s'><id>\xe9</id></get>")
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(of1))
+	r.Header.Set("Content-Type", "text/xml; charset=ISO-8859-1")
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, r)
+	assert.Contains(t, w.Body.String(), `no reply of Get with id="é" is recorded`)
 }
 
 // With a seed each request gets another sample, the same in each run.
@@ -142,6 +162,15 @@ func TestReplies(t *testing.T) {
 	assert.Contains(t, reply, "name>Ann<")
 	_, reply = ask(t, m, "urn:ping", envelope(``))
 	assert.Equal(t, envelope(`<got xmlns="urn:s"><name>pong</name></got>`), reply)
+	write("Get.json", `{"Fault":{"faultcode":"{urn:s}Late","faultstring":"closed"}}`)
+	write("Ping.xml", envelope(`<e:Fault><faultcode>e:Server</faultcode><faultstring>down</faultstring></e:Fault>`))
+	m, err = mock.New(service(t), mock.Config{Replies: dir})
+	require.NoError(t, err)
+	status, reply := ask(t, m, "", envelope(`<get xmlns="urn:s"><id>1</id></get>`))
+	assert.Equal(t, http.StatusInternalServerError, status)
+	assert.Contains(t, reply, "<faultcode>n1:Late</faultcode><faultstring>closed</faultstring>")
+	status, _ = ask(t, m, "urn:ping", envelope(``))
+	assert.Equal(t, http.StatusInternalServerError, status)
 	for name, c := range map[string]struct{ text, want string }{
 		"None.json": {`{}`, "None.json: the WSDL has no operation None"},
 		"Tell.json": {`{}`, "Tell.json: the operation Tell has no reply"},
@@ -189,7 +218,9 @@ func TestRecorded(t *testing.T) {
 	assert.Equal(t, []string{"500 Bob", "200 Ann", "200 Cid", "200 Ann"}, said(m, "2", "1", "1", "01"))
 	status, reply = ask(t, m, "", envelope(`<get xmlns="urn:s"><id>3</id></get>`))
 	assert.Equal(t, http.StatusInternalServerError, status)
-	assert.Contains(t, reply, "no reply of Get with \"id=3\" is recorded: there are")
+	assert.Contains(t, reply, "no reply of Get with id=\"3\" is recorded: there are [id=\"1\" id=\"2\"]")
+	_, err = mock.New(service(t), mock.Config{Recorded: all, Match: []string{"id", "ed"}})
+	assert.ErrorContains(t, err, "no request in it has ed, by which requests are matched")
 
 	_, err = mock.New(service(t), mock.Config{Recorded: all[:1]})
 	assert.ErrorContains(t, err, "of 1 exchanges none is of an operation of the WSDL")

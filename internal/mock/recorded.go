@@ -5,8 +5,10 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -34,11 +36,11 @@ func (m *Mock) record(all []KnownReply) error {
 	}
 	m.recorded = map[string]*recordedReplies{}
 	for _, x := range all {
-		root, body, err := parsed(x.Request)
+		tree, err := envelope.Parse("request", x.Header.Get("Content-Type"), x.Request)
 		if err != nil {
 			continue
 		}
-		op := m.find(versionOf(root), actionOf(x.Header), body)
+		op := m.find(tree, actionOf(x.Header))
 		if op == nil || op.Output == nil {
 			continue
 		}
@@ -47,11 +49,16 @@ func (m *Mock) record(all []KnownReply) error {
 			known = &recordedReplies{of: map[string][]KnownReply{}, served: map[string]int{}}
 			m.recorded[op.Name] = known
 		}
-		key := m.key(op, body)
+		key := m.key(op, tree.Body)
 		known.of[key] = append(known.of[key], x)
 	}
 	if len(m.recorded) == 0 {
 		return fmt.Errorf("of %d exchanges none is of an operation of the WSDL", len(all))
+	}
+	for _, path := range m.cfg.Match {
+		if !m.met[path] {
+			return fmt.Errorf("no request in it has %s, by which requests are matched", path)
+		}
 	}
 	return nil
 }
@@ -65,7 +72,8 @@ func (m *Mock) key(op *wsdl.Operation, body *xsd.DocumentNode) string {
 	var parts []string
 	for _, path := range m.cfg.Match {
 		if found, err := v.At(path); err == nil {
-			parts = append(parts, path+"="+found.Plain())
+			m.met[path] = true
+			parts = append(parts, path+"="+strconv.Quote(found.Plain()))
 		}
 	}
 	return strings.Join(parts, " ")
@@ -79,7 +87,7 @@ func (r *recordedReplies) next(op *wsdl.Operation, key string) ([]byte, int, err
 	list := r.of[key]
 	if len(list) == 0 {
 		there := slices.Sorted(maps.Keys(r.of))
-		return nil, 0, &soapFault{soap.Server, fmt.Errorf("no reply of %s with %q is recorded: there are %q", op.Name,
+		return nil, 0, &soapFault{soap.Server, fmt.Errorf("no reply of %s with %s is recorded: there are %s", op.Name,
 			key, there[:min(len(there), maxKeys)])}
 	}
 	x := list[r.served[key]%len(list)]

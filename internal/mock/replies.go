@@ -7,15 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
-	"github.com/hhfr/hhfr/internal/xsd"
 )
 
 // reply is what a file has: an envelope, or values.
 type reply struct {
 	text   []byte
 	values *values.JSON
+	fault  bool
 }
 
 // read reads the files of a folder, and checks them.
@@ -68,20 +69,21 @@ func (m *Mock) readReply(file, name, ext string) (one reply, err error) {
 		if one.values, err = values.ParseJSON(file, text); err != nil {
 			return one, err
 		}
+		// As hhfr call prints a fault.
+		if fault := one.values.Get("Fault"); fault != nil && len(one.values.Members) == 1 {
+			one.values, one.fault = fault, true
+		}
 		_, err = one.envelope(m.d, ops[0])
 		return one, err
 	}
-	root, err := xsd.ParseMessage(file, text)
+	tree, err := envelope.Parse(file, "", text)
 	if err != nil {
 		return one, err
 	}
-	if root.Name.Local != "Envelope" {
-		return one, fmt.Errorf("%s: %s is no envelope", file, root.Name)
-	}
-	for _, misfit := range m.d.Check(root) {
+	for _, misfit := range m.d.Check(tree.Root) {
 		m.cfg.Log.Warn("reply not as described", "where", misfit.Place.String(), "what", misfit.What)
 	}
-	return reply{text: text}, nil
+	return reply{text: text, fault: tree.Fault}, nil
 }
 
 // envelope is the reply of an operation. An envelope in a file is as it is, for all bindings.
@@ -89,5 +91,9 @@ func (r reply) envelope(d *wsdl.ServiceDescription, op *wsdl.Operation) ([]byte,
 	if r.text != nil {
 		return r.text, nil
 	}
-	return values.New(d.Set(), op.Output.Contents(), op.SOAP).Write(r.values, "")
+	of := op.Output.Contents()
+	if r.fault {
+		of = wsdl.FaultContents(op.SOAP, nil)
+	}
+	return values.New(d.Set(), of, op.SOAP).Write(r.values, "")
 }

@@ -40,8 +40,8 @@ func serving(cfg Config, serve exchangeServer) (*Responder, error) {
 }
 
 // ServeStreams accepts streams on a listener until it fails, or Close is called, also before it;
-// then it returns nil. It closes the listener. When ctx is done, that is like Close for this listener and its
-// streams.
+// then it returns nil. It closes the listener. When ctx is done, that is like Close for this
+// listener and its streams.
 func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
 	return r.streams.listen(ctx, listener)
 }

@@ -58,6 +58,10 @@ func ParseFields(fields []string) ([]soap.Field, error) {
 		if _, err := http1.AppendField(nil, field.Name, field.Value); err != nil {
 			return nil, err
 		}
+		switch strings.ToLower(field.Name) {
+		case "host", "content-length", "transfer-encoding", "connection":
+			return nil, fmt.Errorf("%s is made by HTTP itself, from the URL and the message", field.Name)
+		}
 		given = append(given, field)
 	}
 	return given, nil

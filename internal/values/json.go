@@ -1,13 +1,18 @@
 package values
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/internal/xsd"
 )
@@ -53,66 +58,169 @@ type Member struct {
 const maxNesting = 256
 
 // ParseJSON reads one value. Errors are [*xsd.Problem], with location, line and column.
-func ParseJSON(location string, text []byte) (*JSON, error) { return ParseJSONLine(location, 1, text) }
-
-// ParseJSONLine is [ParseJSON] for a value that begins at a line of a text.
-func ParseJSONLine(location string, line int, text []byte) (*JSON, error) {
-	p := &jsonParser{location: location, text: text, dec: json.NewDecoder(bytes.NewReader(text)), line: line, column: 1}
-	p.dec.UseNumber()
-	t, err := p.next()
-	if err != nil {
-		return nil, p.wrong(err)
+func ParseJSON(location string, text []byte) (*JSON, error) {
+	var only *JSON
+	for v, err := range ParseJSONValues(location, bytes.NewReader(text), len(text)+1) {
+		if err != nil {
+			return nil, err
+		}
+		if only != nil {
+			return nil, &xsd.Problem{Place: v.Place, What: "no JSON: more than one value"}
+		}
+		only = v
 	}
-	v, err := p.value(t, 0)
-	if err != nil {
-		return nil, p.wrong(err)
+	if only == nil {
+		return nil, &xsd.Problem{Place: xsd.Position{Location: location, Line: 1, Column: 1}, What: tooEarly}
 	}
-	if _, err := p.next(); !errors.Is(err, io.EOF) {
-		return nil, p.wrong(errors.New("more than one value"))
-	}
-	return v, nil
+	return only, nil
 }
 
+// ParseJSONValues yields the values that stand one behind the other in a text, each as soon as it
+// is read, of at most so many bytes each. Errors are those of [ParseJSON], or of in; it ends with
+// the first.
+func ParseJSONValues(location string, in io.Reader, longest int) iter.Seq2[*JSON, error] {
+	return func(yield func(*JSON, error) bool) {
+		text := bufio.NewReader(in)
+		if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+			_, _ = text.Discard(len(mark))
+		}
+		p := &jsonParser{in: text, here: xsd.Position{Location: location, Line: 1, Column: 1}}
+		p.dec = json.NewDecoder(p)
+		p.dec.UseNumber()
+		for {
+			p.left = longest
+			t, err := p.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var v *JSON
+			if err == nil {
+				v, err = p.value(t, 0)
+			}
+			if err != nil {
+				yield(nil, p.wrong(err))
+				return
+			}
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// tooEarly is what is wrong with a text that is cut.
+const tooEarly = "no JSON: it ends too early"
+
+// byteOrderMark is that of UTF-8, which some editors put before a text.
+const byteOrderMark = "\ufeff"
+
 type jsonParser struct {
-	location string
-	text     []byte
-	dec      *json.Decoder
-	// at is how far line and column are counted.
-	at, line, column int
-	place            xsd.Position // of the last token
+	in   io.Reader
+	left int // bytes that the value may still have
+	dec  *json.Decoder
+	// ahead is what was read and is not counted: at is how much is, and here is its end.
+	ahead []byte
+	at    int64
+	here  xsd.Position
+	place xsd.Position // of the last token
+}
+
+// readError is an error of what JSON is read from.
+type readError struct{ error }
+
+// Read implements [io.Reader], for the decoder.
+func (p *jsonParser) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, errors.New("a value that is too long")
+	}
+	n, err := p.in.Read(b[:min(len(b), p.left)])
+	p.left -= n
+	p.ahead = append(p.ahead, b[:n]...)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = readError{err}
+	}
+	return n, err
 }
 
 // next returns a token, and notes its place.
 func (p *jsonParser) next() (json.Token, error) {
-	p.forward(int(p.dec.InputOffset()))
-	for p.at < len(p.text) && strings.IndexByte(" \t\r\n,:", p.text[p.at]) >= 0 {
-		p.forward(p.at + 1)
+	p.forward(int(p.dec.InputOffset() - p.at))
+	t, err := p.dec.Token()
+	blank := 0
+	for blank < len(p.ahead) && strings.IndexByte(" \t\r\n,:", p.ahead[blank]) >= 0 {
+		blank++
 	}
-	p.place = xsd.Position{Location: p.location, Line: p.line, Column: p.column}
-	return p.dec.Token()
+	p.forward(blank)
+	p.place = p.here
+	if text, ok := t.(string); ok && strings.ContainsRune(text, utf8.RuneError) {
+		return t, wholeString(p.ahead[:p.dec.InputOffset()-p.at])
+	}
+	return t, err
 }
 
-func (p *jsonParser) forward(to int) {
-	for ; p.at < min(to, len(p.text)); p.at++ {
-		switch c := p.text[p.at]; {
+// wholeString returns why a string in JSON stands for no characters, where the decoder takes U+FFFD
+// for them.
+func wholeString(raw []byte) error {
+	if !utf8.Valid(raw) {
+		return errors.New("a string that is not in UTF-8")
+	}
+	for at := bytes.Index(raw, []byte(`\`)); at >= 0 && at < len(raw); at++ {
+		if raw[at] != '\\' {
+			continue
+		}
+		if at++; raw[at] != 'u' {
+			continue
+		}
+		first := escapedUnit(raw[at-1:])
+		at += 4
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		if utf16.DecodeRune(first, escapedUnit(raw[at+1:])) == utf8.RuneError {
+			return fmt.Errorf("a string with half a character, \\u%04x", first)
+		}
+		at += 6
+	}
+	return nil
+}
+
+// escapedUnit is the unit of UTF-16 that a text begins with as an escape; 0: it does not.
+func escapedUnit(raw []byte) rune {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
+}
+
+// forward counts n bytes.
+func (p *jsonParser) forward(n int) {
+	for _, c := range p.ahead[:n] {
+		switch {
 		case c == '\n':
-			p.line, p.column = p.line+1, 1
+			p.here.Line, p.here.Column = p.here.Line+1, 1
 		case c&0xC0 != 0x80: // the first byte of a character
-			p.column++
+			p.here.Column++
 		}
 	}
+	p.ahead, p.at = p.ahead[n:], p.at+int64(n)
 }
 
 // wrong places an error of the decoder.
 func (p *jsonParser) wrong(err error) error {
 	var done *xsd.Problem
+	var torn readError
 	switch {
+	case errors.As(err, &torn):
+		return fmt.Errorf("%s: %w", p.here.Location, torn.error)
 	case errors.As(err, &done):
 		return done
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		p.forward(len(p.text))
-		p.place.Line, p.place.Column = p.line, p.column
-		err = errors.New("it ends too early")
+		p.forward(len(p.ahead))
+		return &xsd.Problem{Place: p.here, What: tooEarly}
 	}
 	return &xsd.Problem{Place: p.place, What: "no JSON: " + err.Error()}
 }

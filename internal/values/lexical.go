@@ -56,9 +56,9 @@ func (w *messageWriter) lexical(s *xsd.Simple, v *JSON) (text, wrong string) {
 	switch {
 	case v.Kind == Number && s != nil && hasDecimal(s) && s.Check(text) != "":
 		return plainDecimal(text), ""
-	case s != nil && isQName(s):
+	case s != nil && hasQName(s) && s.Check(text) != "":
 		if name, full := parseClark(text); full {
-			return w.prefixed(name), ""
+			return w.prefixed(name), wrongName(name)
 		}
 	}
 	return text, ""
@@ -88,6 +88,10 @@ func hasDecimal(s *xsd.Simple) bool {
 }
 
 func isQName(s *xsd.Simple) bool { return s.Builtin == "QName" || s.Builtin == "NOTATION" }
+
+func hasQName(s *xsd.Simple) bool {
+	return isQName(s) || s.Variety == xsd.Union && slices.ContainsFunc(s.Members, hasQName)
+}
 
 // maxExponent bounds the digits that an exponent stands for.
 const maxExponent = 400
@@ -159,18 +163,28 @@ func atomic(s *xsd.Simple, n *xsd.DocumentNode, text string) *JSON {
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case s.Builtin == "boolean":
+		v := &JSON{Kind: Bool, Text: "false"}
 		if trimmed == "1" || trimmed == "true" {
-			return &JSON{Kind: Bool, Text: "true"}
+			v.Text = "true"
 		}
-		return &JSON{Kind: Bool, Text: "false"}
+		return keepsType(s, v)
 	case decimals[s.Builtin], isFloat(s.Builtin) && !strings.HasSuffix(trimmed, "INF") && trimmed != "NaN":
-		return &JSON{Kind: Number, Text: jsonNumber(trimmed)}
+		return keepsType(s, &JSON{Kind: Number, Text: jsonNumber(trimmed)})
 	case isQName(s):
 		if name, ok := n.QName(trimmed); ok {
 			return &JSON{Kind: String, Text: clark(name)}
 		}
 	}
 	return nil
+}
+
+// keepsType is a value whose text in JSON is one of its type too; nil: it is not, as with a pattern
+// that wants leading zeros.
+func keepsType(s *xsd.Simple, v *JSON) *JSON {
+	if s.Check(v.Text) != "" {
+		return nil
+	}
+	return v
 }
 
 // jsonNumber writes a decimal or float as JSON has numbers: without a plus and leading zeros, and

@@ -7,6 +7,15 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
+// Values are those of a message that [Translator.Write] or [Translator.Sample] has made.
+func (t *Translator) Values(text []byte) (*JSON, error) {
+	body, err := written(text)
+	if err != nil {
+		return nil, err
+	}
+	return t.Read(body), nil
+}
+
 // Read returns the values of a message: those of what is in Body. What is not as described is read
 // as if nothing were said of it. body is an element that [xsd.ParseMessage] has read.
 func (t *Translator) Read(body *xsd.DocumentNode) *JSON {
@@ -18,14 +27,14 @@ func (t *Translator) Read(body *xsd.DocumentNode) *JSON {
 	switch {
 	case c.Type != nil:
 		return r.element(&xsd.ElementDecl{Name: bodyName, Type: c.Type}, body)
-	case len(c.Body) == 1 && len(body.Children) > 0:
+	case len(c.Body) == 1 && (len(body.Children) == 1 || c.Encoded && len(body.Children) > 0):
 		e := c.Body[0]
 		if n := body.Children[0]; n.Name != e.Name && !c.Encoded {
 			return r.element(r.declared(modelOfAny, n.Name), n)
 		}
 		return r.element(e, body.Children[0])
 	}
-	v := &JSON{Kind: Object}
+	v, again := &JSON{Kind: Object}, map[*JSON]bool{}
 	for _, n := range body.Children {
 		e := r.declared(modelOfAny, n.Name)
 		for _, part := range c.Body {
@@ -33,8 +42,15 @@ func (t *Translator) Read(body *xsd.DocumentNode) *JSON {
 				e = part
 			}
 		}
-		if v.Get(n.Name.Local) == nil {
-			v.set(n.Name.Local, r.element(e, n))
+		switch one, there := r.element(e, n), v.Get(n.Name.Local); {
+		case there == nil:
+			v.set(n.Name.Local, one)
+		case again[there]:
+			there.Items = append(there.Items, one)
+		default:
+			first := *there
+			*there = JSON{Kind: Array, Items: []*JSON{&first, one}}
+			again[there] = true
 		}
 	}
 	return v
@@ -100,7 +116,7 @@ func (r *messageReader) element(e *xsd.ElementDecl, n *xsd.DocumentNode) *JSON {
 	}
 	item, array := r.isArray(of)
 	switch {
-	case isNil && len(n.Children) == 0:
+	case isNil && len(n.Children) == 0 && strings.TrimSpace(n.Text) == "":
 		return withAttributes(v, &JSON{Kind: Null})
 	case array:
 		list := &JSON{Kind: Array}
@@ -108,7 +124,7 @@ func (r *messageReader) element(e *xsd.ElementDecl, n *xsd.DocumentNode) *JSON {
 			list.Items = append(list.Items, r.element(&xsd.ElementDecl{Name: kid.Name, Type: item.Type}, kid))
 		}
 		return withAttributes(v, list)
-	case !isAny(of) && of.Simple != nil:
+	case !isAny(of) && of.Simple != nil && len(n.Children) == 0:
 		return withAttributes(v, r.scalar(of.Simple, n, n.Text))
 	case len(n.Children) == 0 && (isAny(of) || of.Mixed) && (n.Text != "" || isAny(of) && len(v.Members) == 0):
 		return withAttributes(v, &JSON{Kind: String, Text: n.Text})

@@ -3,11 +3,9 @@ package values
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
@@ -30,7 +28,7 @@ func (t *Translator) Sample(seed uint64) (text []byte, err error) {
 
 func (t *Translator) sample(seed, again uint64) ([]byte, error) {
 	s := &sampler{
-		Translator: t, tagWriter: newTagWriter(t.version), costs: map[*xsd.TypeDef]int{},
+		Translator: t, tagWriter: newTagWriter(t.version), typeCosts: typeCosts{known: map[*xsd.TypeDef]int{}},
 		r: rand.New(rand.NewPCG(seed, again)), all: seed|again == 0, //nolint:gosec // no secret
 	}
 	c := t.contents
@@ -54,16 +52,14 @@ func (t *Translator) sample(seed, again uint64) ([]byte, error) {
 type sampler struct {
 	*Translator
 	tagWriter
+	typeCosts
 	r      *rand.Rand
 	all    bool // seed 0
-	costs  map[*xsd.TypeDef]int
 	ids    int
 	failed error
 }
 
 const (
-	// endless is what a type costs that contains itself in any case.
-	endless = 1 << 20
 	// deep is where samples begin to end as soon as they can, and maxSample the length at which
 	// they do, in bytes.
 	deep      = 12
@@ -73,89 +69,6 @@ const (
 	// maxItems bounds the items of an array that has always as many.
 	maxItems = 1000
 )
-
-// cost is how many levels of elements a type needs at least.
-func (s *sampler) cost(t *xsd.TypeDef) int {
-	if isAny(t) || t.Particle == nil {
-		return 0
-	}
-	if c, known := s.costs[t]; known {
-		return c
-	}
-	s.costs[t] = endless // as long as it is not known
-	c := s.particleCost(t.Particle)
-	if delete(s.costs, t); c < endless {
-		s.costs[t] = c
-	}
-	return c
-}
-
-func (s *sampler) particleCost(p *xsd.Particle) int {
-	if p.Min == 0 {
-		return 0
-	}
-	switch p.Kind {
-	case xsd.ElementParticle:
-		return s.elementCost(p.Element)
-	case xsd.Choice:
-		least := 0
-		for i, part := range p.Parts {
-			if c := s.particleCost(part); i == 0 || c < least {
-				least = c
-			}
-		}
-		return least
-	case xsd.Sequence, xsd.All, xsd.AnyParticle:
-	}
-	most := 0
-	for _, part := range p.Parts {
-		most = max(most, s.particleCost(part))
-	}
-	return most
-}
-
-func (s *sampler) elementCost(e *xsd.ElementDecl) int {
-	least := endless
-	for _, one := range choices(e) {
-		if one.Nillable {
-			least = 1
-		}
-		for _, t := range typesOf(one) {
-			least = min(least, 1+s.cost(t))
-		}
-	}
-	return least
-}
-
-// choices are the elements that may stand in a place.
-func choices(e *xsd.ElementDecl) (list []*xsd.ElementDecl) {
-	for _, one := range append([]*xsd.ElementDecl{e}, e.Members...) {
-		if !one.Abstract {
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
-// typesOf are the types that an element may have, its own first.
-func typesOf(e *xsd.ElementDecl) (list []*xsd.TypeDef) {
-	if isAny(e.Type) {
-		return []*xsd.TypeDef{e.Type}
-	}
-	seen := map[*xsd.TypeDef]bool{}
-	for todo := []*xsd.TypeDef{e.Type}; len(todo) > 0; todo = todo[1:] {
-		t := todo[0]
-		if seen[t] {
-			continue
-		}
-		seen[t] = true
-		if !t.Abstract && !slices.Contains(e.Refused, t) {
-			list = append(list, t)
-		}
-		todo = append(todo, t.Derived...)
-	}
-	return list
-}
 
 // ends reports whether what may be left out is left out.
 func (s *sampler) ends(depth int) bool { return depth > deep || s.b.Len() > maxSample }
@@ -202,7 +115,11 @@ func (s *sampler) element(e *xsd.ElementDecl, depth int) {
 	case of != e.Type && of.Name.Local != "":
 		s.attr(xsiType, s.prefixed(of.Name))
 	case s.contents.Encoded:
-		s.encodedAttrs(declared, of, depth)
+		items := 0
+		if item, array := s.isArray(of); array {
+			items = arrayItems(s, of, item, depth)
+		}
+		s.encodingAttrs(&s.tagWriter, declared, of, false, items)
 	}
 	if !isAny(of) {
 		s.attributes(of)
@@ -227,23 +144,6 @@ func arrayItems(s *sampler, of *xsd.TypeDef, item *xsd.ElementDecl, depth int) i
 		return 0
 	}
 	return 1
-}
-
-func (s *sampler) encodedAttrs(e *xsd.ElementDecl, of *xsd.TypeDef, depth int) {
-	item, array := s.isArray(of)
-	switch {
-	case len(s.contents.Body) == 1 && e == s.contents.Body[0]:
-		if s.version == 11 {
-			s.attr(encStyle, xmlns.SOAP11Encoding)
-		}
-	case array:
-		s.attr(xsiType, s.prefixed(xsd.QName{Space: xmlns.SOAP11Encoding, Local: "Array"}))
-		if text := arrayOf(&s.tagWriter, of, arrayItems(s, of, item, depth)); text != "" {
-			s.attr(arrayType, text)
-		}
-	case !isAny(of) && of.Name.Local != "":
-		s.attr(xsiType, s.prefixed(of.Name))
-	}
 }
 
 func (s *sampler) fail(format string, args ...any) {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
@@ -29,7 +30,7 @@ func New(set *xsd.Set, contents *xsd.Contents, version int) *Translator {
 	return &Translator{set: set, contents: contents, version: version, models: map[*xsd.TypeDef]*childRules{}}
 }
 
-// childRules are what a type says of the elements in it.
+// model is what a type says of the elements in it, found once.
 func (t *Translator) model(of *xsd.TypeDef) *childRules {
 	m := t.models[of]
 	if m == nil {
@@ -72,7 +73,7 @@ func (t *Translator) isArray(of *xsd.TypeDef) (item *xsd.ElementDecl, is bool) {
 // typeNamed finds the type that "$type" means for an element declared with another one.
 func (t *Translator) typeNamed(text string, declared *xsd.TypeDef) (xsd.QName, *xsd.TypeDef, error) {
 	if local, ok := strings.CutPrefix(text, "xs:"); ok {
-		text = "{http://www.w3.org/2001/XMLSchema}" + local
+		text = clark(xsd.QName{Space: xmlns.XSD, Local: local})
 	}
 	if name, full := parseClark(text); full {
 		if found := t.set.Type(name); found != nil {

@@ -1,9 +1,12 @@
 package values_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,6 +43,9 @@ const schemaOfAll = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmln
     <xs:element name="b" type="xs:string" minOccurs="0" maxOccurs="unbounded"/>
   </xs:sequence></xs:complexType></xs:element>
   <xs:element name="free" minOccurs="0"/>
+  <xs:element name="code" minOccurs="0"><xs:simpleType><xs:restriction base="xs:int">
+    <xs:pattern value="0[0-9]+"/></xs:restriction></xs:simpleType></xs:element>
+  <xs:element name="which" type="s:Which" minOccurs="0"/>
   <xs:any namespace="##other" processContents="lax" minOccurs="0"/>
 </xs:sequence><xs:attribute name="id" type="xs:int"/></xs:complexType></xs:element>
 <xs:element name="shape" type="xs:string" abstract="true"/>
@@ -47,6 +53,7 @@ const schemaOfAll = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmln
 <xs:element name="square" type="xs:string" substitutionGroup="s:shape"/>
 <xs:simpleType name="Small"><xs:restriction base="xs:int"><xs:maxInclusive value="9"/></xs:restriction></xs:simpleType>
 <xs:simpleType name="Sizes"><xs:list itemType="xs:int"/></xs:simpleType>
+<xs:simpleType name="Which"><xs:union memberTypes="xs:int xs:QName"/></xs:simpleType>
 <xs:simpleType name="Either"><xs:union memberTypes="xs:int xs:boolean xs:string"/></xs:simpleType>
 <xs:complexType name="Money"><xs:simpleContent><xs:extension base="xs:decimal">
   <xs:attribute name="currency" type="xs:string" use="required"/></xs:extension></xs:simpleContent></xs:complexType>
@@ -107,6 +114,8 @@ func TestValues(t *testing.T) {
 		"text in between": {`<note>one <b>two</b> three</note>`, `{"note":{"#":["one ",{"b":"two"}," three"]}}`},
 		"text alone":      {`<note>one</note>`, `{"note":"one"}`},
 		"anything, text":  {`<free>5</free>`, `{"free":"5"}`},
+		"leading zeros":   {`<code>007</code>`, `{"code":"007"}`},
+		"union, name":     {`<which xmlns:q="urn:q">q:local</which>`, `{"which":"{urn:q}local"}`},
 		"anything, typed": {`<free xsi:type="xs:int">5</free>`, `{"free":{"$type":"xs:int","$":5}}`},
 		"anything":        {`<free a="1"><c xmlns="">x</c></free>`, `{"free":{"@a":"1","c":"x"}}`},
 		"open content":    {`<o:x xmlns:o="urn:o"><o:y>1</o:y></o:x>`, `{"{urn:o}x":{"{urn:o}y":"1"}}`},
@@ -177,8 +186,13 @@ func TestMisfits(t *testing.T) {
 		"beside nil": {`{"text":{"$":null,"x":"lost"}}`,
 			`json:1:23: Put/text: x beside "$", which is all there is`},
 		"no name":         {`{"{urn:o}x/><y":1}`, `json:1:17: Put: "x/><y" is no name in XML`},
-		"no attribute":    {`{"@a b":1}`, `json:1:9: Put/@a b: no name in XML`},
-		"no ordered list": {`{"note":{"#":1}}`, `json:1:14: Put/note: "#" is a number`},
+		"no attribute":    {`{"@a b":1}`, `json:1:9: Put/@a b: "a b" is no name in XML`},
+		"attribute twice": {`{"@id":1,"@{}id":2}`, `json:1:18: Put/@{}id: the attribute is there twice`},
+		"declaration":     {`{"@xmlns":"urn:x"}`, `json:1:11: Put/@xmlns: xmlns declares a namespace`},
+		"namespace of declarations": {`{"{http://www.w3.org/2000/xmlns/}x":1}`,
+			`json:1:37: Put: {http://www.w3.org/2000/xmlns/}x declares a namespace`},
+		"namespace of no characters": {`{"{urn:\u0001}x":1}`, `json:1:18: Put: "urn:\x01" has what no namespace`},
+		"no ordered list":            {`{"note":{"#":1}}`, `json:1:14: Put/note: "#" is a number`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := values.ParseJSON("json", []byte(c.json))
@@ -199,12 +213,68 @@ func TestParseJSON(t *testing.T) {
 		"{\"é\":1,\n\"é\":2}":    `json:2:1: no JSON: the name "é" is there twice`,
 		`{} {}`:                  `json:1:4: no JSON: more than one value`,
 		strings.Repeat("[", 300): `json:1:257: no JSON: nested deeper than 256`,
+		"{\"a\":\"\xff\"}":       `json:1:6: no JSON: a string that is not in UTF-8`,
+		`{"a":"\\u0041\ud800"}`:  `json:1:6: no JSON: a string with half a character, \ud800`,
+		`{"\udc00\ud800":1}`:     `json:1:2: no JSON: a string with half a character, \udc00`,
+		`{"a":"\ud83d\u0041"}`:   `json:1:6: no JSON: a string with half a character, \ud83d`,
 		`{"a":tru}`:              `json:1:6: no JSON: invalid character '}' in literal true (expecting 'e')`,
 		`{"a":"` + "\x01" + `"}`: `json:1:6: no JSON: invalid character '\x01' in string literal`,
 	} {
 		_, err := values.ParseJSON("json", []byte(text))
 		require.Error(t, err, text)
 		assert.Equal(t, want, err.Error(), text)
+	}
+}
+
+// Characters beyond the first plane, and U+FFFD itself, are nothing wrong; a byte order mark is no
+// part of the text.
+func TestStringsAreWhole(t *testing.T) {
+	v, err := values.ParseJSON("json", []byte("\ufeff"+`{"a":"\ud83d\ude00 \\ud800 \ufffd`+"\ufffd"+`"}`))
+	require.NoError(t, err)
+	assert.Equal(t, "\U0001F600 \\ud800 \ufffd\ufffd", v.Get("a").Text)
+}
+
+// Values of one text stand one behind the other, and each is there before the next is read.
+func TestParseJSONValues(t *testing.T) {
+	r, w := io.Pipe()
+	got := make(chan string)
+	go func() {
+		defer close(got)
+		for v, err := range values.ParseJSONValues("stdin", r, 100) {
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			got <- v.Place.String()
+		}
+	}()
+	for _, c := range []struct{ text, want string }{
+		{"{\n  \"a\": 1\n}", "stdin:1:1"},
+		{"\n{}", "stdin:4:1"},
+		{" [1] ", "stdin:4:4"},
+		{`"` + strings.Repeat("x", 120), "stdin:4:8: no JSON: a value that is too long"},
+	} {
+		go func() { _, _ = io.WriteString(w, c.text) }()
+		assert.Equal(t, c.want, <-got)
+	}
+	<-got
+	require.NoError(t, r.Close())
+	for _, err := range values.ParseJSONValues("stdin", iotest.ErrReader(errors.New("torn")), 100) {
+		require.EqualError(t, err, "stdin: torn")
+	}
+}
+
+// What a reply has beyond its description is read as it stands, and nothing of it is left out.
+func TestBeyondTheDescription(t *testing.T) {
+	for inside, want := range map[string]string{
+		`<Put xmlns="urn:s"><price>1<c>2</c></price></Put>`:                `{"price":{"#":["1",{"{urn:s}c":"2"}]}}`,
+		`<Put xmlns="urn:s"><text xsi:nil="true">kept</text></Put>`:        `{"text":"kept"}`,
+		`<Put xmlns="urn:s"/><Other>1</Other><Other>2</Other><Put>3</Put>`: `{"Put":[{},"3"],"Other":["1","2"]}`,
+	} {
+		read, err := translator(t).Read(body(t, []byte(`<Envelope `+
+			`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><Body>`+inside+`</Body></Envelope>`))).MarshalJSON()
+		require.NoError(t, err)
+		assert.Equal(t, want, string(read))
 	}
 }
 

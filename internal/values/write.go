@@ -44,14 +44,22 @@ func orMisfits(found []xsd.Misfit, err error) error {
 	return MisfitsError(found)
 }
 
-// check compares a message that was written with its description, and reports places of what it was
-// written from: those of the elements in Body, in their order.
-func (t *Translator) check(text []byte, places []xsd.Position) ([]xsd.Misfit, error) {
+// written is the Body, which is the last, of a message that a Translator wrote.
+func written(text []byte) (*xsd.DocumentNode, error) {
 	root, err := xsd.ParseMessage("message", text)
 	if err != nil {
 		return nil, err
 	}
-	body := root.Children[len(root.Children)-1]
+	return root.Children[len(root.Children)-1], nil
+}
+
+// check compares a message that was written with its description, and reports places of what it was
+// written from: those of the elements in Body, in their order.
+func (t *Translator) check(text []byte, places []xsd.Position) ([]xsd.Misfit, error) {
+	body, err := written(text)
+	if err != nil {
+		return nil, err
+	}
 	at := 0
 	var place func(n *xsd.DocumentNode)
 	place = func(n *xsd.DocumentNode) {
@@ -143,7 +151,11 @@ func (w *messageWriter) element(e *xsd.ElementDecl, v *JSON, path string) {
 		}
 	}
 	if w.contents.Encoded {
-		w.encoding(e, of, v, named != nil)
+		items := -1
+		if v.Kind != Null {
+			items = len(itemsOf(v))
+		}
+		w.encodingAttrs(&w.tagWriter, e, of, named != nil, items)
 	}
 	for _, m := range v.Members {
 		if strings.HasPrefix(m.Name, "@") {
@@ -161,25 +173,25 @@ func (w *messageWriter) element(e *xsd.ElementDecl, v *JSON, path string) {
 	w.close(e.Name)
 }
 
-// encoding writes the attributes that SOAP 1.1's encoding has: the type of each value, the number
-// of items of an array, and the encoding itself.
-func (w *messageWriter) encoding(e *xsd.ElementDecl, of *xsd.TypeDef, v *JSON, named bool) {
-	if len(w.contents.Body) == 1 && e == w.contents.Body[0] {
-		if w.version == 11 {
+// encodingAttrs writes the attributes that SOAP 1.1's encoding has: the type of each value, unless
+// xsi:type is there, the number of items of an array (-1: it is nil), and the encoding itself.
+func (t *Translator) encodingAttrs(w *tagWriter, e *xsd.ElementDecl, of *xsd.TypeDef, typed bool, items int) {
+	if len(t.contents.Body) == 1 && e == t.contents.Body[0] {
+		if t.version == 11 {
 			w.attr(encStyle, xmlns.SOAP11Encoding)
 		}
 		return
 	}
-	_, array := w.isArray(of)
+	_, array := t.isArray(of)
 	switch {
-	case array && v.Kind != Null:
-		if !named {
+	case array && items >= 0:
+		if !typed {
 			w.attr(xsiType, w.prefixed(xsd.QName{Space: xmlns.SOAP11Encoding, Local: "Array"}))
 		}
-		if text := arrayOf(&w.tagWriter, of, len(itemsOf(v))); text != "" {
+		if text := arrayOf(w, of, items); text != "" {
 			w.attr(arrayType, text)
 		}
-	case !named && !isAny(of) && of.Name.Local != "":
+	case !typed && !isAny(of) && of.Name.Local != "":
 		w.attr(xsiType, w.prefixed(of.Name))
 	}
 }
@@ -197,17 +209,11 @@ func arrayOf(w *tagWriter, of *xsd.TypeDef, n int) string {
 
 func (w *messageWriter) attribute(of *xsd.TypeDef, m Member, path string) {
 	name := attributeName(m.Name)
-	var t *xsd.Simple
-	if of != nil {
-		for _, a := range of.Attributes {
-			if a.Name == name {
-				t = a.Type
-			}
-		}
-	}
-	text, wrong := w.lexical(t, m.Value)
-	if !isName(name.Local) {
-		wrong = "no name in XML"
+	text, wrong := w.lexical(attributeType(of, name), m.Value)
+	if no := wrongName(name); no != "" {
+		wrong = no
+	} else if slices.Contains(w.attrs, name) {
+		wrong = "the attribute is there twice"
 	}
 	if wrong != "" {
 		w.fail(m.Value.Place, path+"/"+m.Name, "%s", wrong)
@@ -344,8 +350,8 @@ func isList(s *xsd.Simple) bool {
 
 // child writes an element inside another one, by what its model or the schemas say of it.
 func (w *messageWriter) child(m *childRules, name xsd.QName, v *JSON, path string) {
-	if !isName(name.Local) {
-		w.fail(v.Place, path, "%.40q is no name in XML", name.Local)
+	if wrong := wrongName(name); wrong != "" {
+		w.fail(v.Place, path, "%s", wrong)
 		return
 	}
 	w.element(w.declared(m, name), v, path+"/"+name.Local)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -20,6 +21,7 @@ type tagWriter struct {
 	spaces   []string // that have a prefix, in their order
 	// places are where the elements come from, in the order of their start tags.
 	places []xsd.Position
+	attrs  []xsd.QName // of the start tag that was begun last
 }
 
 func newTagWriter(version int) tagWriter {
@@ -56,11 +58,12 @@ func (w *tagWriter) prefixed(name xsd.QName) string {
 
 // open writes a start tag without its end: attributes follow, and then inside.
 func (w *tagWriter) open(name xsd.QName, at xsd.Position) {
-	w.places = append(w.places, at)
+	w.places, w.attrs = append(w.places, at), w.attrs[:0]
 	w.b.WriteString("<" + w.prefixed(name))
 }
 
 func (w *tagWriter) attr(name xsd.QName, value string) {
+	w.attrs = append(w.attrs, name)
 	fmt.Fprintf(&w.b, ` %s="`, w.prefixed(name))
 	_ = xml.EscapeText(&w.b, []byte(value))
 	w.b.WriteByte('"')
@@ -114,9 +117,27 @@ func (w *tagWriter) envelope(header string) []byte {
 	return all.Bytes()
 }
 
-// forbidden finds a character that XML cannot have; -1: there is none.
+// forbidden finds a character that XML cannot have, or a byte that is none in UTF-8; -1: there is
+// none.
 func forbidden(text string) int {
-	return strings.IndexFunc(text, func(r rune) bool {
-		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\uFFFE' || r == '\uFFFF'
-	})
+	for i, r := range text {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\uFFFE' || r == '\uFFFF' ||
+			r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// wrongName says why an element or attribute cannot have a name; empty: it can.
+func wrongName(name xsd.QName) string {
+	switch {
+	case !isName(name.Local):
+		return fmt.Sprintf("%.40q is no name in XML", name.Local)
+	case forbidden(name.Space) >= 0:
+		return fmt.Sprintf("%q has what no namespace of XML can have", name.Space)
+	case name.Space == xmlns.XMLNS || name == xsd.QName{Local: "xmlns"}:
+		return name.String() + " declares a namespace, which is no value"
+	}
+	return ""
 }

@@ -5,6 +5,15 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
+// FaultContents is what Body has in a fault of a version of SOAP, 11 or 12, as [Fault] declares it.
+func FaultContents(version int, inside *xsd.ElementDecl) *xsd.Contents {
+	envelope := xmlns.SOAP11
+	if version == 12 {
+		envelope = xmlns.SOAP12
+	}
+	return &xsd.Contents{Body: []*xsd.ElementDecl{Fault(envelope, inside)}}
+}
+
 // Fault is the declaration of the fault of a version of SOAP, by the namespace of its envelope. Its
 // detail has this element; nil: any.
 func Fault(envelope string, inside *xsd.ElementDecl) *xsd.ElementDecl {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/internal/sender"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // Fields declares -H for commands that make offers.
@@ -15,8 +16,15 @@ func Fields(f *pflag.FlagSet, fields *[]string) {
 
 // CheckFields returns why fields of -H cannot be sent; nil if they can.
 func CheckFields(fields []string) error {
-	if _, err := sender.ParseFields(fields); err != nil {
-		return exit.Usagef("", "--header: %w", err)
+	_, err := ParseFields(fields)
+	return err
+}
+
+// ParseFields are the fields of -H.
+func ParseFields(fields []string) ([]soap.Field, error) {
+	list, err := sender.ParseFields(fields)
+	if err != nil {
+		return nil, exit.Usagef("", "--header: %w", err)
 	}
-	return nil
+	return list, nil
 }

@@ -53,7 +53,7 @@ func (o *MockOptions) share() (float64, error) {
 		return 0, nil
 	}
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(o.fail, "%"), 64)
-	if err != nil || percent < 0 || percent > 100 || !strings.HasSuffix(o.fail, "%") {
+	if err != nil || !(percent >= 0 && percent <= 100) || !strings.HasSuffix(o.fail, "%") {
 		return 0, exit.Usagef("", "--fail is 0%% to 100%%, not %s", o.fail)
 	}
 	return percent / 100, nil

@@ -70,6 +70,19 @@ func (o *ClientTLS) Config(system resolve.System) (*tls.Config, error) {
 	return c, err
 }
 
+// Curl are the arguments with which curl trusts and shows the same, each with its value.
+func (o *ClientTLS) Curl() (args [][2]string) {
+	for _, one := range [][2]string{{"--cacert", o.CACert}, {"--cert", o.Cert}, {"--key", o.Key}} {
+		if one[1] != "" {
+			args = append(args, one)
+		}
+	}
+	if o.insecure {
+		args = append(args, [2]string{"--insecure"})
+	}
+	return args
+}
+
 // Files names the files that a configuration was read from.
 func (o *ClientTLS) Files(c *tls.Config) (files []string) {
 	if o.CACert != "" {

@@ -4,6 +4,7 @@ package call
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,8 +88,8 @@ func New(g *command.Global) *cobra.Command {
 const callHelp = `call makes the message of an operation from values, as its WSDL describes it, sends it to the
 service, and prints the values of the reply. FILE is a WSDL 1.1, or a folder with one; URL is one of
 http or https. The values come from arguments KEY=VALUE, from one JSON object, from a file with
-one, or from stdin (-). Lines of JSON on stdin are a call each, all in one session, and a line of
-JSON each on stdout.
+one, or from stdin (-). Each object on stdin is a call, all in one session, and a line of JSON on
+stdout.
 
   name=text       an element; text is taken as its type has it
   a/b=text        an element inside another one
@@ -141,8 +142,29 @@ func operationNames(d *wsdl.ServiceDescription) (names []string) {
 	return names
 }
 
+// check returns why there is nothing in --binding.
+func (o *operationSource) check(d *wsdl.ServiceDescription, file string) error {
+	var there []string
+	for _, op := range d.Operations {
+		switch {
+		case o.binding == "" || len(d.Named(op.Name, o.binding)) > 0:
+			return nil
+		case !slices.Contains(there, op.Binding.Local):
+			there = append(there, op.Binding.Local)
+		}
+	}
+	if o.binding == "" || there == nil {
+		return nil
+	}
+	return exit.Usagef("there are "+strings.Join(there, ", "), "%s has no binding or port %s with operations", file,
+		o.binding)
+}
+
 // find finds the operation that is meant.
 func (o *operationSource) find(d *wsdl.ServiceDescription, file, name string) (*wsdl.Operation, error) {
+	if err := o.check(d, file); err != nil {
+		return nil, err
+	}
 	found := d.Named(name, o.binding)
 	for _, op := range found {
 		if len(op.Problems) == 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
-	"github.com/hhfr/hhfr/internal/xsd"
 )
 
 // NewList is hhfr list.
@@ -76,6 +75,9 @@ func listed(d *wsdl.ServiceDescription, op *wsdl.Operation) listedOperation {
 func runList(ctx context.Context, g *command.Global, o operationSource, output, file string) error {
 	d, err := o.load(ctx, file, nil)
 	if err != nil {
+		return err
+	}
+	if err := o.check(d, file); err != nil {
 		return err
 	}
 	all := OperationList{1, []listedOperation{}}
@@ -191,8 +193,8 @@ func describe(d *wsdl.ServiceDescription, op *wsdl.Operation) describedOperation
 	if err != nil {
 		return one
 	}
-	if root, err := xsd.ParseMessage("sample", text); err == nil {
-		one.Sample = t.Read(root.Children[len(root.Children)-1])
+	if v, err := t.Values(text); err == nil {
+		one.Sample = v
 	}
 	return one
 }

@@ -1,8 +1,8 @@
 package call
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/xsd"
 )
@@ -23,10 +24,23 @@ const maxInput = 64 << 20
 
 const inputHint = "values are KEY=VALUE, KEY:=JSON, one JSON object, @FILE, or - for stdin"
 
-// inputs yields the values of each call; lines: they are lines of stdin, a call each.
-func inputs(g *command.Global, args []string) (calls iter.Seq2[*values.JSON, error], lines bool, err error) {
+// inputs yields the values of each call; lines: they come from stdin, and each call is a line of
+// stdout.
+func inputs(
+	ctx context.Context, g *command.Global, args []string,
+) (calls iter.Seq2[*values.JSON, error], lines bool, err error) {
 	if len(args) == 1 && args[0] == "-" {
-		return valuesOfLines(g.In), true, nil
+		in, err := input.Open(ctx, g, "-", "values in JSON")
+		if err != nil {
+			return nil, false, err
+		}
+		return func(yield func(*values.JSON, error) bool) {
+			for v, err := range values.ParseJSONValues("stdin", in, maxInput) {
+				if !yield(v, described(err)) {
+					return
+				}
+			}
+		}, true, nil
 	}
 	v, err := inputOf(args)
 	if err != nil {
@@ -38,15 +52,16 @@ func inputs(g *command.Global, args []string) (calls iter.Seq2[*values.JSON, err
 // inputOf reads the values that arguments say.
 func inputOf(args []string) (*values.JSON, error) {
 	if len(args) == 1 {
-		if file, ok := strings.CutPrefix(args[0], "@"); ok {
+		_, _, attribute := cutKey(args[0])
+		if file, ok := strings.CutPrefix(args[0], "@"); ok && !attribute {
 			text, err := readInput(file)
 			if err != nil {
 				return nil, err
 			}
-			return parse(file, 1, text)
+			return parse(file, text)
 		}
 		if text := strings.TrimSpace(args[0]); strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
-			return parse("JSON", 1, []byte(text))
+			return parse("JSON", []byte(text))
 		}
 	}
 	v := &values.JSON{Kind: values.Object, Place: xsd.Position{Location: "the arguments"}}
@@ -57,7 +72,7 @@ func inputOf(args []string) (*values.JSON, error) {
 		}
 		value := &values.JSON{Kind: values.Loose, Text: text, Place: xsd.Position{Location: arg}}
 		if before, ok := strings.CutSuffix(key, ":"); ok {
-			parsed, err := parse(key+"=", 1, []byte(text))
+			parsed, err := parse(key+"=", []byte(text))
 			if err != nil {
 				return nil, err
 			}
@@ -121,33 +136,16 @@ func headerBlocks(files []string) (string, error) {
 	return all.String(), nil
 }
 
-func parse(location string, line int, text []byte) (*values.JSON, error) {
-	v, err := values.ParseJSONLine(location, line, text)
-	if err != nil {
-		return nil, exit.With(exit.Malformed, err, "docs/values.md says how messages are JSON")
-	}
-	return v, nil
+func parse(location string, text []byte) (*values.JSON, error) {
+	v, err := values.ParseJSON(location, text)
+	return v, described(err)
 }
 
-// valuesOfLines yields a value for each line that is not empty.
-func valuesOfLines(in io.Reader) iter.Seq2[*values.JSON, error] {
-	return func(yield func(*values.JSON, error) bool) {
-		lines := bufio.NewScanner(in)
-		lines.Buffer(nil, maxInput)
-		n := 0
-		for lines.Scan() {
-			n++
-			line := bytes.TrimSpace(lines.Bytes())
-			if len(line) == 0 {
-				continue
-			}
-			v, err := parse("stdin", n, line)
-			if !yield(v, err) || err != nil {
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(nil, fmt.Errorf("stdin, line %d: %w", n+1, err))
-		}
+// described is an error of JSON that is not as it has to be; others are as they are.
+func described(err error) error {
+	var wrong *xsd.Problem
+	if errors.As(err, &wrong) {
+		return exit.With(exit.Malformed, err, "docs/values.md says how messages are JSON")
 	}
+	return err
 }

@@ -10,11 +10,13 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
-	"github.com/hhfr/hhfr/internal/sender"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -30,8 +32,20 @@ func (o *login) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.wss, "wss", "", "log in by a UsernameToken of WS-Security with a timestamp: text or digest")
 }
 
-// password reads it.
+// password reads it. It is one that XML and HTTP can have.
 func (o *login) password() (string, error) {
+	password, err := o.secret()
+	if err == nil && (!printable(o.user) || !printable(password)) {
+		return "", exit.Withf(exit.Malformed, "", "--user or its password has control characters, or is not in UTF-8")
+	}
+	return password, err
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, unicode.IsControl) < 0
+}
+
+func (o *login) secret() (string, error) {
 	switch {
 	case o.user == "" && (o.passwordFile != "" || o.wss != ""):
 		return "", exit.Usagef("", "--password-file and --wss go with --user")
@@ -104,9 +118,9 @@ func escaped(text string) string {
 
 // httpHeader are the fields of each request.
 func (o *callOptions) httpHeader(password string) (http.Header, error) {
-	list, err := sender.ParseFields(o.fields)
+	list, err := flags.ParseFields(o.fields)
 	if err != nil {
-		return nil, exit.Usagef("", "--header: %w", err)
+		return nil, err
 	}
 	if field, ok := o.basic(password); ok {
 		list = append(list, field)

@@ -9,6 +9,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -54,15 +55,17 @@ func (p *printer) exchange(x *madeCall) error {
 	if err != nil {
 		return err
 	}
-	wrong := fault || x.status >= http.StatusBadRequest
-	if err := p.print(x, v, fault); err != nil {
+	why := p.op.failure(x, v, fault)
+	if why != "" && p.o.extract != "" && !p.o.full {
+		v = &values.JSON{Kind: values.Null} // what is to be extracted is that of another reply
+	} else if err := p.print(x, v, fault); err != nil {
 		return err
 	}
-	if fault {
-		p.g.Say("fault: %s", reasonOf(v))
-	} else if wrong {
-		p.g.Say("HTTP status %d %s", x.status, http.StatusText(x.status))
+	wrong := why != ""
+	if wrong {
+		p.g.Say("%s", why)
 	}
+	p.deviations(x)
 	for _, e := range p.expected {
 		if err := e.check(v); err != nil {
 			p.g.Say("%v", err)
@@ -73,6 +76,40 @@ func (p *printer) exchange(x *madeCall) error {
 		p.failed++
 	}
 	return nil
+}
+
+// failure says why a call has not brought a reply; empty: it has.
+func (op *calledOperation) failure(x *madeCall, v *values.JSON, fault bool) string {
+	status := fmt.Sprintf("HTTP status %d %s", x.status, http.StatusText(x.status))
+	switch {
+	case fault:
+		return "fault: " + reasonOf(v)
+	case x.status >= http.StatusMultipleChoices:
+		if to := x.header.Get("Location"); to != "" {
+			status += ", to " + to + ": --to calls there"
+		}
+		return status
+	case x.tree == nil && op.Output != nil:
+		return "the reply is empty: " + status
+	}
+	return ""
+}
+
+// maxDeviations is how many places of a reply are said that are not as described.
+const maxDeviations = 3
+
+// deviations says where a reply is not as described: its values there may be another thing.
+func (p *printer) deviations(x *madeCall) {
+	if x.tree == nil {
+		return
+	}
+	found := p.op.d.Check(x.tree.Root)
+	for _, one := range found[:min(len(found), maxDeviations)] {
+		p.g.Note("the reply is not as described: %s: %s", one.Path, one.What)
+	}
+	if more := len(found) - maxDeviations; more > 0 {
+		p.g.Note("and in %s; hhfr schema check has all", printing.Count(more, "more place"))
+	}
 }
 
 func (p *printer) print(x *madeCall, v *values.JSON, fault bool) error {
@@ -125,25 +162,21 @@ func (op *calledOperation) read(x *madeCall) (v *values.JSON, fault bool, err er
 	if len(strings.TrimSpace(string(x.reply))) == 0 {
 		return &values.JSON{Kind: values.Null}, false, nil
 	}
-	root, err := xsd.ParseMessage("the reply", x.reply)
-	if err != nil || root.Name.Local != "Envelope" || len(root.Children) == 0 {
-		if err == nil {
-			err = fmt.Errorf("it is %s", root.Name)
-		}
+	if x.tree, err = envelope.Parse("the reply", x.header.Get("Content-Type"), x.reply); err != nil {
 		return nil, false, exit.Withf(exit.Failed, "is the URL that of the service? --to names another one",
 			"HTTP status %d, and the reply is no envelope (%w) but %s: %.200q", x.status, err,
 			x.header.Get("Content-Type"), x.reply)
 	}
-	body := root.Children[len(root.Children)-1]
-	if len(body.Children) > 0 && body.Children[0].Name == (xsd.QName{Space: root.Name.Space, Local: "Fault"}) {
-		of := values.New(op.d.Set(), &xsd.Contents{Body: []*xsd.ElementDecl{wsdl.Fault(root.Name.Space, nil)}}, op.SOAP)
-		v = &values.JSON{Kind: values.Object, Members: []values.Member{{Name: "Fault", Value: of.Read(body)}}}
-		return v, true, nil
+	switch of := op.output; {
+	case x.tree.Fault:
+		of = values.New(op.d.Set(), wsdl.FaultContents(x.tree.SOAP, nil), x.tree.SOAP)
+		v = &values.JSON{Kind: values.Object, Members: []values.Member{{Name: "Fault", Value: of.Read(x.tree.Body)}}}
+	case of == nil:
+		v = values.New(op.d.Set(), &xsd.Contents{}, op.SOAP).Read(x.tree.Body)
+	default:
+		v = of.Read(x.tree.Body)
 	}
-	if op.output == nil {
-		return values.New(op.d.Set(), &xsd.Contents{}, op.SOAP).Read(body), false, nil
-	}
-	return op.output.Read(body), false, nil
+	return v, x.tree.Fault, nil
 }
 
 // reasonOf is the text of a fault.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
 )
@@ -48,7 +49,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if err != nil {
 		return err
 	}
-	calls, lines, err := inputs(g, args[2:])
+	calls, lines, err := inputs(ctx, g, args[2:])
 	if err != nil {
 		return err
 	}
@@ -72,10 +73,10 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 		made++
 		text, err := op.input.Write(v, blocks+o.security(password, time.Now()))
 		if err != nil {
-			return notSent(err, args)
+			return notSent(err, args, made)
 		}
 		if o.curl {
-			if err := printCurl(g, o, op, text); err != nil {
+			if err := printCurl(g, o, op, header, text); err != nil {
 				return err
 			}
 			continue
@@ -95,8 +96,12 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	return p.end()
 }
 
-// notSent is the error of values that do not fit.
-func notSent(err error, args []string) error {
+// notSent is the error of values that do not fit, those of the nth call.
+func notSent(err error, args []string, n int) error {
+	what := "nothing was sent"
+	if n > 1 {
+		what = fmt.Sprintf("%s made before, and this one was not", printing.Count(n-1, "call"))
+	}
 	var misfits values.MisfitsError
 	if errors.As(err, &misfits) {
 		var all []error
@@ -105,7 +110,7 @@ func notSent(err error, args []string) error {
 		}
 		err = errors.Join(all...)
 	}
-	return exit.With(exit.Malformed, err, fmt.Sprintf("nothing was sent; hhfr describe %s %s prints what is expected",
+	return exit.With(exit.Malformed, err, fmt.Sprintf("%s; hhfr describe %s %s prints what is expected", what,
 		quoted(args[0]), args[1]))
 }
 

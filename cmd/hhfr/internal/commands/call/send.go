@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -39,6 +40,7 @@ type madeCall struct {
 	status        int
 	header        http.Header
 	sent, reply   []byte
+	tree          *envelope.Tree // of the reply; nil: it is empty
 	took          time.Duration
 	onStream      bool
 	wire, carried int64 // of both directions, if it was on a stream
@@ -195,7 +197,9 @@ func unreached(err error) error {
 }
 
 // printCurl prints a shell command that makes the call.
-func printCurl(g *command.Global, o *callOptions, op *calledOperation, text []byte) error {
+func printCurl(
+	g *command.Global, o *callOptions, op *calledOperation, header http.Header, text []byte,
+) error {
 	version := soap.V11
 	if op.SOAP == 12 {
 		version = soap.V12
@@ -207,10 +211,18 @@ func printCurl(g *command.Global, o *callOptions, op *calledOperation, text []by
 	var b strings.Builder
 	b.WriteString("curl -s")
 	for _, f := range own {
-		fmt.Fprintf(&b, " -H %s", quoted(f.Name+": "+f.Value))
+		if len(header.Values(f.Name)) == 0 {
+			fmt.Fprintf(&b, " -H %s", quoted(f.Name+": "+f.Value))
+		}
 	}
 	for _, f := range o.fields {
 		fmt.Fprintf(&b, " -H %s", quoted(f))
+	}
+	for _, arg := range o.tls.Curl() {
+		b.WriteString(" " + arg[0])
+		if arg[1] != "" {
+			b.WriteString(" " + quoted(arg[1]))
+		}
 	}
 	if o.user != "" && o.wss == "" {
 		fmt.Fprintf(&b, " --user %s", quoted(o.user)) // curl asks for the password

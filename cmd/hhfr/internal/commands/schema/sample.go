@@ -13,8 +13,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/internal/wsdl"
-	"github.com/hhfr/hhfr/internal/xsd"
-	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 type sampleOptions struct {
@@ -22,9 +20,6 @@ type sampleOptions struct {
 	message string
 	seed    uint64
 }
-
-// soapSpaces are the namespaces of envelopes.
-var soapSpaces = map[int]string{11: soap.V11.Namespace(), 12: soap.V12.Namespace()}
 
 func newSchemaSample(g *command.Global) *cobra.Command {
 	var o sampleOptions
@@ -73,7 +68,7 @@ func runSchemaSample(ctx context.Context, g *command.Global, o sampleOptions, ar
 		}
 		contents := m.message
 		if m.kind() == "fault" {
-			contents = &xsd.Contents{Body: []*xsd.ElementDecl{wsdl.Fault(soapSpaces[m.soap], contents.Body[0])}}
+			contents = wsdl.FaultContents(m.soap, contents.Body[0])
 		}
 		t := values.New(d.Set(), contents, m.soap)
 		text, err := t.Sample(o.seed)
@@ -84,11 +79,10 @@ func runSchemaSample(ctx context.Context, g *command.Global, o sampleOptions, ar
 		}
 		printed++
 		if o.output == "json" {
-			root, err := xsd.ParseMessage("sample", text)
-			if err != nil {
-				return err
+			v, err := t.Values(text)
+			if err == nil {
+				err = g.JSON(v)
 			}
-			err = g.JSON(t.Read(root.Children[len(root.Children)-1]))
 			if err != nil {
 				return err
 			}
