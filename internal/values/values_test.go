@@ -278,6 +278,22 @@ func TestBeyondTheDescription(t *testing.T) {
 	}
 }
 
+// A reply is compared with its description: element by element, and in their number.
+func TestMisfitsOfReplies(t *testing.T) {
+	for inside, want := range map[string]string{
+		`<Put xmlns="urn:s"><text>a</text></Put>`:       "",
+		`<Put xmlns="urn:s"><text>a</text></Put><Put/>`: "message:1:56: Put: Put is too many",
+		``: "message:1:11: Body: {urn:s}Put is missing",
+		`<Put xmlns="urn:s"><on>maybe</on></Put>`: `message:1:36: Put/on: "maybe" is no boolean`,
+	} {
+		var found []string
+		for _, one := range translator(t).Misfits(body(t, []byte(`<Envelope><Body>`+inside+`</Body></Envelope>`))) {
+			found = append(found, one.String())
+		}
+		assert.Equal(t, want, strings.Join(found, "\n"))
+	}
+}
+
 func TestPaths(t *testing.T) {
 	v := &values.JSON{Kind: values.Object}
 	for _, one := range []struct{ path, value string }{

@@ -72,20 +72,35 @@ func (t *Translator) check(text []byte, places []xsd.Position) ([]xsd.Misfit, er
 	for _, n := range body.Children {
 		place(n)
 	}
-	c := t.contents
+	return t.Misfits(body), nil
+}
+
+// Misfits compares what is in Body with the description. The name of a result in SOAP's encoding
+// says nothing (SOAP 1.1, section 7.1).
+func (t *Translator) Misfits(body *xsd.DocumentNode) (found []xsd.Misfit) {
+	c, got := t.contents, body.Children
 	switch {
-	case c.Encoded && t.version == 11 && len(body.Children) > 0 && len(c.Body) > 0:
-		return t.set.CheckEncoded(c.Body[0], body.Children), nil
+	case c.Encoded && t.version == 11 && len(got) > 0 && len(c.Body) > 0:
+		e := *c.Body[0]
+		e.Name = got[0].Name
+		return t.set.CheckEncoded(&e, got)
 	case c.Encoded: // SOAP 1.2's encoding, which nothing is checked of
-		return nil, nil
+		return nil
 	case c.Type != nil:
-		return t.set.Check(&xsd.ElementDecl{Name: bodyName, Type: c.Type}, body), nil
+		return t.set.Check(&xsd.ElementDecl{Name: bodyName, Type: c.Type}, body)
 	}
-	var found []xsd.Misfit
-	for i, n := range body.Children {
+	for i, n := range got {
+		if i == len(c.Body) {
+			return append(found, xsd.Misfit{Place: n.Place, Path: n.Name.Local, What: n.Name.String() + " is too many"})
+		}
 		found = append(found, t.set.Check(c.Body[i], n)...)
 	}
-	return found, nil
+	if missing := len(got); missing < len(c.Body) {
+		found = append(found, xsd.Misfit{
+			Place: body.Place, Path: bodyName.Local, What: c.Body[missing].Name.String() + " is missing",
+		})
+	}
+	return found
 }
 
 // messageWriter writes a message from values.

@@ -103,7 +103,7 @@ func (p *printer) deviations(x *madeCall) {
 	if x.tree == nil {
 		return
 	}
-	found := p.op.d.Check(x.tree.Root)
+	found := x.of.Misfits(x.tree.Body)
 	for _, one := range found[:min(len(found), maxDeviations)] {
 		p.g.Note("the reply is not as described: %s: %s", one.Path, one.What)
 	}
@@ -167,16 +167,15 @@ func (op *calledOperation) read(x *madeCall) (v *values.JSON, fault bool, err er
 			"HTTP status %d, and the reply is no envelope (%w) but %s: %.200q", x.status, err,
 			x.header.Get("Content-Type"), x.reply)
 	}
-	switch of := op.output; {
+	switch x.of = op.output; {
 	case x.tree.Fault:
-		of = values.New(op.d.Set(), wsdl.FaultContents(x.tree.SOAP, nil), x.tree.SOAP)
-		v = &values.JSON{Kind: values.Object, Members: []values.Member{{Name: "Fault", Value: of.Read(x.tree.Body)}}}
-	case of == nil:
-		v = values.New(op.d.Set(), &xsd.Contents{}, op.SOAP).Read(x.tree.Body)
-	default:
-		v = of.Read(x.tree.Body)
+		x.of = values.New(op.d.Set(), wsdl.FaultContents(x.tree.SOAP, nil), x.tree.SOAP)
+		v = &values.JSON{Kind: values.Object, Members: []values.Member{{Name: "Fault", Value: x.of.Read(x.tree.Body)}}}
+		return v, true, nil
+	case x.of == nil:
+		x.of = values.New(op.d.Set(), &xsd.Contents{}, op.SOAP)
 	}
-	return v, x.tree.Fault, nil
+	return x.of.Read(x.tree.Body), false, nil
 }
 
 // reasonOf is the text of a fault.

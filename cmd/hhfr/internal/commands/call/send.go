@@ -40,7 +40,8 @@ type madeCall struct {
 	status        int
 	header        http.Header
 	sent, reply   []byte
-	tree          *envelope.Tree // of the reply; nil: it is empty
+	tree          *envelope.Tree     // of the reply; nil: it is empty
+	of            *values.Translator // of tree
 	took          time.Duration
 	onStream      bool
 	wire, carried int64 // of both directions, if it was on a stream
