@@ -3,7 +3,6 @@ package wsdl
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -35,7 +34,7 @@ func load(ctx context.Context, s *documentSource, location string) (*ServiceDesc
 	}
 	switch root.Name {
 	case definitionsName:
-		d := compile(ctx, l, root, append(slices.Clip(s.opt.Annotations), xmlns.HHFRWSDL))
+		d := compile(ctx, l, root, s.opt)
 		d.Problems, d.set, d.texts = append(d.Problems, l.Set.Problems...), l.Set, s.texts
 		d.Problems = append(d.Problems, l.Set.TypeProblems(d.problems())...)
 		return d, nil

@@ -35,6 +35,8 @@ type SourceOptions struct {
 	Annotations []string
 	// Client fetches documents; nil: one with the defaults of net/http.
 	Client *http.Client
+	// Operation: operations of this name alone are compiled, and there are no others; empty: all.
+	Operation string
 	// Texts: the description has its documents for [ServiceDescription.Text].
 	Texts bool
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/internal/xsd"
@@ -90,6 +91,7 @@ type compiler struct {
 	// bindings do.
 	annotations []string
 	streams     map[*xsd.DocumentNode]*DeclaredStreams
+	only        string // the operation that is wanted; empty: all
 	out         ServiceDescription
 }
 
@@ -103,15 +105,13 @@ type qualified struct {
 	target string
 }
 
-// compile compiles the WSDL with this root element. annotations are namespaces of elements that
-// declare streams.
-func compile(
-	ctx context.Context, l *xsd.Loader, root *xsd.DocumentNode, annotations []string,
-) *ServiceDescription {
+// compile compiles the WSDL with this root element.
+func compile(ctx context.Context, l *xsd.Loader, root *xsd.DocumentNode, opt SourceOptions) *ServiceDescription {
 	c := &compiler{
 		l: l, taken: map[*xsd.DocumentNode]bool{}, globals: map[definition]*qualified{},
 		operations:  map[*xsd.DocumentNode]map[string][]*xsd.DocumentNode{},
-		annotations: annotations, streams: map[*xsd.DocumentNode]*DeclaredStreams{},
+		annotations: append(slices.Clip(opt.Annotations), xmlns.HHFRWSDL),
+		streams:     map[*xsd.DocumentNode]*DeclaredStreams{}, only: opt.Operation,
 	}
 	l.Inline = map[string]bool{}
 	c.document(ctx, root)
@@ -267,6 +267,9 @@ func (c *compiler) binding(b *qualified) {
 	}
 	port, wrong := c.find(b.node, "portType", b.node.Attr("type"))
 	for _, n := range b.node.All(name("operation")) {
+		if c.only != "" && n.Attr("name") != c.only {
+			continue
+		}
 		o := &Operation{
 			Name: n.Attr("name"), Binding: xsd.QName{Space: b.target, Local: b.node.Attr("name")}, Place: n.Place,
 			SOAP: version, Style: cmp.Or(soap.Attr("style"), "document"),

@@ -126,6 +126,19 @@ func TestOperations(t *testing.T) {
 		strings.ReplaceAll(tree(t, add.Input.Body), "  a ", "  {}a "), "  b ", "  {}b "))
 	assert.Equal(t, "AddResponse", add.Output.Body[0].Name.Local)
 	assert.True(t, of["enc Add"].Encoded)
+
+	for name, want := range map[string][]string{"Add": {"rpc Add", "enc Add"}, "Get": {"doc Get"}, "None": nil} {
+		d, err := wsdl.Load(t.Context(), filepath.Join(dir, "a.wsdl"), wsdl.SourceOptions{Operation: name})
+		require.NoError(t, err)
+		var got []string
+		for _, o := range d.Operations {
+			id := o.Binding.Local + " " + o.Name
+			got = append(got, id)
+			assert.Empty(t, o.Problems, id)
+			assert.Equal(t, tree(t, of[id].Input.Body), tree(t, o.Input.Body), id)
+		}
+		assert.Equal(t, want, got)
+	}
 }
 
 // A description may be spread over files, of the same namespace or others, whose locations are

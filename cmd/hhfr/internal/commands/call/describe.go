@@ -73,11 +73,8 @@ func listed(d *wsdl.ServiceDescription, op *wsdl.Operation) listedOperation {
 }
 
 func runList(ctx context.Context, g *command.Global, o operationSource, output, file string) error {
-	d, err := o.load(ctx, file, nil)
+	d, err := o.load(ctx, file, "", nil)
 	if err != nil {
-		return err
-	}
-	if err := o.check(d, file); err != nil {
 		return err
 	}
 	all := OperationList{1, []listedOperation{}}
@@ -85,6 +82,10 @@ func runList(ctx context.Context, g *command.Global, o operationSource, output, 
 		if len(op.Problems) == 0 && (o.binding == "" || len(d.Named(op.Name, o.binding)) > 0) {
 			all.Operations = append(all.Operations, listed(d, op))
 		}
+	}
+	if there := bindings(d.Operations); o.binding != "" && len(there) > 0 && len(all.Operations) == 0 {
+		return exit.Usagef("there are "+strings.Join(there, ", "), "%s has no binding or port %s with operations", file,
+			o.binding)
 	}
 	if output == "json" {
 		err = g.JSON(all)
@@ -147,8 +148,11 @@ type describedOperation struct {
 }
 
 func runDescribe(ctx context.Context, g *command.Global, o operationSource, output string, args []string) error {
-	file := args[0]
-	d, err := o.load(ctx, file, nil)
+	file, only := args[0], ""
+	if len(args) == 2 {
+		only = args[1]
+	}
+	d, err := o.load(ctx, file, only, nil)
 	if err != nil {
 		return err
 	}

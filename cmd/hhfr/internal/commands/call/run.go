@@ -117,7 +117,7 @@ func notSent(err error, args []string, n int) error {
 // operation finds what is called.
 func (o *callOptions) operation(ctx context.Context, args []string, client *http.Client) (*calledOperation, error) {
 	file, name := args[0], args[1]
-	d, err := o.load(ctx, file, client)
+	d, err := o.load(ctx, file, name, client)
 	if err != nil {
 		return nil, err
 	}
