@@ -180,6 +180,8 @@ func (o *operationSource) find(d *wsdl.ServiceDescription, file, name string) (*
 		hint = "it is in " + strings.Join(elsewhere, ", ")
 	} else if names := operationNames(d); len(names) == 0 {
 		hint = "it describes no operations: hhfr schema compile " + file
+	} else if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+		hint = "there is " + names[i]
 	} else if len(names) <= 12 {
 		hint = "there are " + strings.Join(names, ", ")
 	}
