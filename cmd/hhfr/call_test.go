@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,8 @@ func TestCallOverTLS(t *testing.T) {
 	var location string
 	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()
-		if !ok || user != "ann" || password != "secret" {
+		login := ok && user == "ann" && password == "secret" || r.Header.Get("Authorization") == "Bearer secret"
+		if !login {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -50,17 +52,18 @@ func TestCallOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "password")
 	require.NoError(t, os.WriteFile(secret, []byte("secret\n"), 0o600))
-	args := []string{
-		"call", service.URL + "/?wsdl", "Get", `{"$":5}`, "--fetch", "--user", "ann", "--password-file", secret,
+	call := []string{
+		"call", service.URL + "/?wsdl", "Get", `{"$":5}`, "--fetch", "--cacert", authority.WriteFile(dir, "ca.pem"),
 	}
+	args := append(slices.Clone(call), "--user", "ann", "--password-file", secret)
 
-	code, _, stderr := do(t, args...)
+	code, _, stderr := do(t, call[:5]...)
 	assert.NotZero(t, code)
 	assert.Contains(t, stderr, "certificate")
-	args = append(args, "--cacert", authority.WriteFile(dir, "ca.pem"))
-	for _, more := range [][]string{nil, {"--plain"}} {
+	token := append(call, "--token-file", secret)
+	for _, args := range [][]string{args, append(slices.Clone(args), "--plain"), token, append(token, "--plain")} {
 		asked = 0
-		code, printed, stderr := do(t, append(args, more...)...)
+		code, printed, stderr := do(t, args...)
 		require.Zero(t, code, stderr)
 		assert.Equal(t, "5\n", printed)
 		assert.Equal(t, 2, asked, "for the description, and the call")

@@ -17,11 +17,10 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
-	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // login is who calls.
-type login struct{ user, passwordFile, wss string }
+type login struct{ user, passwordFile, wss, tokenFile string }
 
 // passwordVariable is the environment variable with a password.
 const passwordVariable = "HHFR_PASSWORD"
@@ -29,6 +28,7 @@ const passwordVariable = "HHFR_PASSWORD"
 func (o *login) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.user, "user", "", "name to log in with, by HTTP Basic; needs --password-file or "+passwordVariable)
 	f.StringVar(&o.passwordFile, "password-file", "", "file whose first line is the password of --user")
+	f.StringVar(&o.tokenFile, "token-file", "", "file whose first line is sent as a bearer token")
 	f.StringVar(&o.wss, "wss", "", "log in by a UsernameToken of WS-Security with a timestamp: text or digest")
 }
 
@@ -60,21 +60,34 @@ func (o *login) secret() (string, error) {
 		}
 		return password, nil
 	}
-	text, err := os.ReadFile(o.passwordFile)
+	return firstLine("--password-file", o.passwordFile)
+}
+
+func firstLine(flag, file string) (string, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("--password-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.TrimSuffix(line, "\r"), nil
 }
 
-// basic is the HTTP field of a login; without one it is false.
-func (o *login) basic(password string) (soap.Field, bool) {
-	if o.user == "" || o.wss != "" {
-		return soap.Field{}, false
+// authorization is the HTTP field of a login; empty: there is none.
+func (o *login) authorization(password string) (string, error) {
+	basic := o.user != "" && o.wss == ""
+	switch {
+	case basic && o.tokenFile != "":
+		return "", exit.Usagef("", "--token-file and --user without --wss both say who calls")
+	case basic:
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(o.user+":"+password)), nil
+	case o.tokenFile == "":
+		return "", nil
 	}
-	text := base64.StdEncoding.EncodeToString([]byte(o.user + ":" + password))
-	return soap.Field{Name: "Authorization", Value: "Basic " + text}, true
+	token, err := firstLine("--token-file", o.tokenFile)
+	if err == nil && (token == "" || !printable(token)) {
+		err = exit.Withf(exit.Malformed, "", "--token-file: %s does not begin with a line of text", o.tokenFile)
+	}
+	return "Bearer " + token, err
 }
 
 // The namespaces and types of WS-Security 1.0 (OASIS, March 2004; UsernameToken Profile 1.0).
@@ -122,10 +135,14 @@ func (o *callOptions) httpHeader(password string) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if field, ok := o.basic(password); ok {
-		list = append(list, field)
+	authorization, err := o.authorization(password)
+	if err != nil {
+		return nil, err
 	}
 	header := http.Header{}
+	if authorization != "" {
+		header.Set("Authorization", authorization)
+	}
 	for _, f := range list {
 		header.Add(f.Name, f.Value)
 	}

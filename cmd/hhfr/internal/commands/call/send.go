@@ -228,6 +228,9 @@ func printCurl(
 	if o.user != "" && o.wss == "" {
 		fmt.Fprintf(&b, " --user %s", quoted(o.user)) // curl asks for the password
 	}
+	if o.tokenFile != "" {
+		fmt.Fprintf(&b, ` -H "Authorization: Bearer $(head -n 1 %s)"`, quoted(o.tokenFile))
+	}
 	fmt.Fprintf(&b, " --data-binary %s %s\n", quoted(string(text)), quoted(op.url.String()))
 	_, err = io.WriteString(g.Out, b.String())
 	return err
