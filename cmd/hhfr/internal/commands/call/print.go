@@ -1,6 +1,7 @@
 package call
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,14 +57,12 @@ func (p *printer) exchange(x *madeCall) error {
 		return err
 	}
 	why := p.op.failure(x, v, fault)
-	if why != "" && p.o.extract != "" && !p.o.full {
-		v = &values.JSON{Kind: values.Null} // what is to be extracted is that of another reply
-	} else if err := p.print(x, v, fault); err != nil {
-		return err
-	}
 	wrong := why != ""
 	if wrong {
 		p.g.Say("%s", why)
+	}
+	if err := p.print(x, v, fault); err != nil && !(wrong && errors.Is(err, errExtract)) {
+		return err
 	}
 	p.deviations(x)
 	for _, e := range p.expected {
@@ -77,6 +76,9 @@ func (p *printer) exchange(x *madeCall) error {
 	}
 	return nil
 }
+
+// errExtract: what is to be extracted is not there, as in a fault.
+var errExtract = errors.New("--extract")
 
 // failure says why a call has not brought a reply; empty: it has.
 func (op *calledOperation) failure(x *madeCall, v *values.JSON, fault bool) string {
@@ -123,7 +125,7 @@ func (p *printer) print(x *madeCall, v *values.JSON, fault bool) error {
 	case p.o.extract != "":
 		found, err := v.At(p.o.extract)
 		if err != nil {
-			return exit.Withf(exit.Failed, "", "--extract: %w", err)
+			return exit.Withf(exit.Failed, "", "%w: %w", errExtract, err)
 		}
 		return printing.Line(p.g.Out, "%s\n", found.Plain())
 	case p.o.output == "xml":
