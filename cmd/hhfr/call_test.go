@@ -1,11 +1,14 @@
 package main
 
 import (
+	"crypto/md5" //nolint:gosec // what HTTP Digest is made of
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +77,60 @@ func TestCallOverTLS(t *testing.T) {
 	assert.Contains(t, stderr, "HTTP status 401")
 }
 
+// TestCallDigest: the first call is refused for a challenge, which it and the next answer.
+func TestCallDigest(t *testing.T) {
+	var said []int
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hex := func(text string) string { return fmt.Sprintf("%x", md5.Sum([]byte(text))) }
+		given := map[string]string{}
+		param := regexp.MustCompile(`(\w+)="?([^",]+)`)
+		for _, p := range param.FindAllStringSubmatch(r.Header.Get("Authorization"), -1) {
+			given[p[1]] = p[2]
+		}
+		status := http.StatusOK
+		want := hex(hex("ann:r:secret") + ":n1:" + given["nc"] + ":" + given["cnonce"] + ":auth:" +
+			hex("POST:/get?a=b"))
+		if given["nonce"] != "n1" || given["response"] != want {
+			w.Header().Set("WWW-Authenticate", `Digest realm="r", nonce="n1", qop="auth"`)
+			status = http.StatusUnauthorized
+		}
+		said = append(said, status)
+		w.Header().Set("Content-Type", "text/xml")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>` +
+			`<get xmlns="urn:other">5</get></e:Body></e:Envelope>`))
+	}))
+	defer service.Close()
+	file := withItsTypes(t, service.URL+"/get?a=b")
+	for _, more := range []string{"--plain", "--timeout=1m"} {
+		for password, want := range map[string][]int{"secret": {401, 200, 200}, "wrong": {401, 401, 401, 401}} {
+			said = nil
+			t.Setenv("HHFR_PASSWORD", password)
+			code, printed, stderr := doWith(t, `{"$":5}{"$":6}`,
+				"call", file, "Get", "-", "--user", "ann", "--digest", more)
+			assert.Equal(t, want, said, password)
+			assert.Equal(t, "5\n5\n", printed)
+			if password == "secret" {
+				assert.Zero(t, code, stderr)
+				continue
+			}
+			assert.Equal(t, 1, code)
+			assert.Contains(t, stderr, "HTTP status 401")
+		}
+	}
+}
+
+// withItsTypes is a file with the description without its import, of a service somewhere.
+func withItsTypes(t *testing.T, location string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "get.wsdl")
+	text := strings.NewReplacer("LOCATION", location, ` schemaLocation="OTHER/types.xsd"`, "").Replace(importing)
+	text = strings.Replace(text, "<types>", `<types><xs:schema targetNamespace="urn:other" `+
+		`xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="get" type="xs:int"/></xs:schema>`, 1)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
 // TestRepliesThatAreNone: what a service may answer in place of a reply has exit code 1, and says
 // what it is.
 func TestRepliesThatAreNone(t *testing.T) {
@@ -89,11 +146,7 @@ func TestRepliesThatAreNone(t *testing.T) {
 		_, _ = w.Write([]byte(reply))
 	}))
 	defer service.Close()
-	file := filepath.Join(t.TempDir(), "get.wsdl")
-	text := strings.NewReplacer("LOCATION", service.URL, ` schemaLocation="OTHER/types.xsd"`, "").Replace(importing)
-	text = strings.Replace(text, "<types>", `<types><xs:schema targetNamespace="urn:other" `+
-		`xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="get" type="xs:int"/></xs:schema>`, 1)
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	file := withItsTypes(t, service.URL)
 	for name, c := range map[string]struct {
 		status             int
 		contentType, reply string

@@ -22,9 +22,15 @@ import (
 // do runs a command line in this process.
 func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return doWith(t, "", args...)
+}
+
+// doWith is do with a text on stdin.
+func doWith(t testing.TB, in string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	to, toErr := keeping(args, &out, &errs)
-	code = execute(t.Context(), command.Env{In: strings.NewReader(""), Out: to, Err: toErr}, args)
+	code = execute(t.Context(), command.Env{In: strings.NewReader(in), Out: to, Err: toErr}, args)
 	return code, out.String(), errs.String()
 }
 

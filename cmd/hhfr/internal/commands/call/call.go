@@ -113,7 +113,7 @@ does not know it. --plain does not ask.
 
 --user with --password-file sends HTTP Basic; --wss text or digest sends a UsernameToken of
 WS-Security with a timestamp in its place. HHFR_PASSWORD is a password in place of the file.
---token-file sends a bearer token.
+--digest answers the challenge of HTTP Digest, and --token-file sends a bearer token.
 
 Exit code 1: the reply is a fault or an HTTP error, or not as --expect says; 3: the service cannot
 be reached; 4: the values, or the WSDL, are not as they have to be.`

@@ -20,7 +20,10 @@ import (
 )
 
 // login is who calls.
-type login struct{ user, passwordFile, wss, tokenFile string }
+type login struct {
+	user, passwordFile, wss, tokenFile string
+	digest                             bool
+}
 
 // passwordVariable is the environment variable with a password.
 const passwordVariable = "HHFR_PASSWORD"
@@ -29,6 +32,7 @@ func (o *login) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.user, "user", "", "name to log in with, by HTTP Basic; needs --password-file or "+passwordVariable)
 	f.StringVar(&o.passwordFile, "password-file", "", "file whose first line is the password of --user")
 	f.StringVar(&o.tokenFile, "token-file", "", "file whose first line is sent as a bearer token")
+	f.BoolVar(&o.digest, "digest", false, "--user logs in by HTTP Digest in place of Basic")
 	f.StringVar(&o.wss, "wss", "", "log in by a UsernameToken of WS-Security with a timestamp: text or digest")
 }
 
@@ -47,8 +51,10 @@ func printable(text string) bool {
 
 func (o *login) secret() (string, error) {
 	switch {
-	case o.user == "" && (o.passwordFile != "" || o.wss != ""):
-		return "", exit.Usagef("", "--password-file and --wss go with --user")
+	case o.user == "" && (o.passwordFile != "" || o.wss != "" || o.digest):
+		return "", exit.Usagef("", "--password-file, --wss and --digest go with --user")
+	case o.wss != "" && o.digest:
+		return "", exit.Usagef("", "--wss and --digest are two ways to log in: which one?")
 	case o.wss != "" && o.wss != "text" && o.wss != "digest":
 		return "", exit.Usagef("", "--wss is text or digest, not %s", o.wss)
 	case o.user == "":
@@ -78,7 +84,7 @@ func (o *login) authorization(password string) (string, error) {
 	switch {
 	case basic && o.tokenFile != "":
 		return "", exit.Usagef("", "--token-file and --user without --wss both say who calls")
-	case basic:
+	case basic && !o.digest:
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(o.user+":"+password)), nil
 	case o.tokenFile == "":
 		return "", nil

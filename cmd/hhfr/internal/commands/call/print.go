@@ -61,7 +61,7 @@ func (p *printer) exchange(x *madeCall) error {
 	if wrong {
 		p.g.Say("%s", why)
 	}
-	if err := p.print(x, v, fault); err != nil && !(wrong && errors.Is(err, errExtract)) {
+	if err := p.print(x, v, fault); err != nil && (!wrong || !errors.Is(err, errExtract)) {
 		return err
 	}
 	p.deviations(x)

@@ -60,7 +60,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	p := &printer{g: g, o: o, op: op, lines: lines, expected: expected}
 	var s *callSender
 	if !o.curl {
-		if s, err = o.open(ctx, g, op, secure.Config, header); err != nil {
+		if s, err = o.open(ctx, g, op, secure.Config, header, password); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.close()) }()

@@ -2,10 +2,12 @@ package call
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,6 +33,7 @@ type callSender struct {
 	client  *hhfr.Client // nil: plain
 	http    *http.Client
 	header  http.Header
+	digest  *digestLogin // nil: another login, or none
 	close   func() error
 }
 
@@ -49,8 +52,12 @@ type madeCall struct {
 
 func (o *callOptions) open(
 	ctx context.Context, g *command.Global, op *calledOperation, secure *tls.Config, header http.Header,
+	password string,
 ) (*callSender, error) {
 	s := &callSender{op: op, timeout: o.timeout, version: soap.V11, header: header}
+	if o.digest {
+		s.digest = &digestLogin{user: o.user, password: password, random: rand.Text}
+	}
 	if op.SOAP == 12 {
 		s.version = soap.V12
 	}
@@ -125,10 +132,9 @@ func (s *callSender) call(ctx context.Context, text []byte) (x *madeCall, err er
 	}
 	x = &madeCall{sent: text}
 	began := time.Now()
-	if s.client == nil {
-		err = s.plainCall(ctx, x)
-	} else {
-		err = s.streamCall(ctx, x)
+	err = s.once(ctx, x)
+	if err == nil && x.status == http.StatusUnauthorized && s.digest != nil && s.digest.challenged(x.header) {
+		err = s.once(ctx, x)
 	}
 	x.took = time.Since(began)
 	if err != nil && ctx.Err() != nil {
@@ -137,9 +143,22 @@ func (s *callSender) call(ctx context.Context, text []byte) (x *madeCall, err er
 	return x, unreached(err)
 }
 
-func (s *callSender) streamCall(ctx context.Context, x *madeCall) error {
+func (s *callSender) once(ctx context.Context, x *madeCall) error {
+	own := http.Header{}
+	if s.digest != nil {
+		if text := s.digest.authorization(http.MethodPost, s.op.url.RequestURI()); text != "" {
+			own.Set("Authorization", text)
+		}
+	}
+	if s.client == nil {
+		return s.plainCall(ctx, x, own)
+	}
+	return s.streamCall(ctx, x, own)
+}
+
+func (s *callSender) streamCall(ctx context.Context, x *madeCall, own http.Header) error {
 	before := s.client.Counters()
-	reply, err := s.client.Call(ctx, &hhfr.Request{Action: s.op.Action, Body: hhfr.Body(x.sent)})
+	reply, err := s.client.Call(ctx, &hhfr.Request{Action: s.op.Action, Header: own, Body: hhfr.Body(x.sent)})
 	if err != nil {
 		return err
 	}
@@ -156,22 +175,21 @@ func (s *callSender) streamCall(ctx context.Context, x *madeCall) error {
 	return nil
 }
 
-func (s *callSender) plainCall(ctx context.Context, x *madeCall) error {
+func (s *callSender) plainCall(ctx context.Context, x *madeCall, own http.Header) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.op.url.String(), hhfr.Body(x.sent))
 	if err != nil {
 		return err
 	}
 	req.ContentLength = int64(len(x.sent))
-	own, err := soap.RequestFields(s.version, s.op.Action)
+	fields, err := soap.RequestFields(s.version, s.op.Action)
 	if err != nil {
 		return err
 	}
-	for _, f := range own {
+	for _, f := range fields {
 		req.Header.Set(f.Name, f.Value)
 	}
-	for name, list := range s.header {
-		req.Header[name] = list
-	}
+	maps.Copy(req.Header, s.header)
+	maps.Copy(req.Header, own)
 	reply, err := s.http.Do(req)
 	if err != nil {
 		return err
@@ -224,6 +242,9 @@ func printCurl(
 		if arg[1] != "" {
 			b.WriteString(" " + quoted(arg[1]))
 		}
+	}
+	if o.digest {
+		b.WriteString(" --digest")
 	}
 	if o.user != "" && o.wss == "" {
 		fmt.Fprintf(&b, " --user %s", quoted(o.user)) // curl asks for the password
