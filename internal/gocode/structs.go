@@ -2,6 +2,7 @@ package gocode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -170,6 +171,20 @@ func (b *builder) content(s *structType) {
 		s.notes = append(s.notes, Lack{s.place, "text between elements"})
 	}
 	b.elements(s, t.Particle)
+	s.noteNil()
+}
+
+// noteNil notes fields that can be absent and nil, where a pointer is only one of that.
+func (s *structType) noteNil() {
+	var list []string
+	for _, f := range s.fields {
+		if f.optional && f.nillable && !f.many {
+			list = append(list, f.xml.Local)
+		}
+	}
+	if len(list) > 0 {
+		s.notes = append(s.notes, Lack{s.place, "whether it is absent or nil: " + someOf(list)})
+	}
 }
 
 func elementsIn(p *xsd.Particle) (list []*xsd.Particle) {
@@ -205,11 +220,16 @@ const maxNamed = 5
 // names are those of elements, of many the first.
 func names(list []*xsd.ElementDecl) string {
 	var all []string
-	for _, e := range list[:min(len(list), maxNamed)] {
+	for _, e := range list {
 		all = append(all, e.Name.Local)
 	}
-	if len(list) > maxNamed {
-		all = append(all, fmt.Sprintf("and %d others", len(list)-maxNamed))
+	return someOf(all)
+}
+
+// someOf are names, of many the first.
+func someOf(all []string) string {
+	if more := len(all) - maxNamed; more > 0 {
+		all = append(slices.Clip(all[:maxNamed]), fmt.Sprintf("and %d others", more))
 	}
 	return strings.Join(all, ", ")
 }
