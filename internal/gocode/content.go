@@ -8,9 +8,9 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
-// content is the state of making fields of a content model. A message of it is the fields with a
+// modelFields is the state of making fields of a content model. A message of it is the fields with a
 // value in their order: what is in another order cannot be carried.
-type content struct {
+type modelFields struct {
 	b      *builder
 	s      *structType
 	by     map[xsd.QName]int
@@ -26,7 +26,7 @@ type use struct {
 }
 
 func (b *builder) elements(s *structType, p *xsd.Particle) {
-	c := &content{b: b, s: s, by: map[xsd.QName]int{}}
+	c := &modelFields{b: b, s: s, by: map[xsd.QName]int{}}
 	if p != nil {
 		for _, u := range c.particle(p, false, false) {
 			c.fields[u.field].many, c.fields[u.field].optional = u.many, !u.must
@@ -51,7 +51,7 @@ func (b *builder) elements(s *structType, p *xsd.Particle) {
 
 // particle makes the fields of a part of a content model. many: what it stands in repeats;
 // optional: that may be absent.
-func (c *content) particle(p *xsd.Particle, many, optional bool) (uses []use) {
+func (c *modelFields) particle(p *xsd.Particle, many, optional bool) (uses []use) {
 	optional = optional || p.Min == 0
 	repeats := p.Max != 1
 	switch p.Kind {
@@ -91,7 +91,7 @@ func canBeEmpty(p *xsd.Particle) bool {
 	return p.Min == 0 || !slices.ContainsFunc(p.Parts, func(part *xsd.Particle) bool { return !canBeEmpty(part) })
 }
 
-func (c *content) sequence(p *xsd.Particle, many, optional bool) (uses []use) {
+func (c *modelFields) sequence(p *xsd.Particle, many, optional bool) (uses []use) {
 	var last []use
 	parts := 0
 	for _, part := range p.Parts {
@@ -136,7 +136,7 @@ func merge(uses, more []use, both bool) []use {
 	return uses
 }
 
-func (c *content) choice(branches [][]use, many, optional bool) (uses []use) {
+func (c *modelFields) choice(branches [][]use, many, optional bool) (uses []use) {
 	var of choice
 	for _, branch := range branches {
 		uses = merge(uses, branch, false)
@@ -167,7 +167,7 @@ func (c *content) choice(branches [][]use, many, optional bool) (uses []use) {
 }
 
 // element makes the field of an element, or those of the elements that may stand in its place.
-func (c *content) element(e *xsd.ElementDecl, many, optional bool) (uses []use) {
+func (c *modelFields) element(e *xsd.ElementDecl, many, optional bool) (uses []use) {
 	var all []*xsd.ElementDecl
 	for _, m := range append([]*xsd.ElementDecl{e}, e.Members...) {
 		if !m.Abstract {
@@ -194,7 +194,7 @@ func (c *content) element(e *xsd.ElementDecl, many, optional bool) (uses []use) 
 }
 
 // field makes the field of an element, or finds the one that it has.
-func (c *content) field(e *xsd.ElementDecl) use {
+func (c *modelFields) field(e *xsd.ElementDecl) use {
 	at, met := c.by[e.Name]
 	if !met {
 		f := c.b.element(c.s, e)
@@ -214,7 +214,7 @@ func (c *content) field(e *xsd.ElementDecl) use {
 
 // order is an order of the fields that fits every part of the content model, close to that in which
 // they stand there; false: there is none.
-func (c *content) order() (order []int, ok bool) {
+func (c *modelFields) order() (order []int, ok bool) {
 	before := make([][]int, len(c.fields))
 	for a, after := range c.after {
 		for b := range after {

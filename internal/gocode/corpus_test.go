@@ -5,8 +5,8 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"testing"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,22 +28,26 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		p, err := gocode.Generate(d, gocode.Options{Package: "service"})
+		p, err := gocode.Generate(d, gocode.GoOptions{Package: "service"})
 		require.NoError(t, err, file)
 		generated += len(p.Generated)
 		refused += len(p.Refused)
 		notes += len(p.Notes)
 		for _, r := range p.Refused {
 			w := r.Reasons[0].What
-			if len(r.Operation.Problems) > 0 { w = "not compiled" }
-			if strings.HasPrefix(w, "the type ") { w = "abstract" }
+			if len(r.Operation.Problems) > 0 {
+				w = "not compiled"
+			}
+			if strings.HasPrefix(w, "the type ") {
+				w = "abstract"
+			}
 			why[w]++
 		}
 		if p.Source == nil {
 			continue
 		}
 		if out != "" {
-			sub := filepath.Join(out, "p"+ strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(strings.TrimPrefix(file, dir)))
+			sub := filepath.Join(out, "p"+strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(strings.TrimPrefix(file, dir)))
 			os.MkdirAll(sub, 0o755)
 			os.WriteFile(filepath.Join(sub, "gen.go"), p.Source, 0o644)
 		}
@@ -51,5 +55,7 @@ func TestCorpus(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	t.Logf("%d generated, %d refused, %d notes", generated, refused, notes)
-	for w, n := range why { t.Logf("%5d %s", n, w) }
+	for w, n := range why {
+		t.Logf("%5d %s", n, w)
+	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
-// Options say what is generated.
-type Options struct {
+// GoOptions say what is generated.
+type GoOptions struct {
 	// Package is the name of the package.
 	Package string
 	// Binding limits operations to those of a binding or port; empty: those of all, but of several
@@ -24,25 +24,25 @@ type Options struct {
 	Operations []string
 }
 
-// Program is what was generated.
-type Program struct {
+// GoProgram is what was generated.
+type GoProgram struct {
 	// Source is the file, as gofmt has it; nil: there is no operation that can be generated.
 	Source []byte
 	// Generated are the operations in it.
 	Generated []*wsdl.Operation
-	Refused   []Refusal
+	Refused   []RefusedOperation
 	// Notes are what of the messages is not carried.
 	Notes []Lack
 }
 
-// Refusal is an operation that was not generated.
-type Refusal struct {
+// RefusedOperation is an operation that was not generated.
+type RefusedOperation struct {
 	Operation *wsdl.Operation
 	Reasons   []Lack
 }
 
 // String is the operation, with the reasons.
-func (r Refusal) String() string {
+func (r RefusedOperation) String() string {
 	var reasons []string
 	for _, l := range r.Reasons {
 		reasons = append(reasons, l.String())
@@ -50,8 +50,8 @@ func (r Refusal) String() string {
 	return r.Operation.Name + " was not generated: " + strings.Join(reasons, "; ")
 }
 
-// operation is one that is generated.
-type operation struct {
+// goOperation is one that is generated.
+type goOperation struct {
 	*wsdl.Operation
 	name          string
 	input, output *structType
@@ -63,16 +63,16 @@ type service struct {
 	portType                    xsd.QName
 	location                    string
 	client, iface, dial, handle string
-	operations                  []*operation
+	operations                  []*goOperation
 }
 
-// generator is the state of generating a file.
-type generator struct {
+// fileGenerator is the state of generating a file.
+type fileGenerator struct {
 	d        *wsdl.ServiceDescription
-	opt      Options
+	opt      GoOptions
 	b        builder
-	out      *Program
-	names    scope
+	out      *GoProgram
+	names    nameScope
 	services []*service
 	enums    []*enumType
 	structs  []*structType
@@ -80,8 +80,8 @@ type generator struct {
 
 // Generate writes the code for a description; that is to have been loaded with
 // [wsdl.SourceOptions].Texts for comments.
-func Generate(d *wsdl.ServiceDescription, opt Options) (*Program, error) {
-	g := &generator{d: d, opt: opt, out: &Program{}, names: scope{}, b: builder{
+func Generate(d *wsdl.ServiceDescription, opt GoOptions) (*GoProgram, error) {
+	g := &fileGenerator{d: d, opt: opt, out: &GoProgram{}, names: nameScope{}, b: builder{
 		types: map[*xsd.TypeDef]*structType{}, roots: map[*xsd.ElementDecl]*structType{},
 		enums: map[*xsd.Simple]*enumType{},
 	}}
@@ -92,7 +92,7 @@ func Generate(d *wsdl.ServiceDescription, opt Options) (*Program, error) {
 		return g.out, nil
 	}
 	g.name()
-	w := &source{docs: d.Documentation()}
+	w := &goFile{docs: d.Documentation()}
 	g.write(w)
 	text, err := format.Source([]byte(w.String()))
 	if err != nil {
@@ -103,16 +103,16 @@ func Generate(d *wsdl.ServiceDescription, opt Options) (*Program, error) {
 }
 
 // take makes the structs of all operations that are asked for.
-func (g *generator) take() {
+func (g *fileGenerator) take() {
 	met := map[xsd.Position]bool{}
 	for _, op := range g.wanted() {
 		if len(op.Problems) == 0 && met[op.Declared] {
 			continue // of another binding
 		}
 		met[op.Declared] = true
-		o := &operation{Operation: op}
+		o := &goOperation{Operation: op}
 		if reasons := g.messages(o); len(reasons) > 0 {
-			g.out.Refused = append(g.out.Refused, Refusal{op, reasons})
+			g.out.Refused = append(g.out.Refused, RefusedOperation{op, reasons})
 			continue
 		}
 		s := g.service(op)
@@ -121,7 +121,7 @@ func (g *generator) take() {
 }
 
 // wanted are the operations that are asked for.
-func (g *generator) wanted() (list []*wsdl.Operation) {
+func (g *fileGenerator) wanted() (list []*wsdl.Operation) {
 	for _, op := range g.d.Operations {
 		if len(g.opt.Operations) > 0 && !slices.Contains(g.opt.Operations, op.Name) {
 			continue
@@ -134,7 +134,7 @@ func (g *generator) wanted() (list []*wsdl.Operation) {
 	return list
 }
 
-func (g *generator) service(op *wsdl.Operation) *service {
+func (g *fileGenerator) service(op *wsdl.Operation) *service {
 	for _, s := range g.services {
 		if s.portType == op.PortType {
 			return s
@@ -146,7 +146,7 @@ func (g *generator) service(op *wsdl.Operation) *service {
 }
 
 // messages makes the structs of an operation, or says why there are none.
-func (g *generator) messages(o *operation) (reasons []Lack) {
+func (g *fileGenerator) messages(o *goOperation) (reasons []Lack) {
 	for _, p := range o.Problems {
 		reasons = append(reasons, Lack{p.Place, p.What})
 	}
@@ -187,9 +187,9 @@ func (g *generator) messages(o *operation) (reasons []Lack) {
 }
 
 // choose refuses operations whose messages cannot be carried.
-func (g *generator) choose() {
+func (g *fileGenerator) choose() {
 	for _, s := range g.services {
-		s.operations = slices.DeleteFunc(s.operations, func(o *operation) bool {
+		s.operations = slices.DeleteFunc(s.operations, func(o *goOperation) bool {
 			var reasons []Lack
 			for _, m := range []*structType{o.input, o.output} {
 				if m != nil {
@@ -197,7 +197,7 @@ func (g *generator) choose() {
 				}
 			}
 			if len(reasons) > 0 {
-				g.out.Refused = append(g.out.Refused, Refusal{o.Operation, reasons})
+				g.out.Refused = append(g.out.Refused, RefusedOperation{o.Operation, reasons})
 				return true
 			}
 			g.out.Generated = append(g.out.Generated, o.Operation)
@@ -208,7 +208,7 @@ func (g *generator) choose() {
 }
 
 // reach takes a struct, and those that it has, into the file.
-func (g *generator) reach(roots ...*structType) {
+func (g *fileGenerator) reach(roots ...*structType) {
 	for todo := roots; len(todo) > 0; todo = todo[1:] {
 		s := todo[0]
 		if s == nil || s.reached {
@@ -226,7 +226,7 @@ func (g *generator) reach(roots ...*structType) {
 
 // name names all that is in the file. The names of services come first, then those of messages,
 // then those of types.
-func (g *generator) name() {
+func (g *fileGenerator) name() {
 	for _, s := range g.services {
 		before := ""
 		if len(g.services) > 1 {
@@ -234,7 +234,7 @@ func (g *generator) name() {
 		}
 		s.client, s.iface = g.names.take(before+"Client"), g.names.take(before+"Service")
 		s.dial, s.handle = g.names.take("New"+s.client), g.names.take("New"+before+"Handler")
-		methods := scope{"Close": true}
+		methods := nameScope{"Close": true}
 		for _, o := range s.operations {
 			o.name = methods.take(exported(o.Name), exported(o.Name)+"Operation")
 		}
@@ -270,13 +270,16 @@ func (g *generator) name() {
 	g.out.Notes = slices.Compact(g.out.Notes)
 }
 
-func (g *generator) nameStruct(s *structType) {
+// roleNames are behind the names of fields that would be the same.
+var roleNames = map[fieldRole]string{elementField: "Element", attributeField: "Attr"}
+
+func (g *fileGenerator) nameStruct(s *structType) {
 	wanted := s.wanted
 	if s.in != nil {
 		wanted = append(slices.Clip(wanted), s.in.name+wanted[0])
 	}
 	s.name = g.names.take(wanted...)
-	fields := scope{"XMLName": true}
+	fields := nameScope{"XMLName": true}
 	for _, role := range []fieldRole{textField, elementField, attributeField} {
 		for _, f := range s.fields {
 			name := exported(f.xml.Local)
@@ -285,7 +288,7 @@ func (g *generator) nameStruct(s *structType) {
 			case role == textField:
 				f.name = fields.take("Value")
 			default:
-				f.name = fields.take(name, name+map[fieldRole]string{elementField: "Element", attributeField: "Attr"}[role])
+				f.name = fields.take(name, name+roleNames[role])
 			}
 		}
 	}

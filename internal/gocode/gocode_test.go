@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestGolden(t *testing.T) {
 	d, err := wsdl.Load(t.Context(), filepath.Join("testdata", "stock.wsdl"), wsdl.SourceOptions{Texts: true})
 	require.NoError(t, err)
-	p, err := gocode.Generate(d, gocode.Options{Package: "stock"})
+	p, err := gocode.Generate(d, gocode.GoOptions{Package: "stock"})
 	require.NoError(t, err)
 	assert.Empty(t, p.Refused)
 	golden := filepath.Join("testdata", "stock.go.golden")
@@ -33,7 +33,7 @@ func TestGolden(t *testing.T) {
 	for range 5 {
 		again, err := wsdl.Load(t.Context(), filepath.Join("testdata", "stock.wsdl"), wsdl.SourceOptions{Texts: true})
 		require.NoError(t, err)
-		p, err := gocode.Generate(again, gocode.Options{Package: "stock"})
+		p, err := gocode.Generate(again, gocode.GoOptions{Package: "stock"})
 		require.NoError(t, err)
 		assert.Equal(t, string(want), string(p.Source))
 	}
@@ -193,18 +193,18 @@ func TestContents(t *testing.T) {
 	}
 }
 
-func generate(t *testing.T, text string) *gocode.Program {
+func generate(t *testing.T, text string) *gocode.GoProgram {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.wsdl")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	d, err := wsdl.Load(t.Context(), file, wsdl.SourceOptions{Texts: true})
 	require.NoError(t, err)
-	p, err := gocode.Generate(d, gocode.Options{Package: "service"})
+	p, err := gocode.Generate(d, gocode.GoOptions{Package: "service"})
 	require.NoError(t, err)
 	return p
 }
 
-func notesOf(p *gocode.Program) string {
+func notesOf(p *gocode.GoProgram) string {
 	var list []string
 	for _, l := range p.Notes {
 		list = append(list, l.What)

@@ -46,11 +46,11 @@ func PackageName(text string) string {
 	}
 }
 
-// scope has the names that are taken in a package or a struct.
-type scope map[string]bool
+// nameScope has the names that are taken in a package or a struct.
+type nameScope map[string]bool
 
 // take takes the first of several names that is free, or the last one with a number.
-func (s scope) take(names ...string) string {
+func (s nameScope) take(names ...string) string {
 	for _, name := range names {
 		if !s[name] {
 			s[name] = true

@@ -60,7 +60,7 @@ func (s *structType) refuse() bool {
 		}
 	}
 	for _, c := range s.choices {
-		if c.required && !slices.ContainsFunc(c.branches, func(branch []branchField) bool { return lackOf(branch) == nil }) {
+		if c.required && !slices.ContainsFunc(c.branches, canBeCarried) {
 			s.wrong = append(s.wrong, *lackOf(c.branches[0]))
 			return true
 		}
@@ -77,6 +77,8 @@ func lackOf(branch []branchField) *Lack {
 	}
 	return nil
 }
+
+func canBeCarried(branch []branchField) bool { return lackOf(branch) == nil }
 
 // leaveOut leaves out the fields that cannot be carried, and those of branches of choices that
 // cannot.

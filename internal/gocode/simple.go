@@ -73,7 +73,8 @@ type enumType struct {
 
 // enum is the type of a simple type that has a few values; nil: it has any.
 func (b *builder) enum(s *xsd.Simple, name xsd.QName, at xsd.Position, wanted ...string) *enumType {
-	if kind, _ := kindOf(s); len(s.Facets.Enumeration) == 0 || kind != "string" || s.Variety != xsd.Atomic || hasNames(s) {
+	kind, _ := kindOf(s)
+	if len(s.Facets.Enumeration) == 0 || kind != "string" || s.Variety != xsd.Atomic || hasNames(s) {
 		return nil
 	}
 	if e := b.enums[s]; e != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
-// source is the text of a file of Go that is being written.
-type source struct {
+// goFile is the text of a file of Go that is being written.
+type goFile struct {
 	strings.Builder
 	docs map[xsd.Position]string
 }
 
-func (w *source) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func (w *goFile) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
 // commentWidth is where comments wrap, in characters.
 const commentWidth = 96
 
 // comment writes paragraphs as a comment.
-func (w *source) comment(paragraphs ...string) {
+func (w *goFile) comment(paragraphs ...string) {
 	first := true
 	for _, text := range paragraphs {
 		for _, p := range strings.Split(text, "\n\n") {
@@ -40,7 +40,7 @@ func (w *source) comment(paragraphs ...string) {
 	}
 }
 
-func (w *source) wrap(words []string) {
+func (w *goFile) wrap(words []string) {
 	line := "//"
 	for _, word := range words {
 		if len(line) > len("//") && len([]rune(line))+1+len([]rune(word)) > commentWidth {
@@ -53,7 +53,7 @@ func (w *source) wrap(words []string) {
 }
 
 // structs writes types, and the constants of their values.
-func (w *source) structs(all []*structType, enums []*enumType) {
+func (w *goFile) structs(all []*structType, enums []*enumType) {
 	for _, s := range all {
 		w.structType(s)
 	}
@@ -62,7 +62,7 @@ func (w *source) structs(all []*structType, enums []*enumType) {
 	}
 }
 
-func (w *source) structType(s *structType) {
+func (w *goFile) structType(s *structType) {
 	w.line("")
 	w.comment(append([]string{s.name + " is " + s.described(), w.docs[s.place]}, s.remarks()...)...)
 	w.line("type %s struct {", s.name)
@@ -198,7 +198,7 @@ func tag(name xsd.QName, options string, soap ...string) string {
 	return strconv.Quote(text)
 }
 
-func (w *source) enum(e *enumType) {
+func (w *goFile) enum(e *enumType) {
 	w.line("")
 	what := "has a few values."
 	if e.xml.Local != "" {

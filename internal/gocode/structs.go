@@ -99,7 +99,8 @@ func (b *builder) root(e *xsd.ElementDecl) *structType {
 			s.notes = append(s.notes, Lack{e.Place, fmt.Sprintf("that the element %s may be nil", e.Name)})
 		}
 		if len(e.Members) > 0 {
-			s.notes = append(s.notes, Lack{e.Place, fmt.Sprintf("elements in place of %s: %s", e.Name, names(e.Members))})
+			what := fmt.Sprintf("elements in place of %s: %s", e.Name, names(e.Members))
+			s.notes = append(s.notes, Lack{e.Place, what})
 		}
 		b.fill()
 	}
@@ -146,8 +147,8 @@ func (b *builder) content(s *structType) {
 		s.wrong = append(s.wrong, Lack{s.place, "an array of SOAP's encoding"})
 		return
 	case t.Abstract:
-		s.wrong = append(s.wrong, Lack{t.Place, fmt.Sprintf("the type %s, which is abstract: a message names another one",
-			t.Name)})
+		what := fmt.Sprintf("the type %s, which is abstract: a message names another one", t.Name)
+		s.wrong = append(s.wrong, Lack{t.Place, what})
 		return
 	}
 	if n := derived(t); n > 0 {

@@ -1,5 +1,4 @@
-// Package gen is hhfr gen, which writes code.
-package gen
+package schema
 
 import (
 	"context"
@@ -18,8 +17,8 @@ import (
 	"github.com/hhfr/hhfr/internal/wsdl"
 )
 
-// New is the command.
-func New(g *command.Global) *cobra.Command {
+// NewGen is hhfr gen, which writes code.
+func NewGen(g *command.Global) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "gen",
 		Short:   "Write code for a WSDL: gen go",
@@ -36,11 +35,9 @@ const goExamples = `  hhfr gen go service.wsdl --out adder.go
   hhfr gen go 'http://127.0.0.1:8080/sum?wsdl' --package sum --operation sum`
 
 type goOptions struct {
-	fetch        bool
-	catalog, out string
-	packageName  string
-	binding      string
-	operations   []string
+	schemaOptions
+	out, packageName, binding string
+	operations                []string
 }
 
 func newGo(g *command.Global) *cobra.Command {
@@ -62,7 +59,7 @@ Exit code 5 means that some operations were not generated, 4 that none was.`,
 		RunE:    func(c *cobra.Command, args []string) error { return runGo(c.Context(), g, o, args[0]) },
 	}
 	f := c.Flags()
-	description.ImportFlags(f, &o.fetch, &o.catalog)
+	o.flags(c)
 	description.BindingFlag(f, &o.binding)
 	f.StringVar(&o.out, "out", "-", "file to write; - is stdout")
 	f.StringVar(&o.packageName, "package", "", "name of the package; empty: one after the name of the WSDL")
@@ -88,7 +85,7 @@ func runGo(ctx context.Context, g *command.Global, o goOptions, file string) err
 	if o.packageName == "" {
 		name = nameOf(file)
 	}
-	p, err := gocode.Generate(d, gocode.Options{Package: name, Binding: o.binding, Operations: o.operations})
+	p, err := gocode.Generate(d, gocode.GoOptions{Package: name, Binding: o.binding, Operations: o.operations})
 	if err != nil {
 		return err
 	}
