@@ -95,8 +95,8 @@ func TestContents(t *testing.T) {
 			content: `<xs:complexType><xs:sequence>` + element("id", str) + `</xs:sequence>
 				<xs:attribute name="id" type="xs:int"/><xs:attribute name="kind" use="required"><xs:simpleType>
 				<xs:restriction base="xs:string"><xs:enumeration value="a+b"/><xs:enumeration value=""/>
-				<xs:enumeration value="-"/><xs:enumeration value="-1"/><xs:enumeration value="1"/></xs:restriction></xs:simpleType>
-				</xs:attribute></xs:complexType>`,
+				<xs:enumeration value="-"/><xs:enumeration value="-1"/><xs:enumeration value="1"/>
+				</xs:restriction></xs:simpleType></xs:attribute></xs:complexType>`,
 			has: []string{"IdAttr *int32 `xml:\"id,attr,omitempty\"`", "Id string `xml:\"urn:t id\"`",
 				"Kind DoKind `xml:\"kind,attr\"`", `DoKindAB DoKind = "a+b"`, `DoKindEmpty DoKind = ""`,
 				`DoKindMinus DoKind = "-"`, `DoKindMinus1 DoKind = "-1"`, `DoKind1 DoKind = "1"`}},

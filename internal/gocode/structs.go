@@ -95,6 +95,9 @@ func (b *builder) root(e *xsd.ElementDecl) *structType {
 		}
 		b.roots[e] = s
 		b.begin(s)
+		if e.Abstract {
+			s.wrong = append(s.wrong, Lack{e.Place, fmt.Sprintf("the element %s, which is abstract", e.Name)})
+		}
 		if e.Nillable && e.Type != nil && !e.Type.Any {
 			s.notes = append(s.notes, Lack{e.Place, fmt.Sprintf("that the element %s may be nil", e.Name)})
 		}
@@ -151,9 +154,7 @@ func (b *builder) content(s *structType) {
 		s.wrong = append(s.wrong, Lack{t.Place, what})
 		return
 	}
-	if n := derived(t); n > 0 {
-		s.notes = append(s.notes, Lack{t.Place, fmt.Sprintf("types in place of %s by xsi:type (%d)", t.Name, n)})
-	}
+	s.noteDerived(t)
 	for _, a := range t.Attributes {
 		b.attribute(s, a)
 	}
@@ -199,6 +200,14 @@ func elementsIn(p *xsd.Particle) (list []*xsd.Particle) {
 		list = append(list, elementsIn(part)...)
 	}
 	return list
+}
+
+// noteDerived notes types that xsi:type may name in place of one.
+func (s *structType) noteDerived(t *xsd.TypeDef) {
+	l := Lack{t.Place, fmt.Sprintf("types in place of %s by xsi:type (%d)", t.Name, derived(t))}
+	if derived(t) > 0 && !slices.Contains(s.notes, l) {
+		s.notes = append(s.notes, l)
+	}
 }
 
 // derived is how many types xsi:type may name in place of one.
@@ -293,6 +302,7 @@ func (b *builder) element(s *structType, e *xsd.ElementDecl) *structField {
 		if t.Simple.Builtin == "anySimpleType" && t.Simple.Variety == xsd.Atomic {
 			s.notes = append(s.notes, Lack{e.Place, "the type that xsi:type names for " + e.Name.Local})
 		}
+		s.noteDerived(t)
 		b.simple(f, t.Simple, s, simpleName(t), exported(e.Name.Local))
 	default:
 		f.struc = b.typ(t, e, s)
