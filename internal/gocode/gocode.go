@@ -53,17 +53,21 @@ func (r RefusedOperation) String() string {
 // goOperation is one that is generated.
 type goOperation struct {
 	*wsdl.Operation
-	name          string
+	name, variable string
+	// key is what tells its requests from those of others: their element, or their action.
+	key           string
+	unserved      bool // nothing does
 	input, output *structType
 	faults        []*structType
 }
 
 // service are the operations of a portType.
 type service struct {
-	portType                    xsd.QName
-	location                    string
-	client, iface, dial, handle string
-	operations                  []*goOperation
+	portType                         xsd.QName
+	place                            xsd.Position
+	location                         string
+	client, iface, dial, handle, url string
+	operations                       []*goOperation
 }
 
 // fileGenerator is the state of generating a file.
@@ -140,7 +144,7 @@ func (g *fileGenerator) service(op *wsdl.Operation) *service {
 			return s
 		}
 	}
-	s := &service{portType: op.PortType, location: g.d.LocationOf(op)}
+	s := &service{portType: op.PortType, place: op.PortTypePlace, location: g.d.LocationOf(op)}
 	g.services = append(g.services, s)
 	return s
 }
@@ -165,15 +169,17 @@ func (g *fileGenerator) messages(o *goOperation) (reasons []Lack) {
 		parts *wsdl.EnvelopeParts
 		into  **structType
 		what  string
-	}{{o.Input, &o.input, "request"}, {o.Output, &o.output, "reply"}} {
+	}{{o.Input, &o.input, "Request"}, {o.Output, &o.output, "Reply"}} {
 		switch {
 		case m.parts == nil:
+		case len(m.parts.Body) == 0 && m.parts.BodyType == nil:
+			*m.into = g.b.empty(o.Name + m.what)
 		case len(m.parts.Attached) > 0:
-			refuse("its " + m.what + " has parts beside the envelope")
+			refuse("its " + strings.ToLower(m.what) + " has parts beside the envelope")
 		case m.parts.BodyType != nil:
-			refuse("its " + m.what + " is a type, with no element around it")
+			refuse("its " + strings.ToLower(m.what) + " is a type, with no element around it")
 		case len(m.parts.Body) > 1:
-			refuse("its " + m.what + " has several elements in Body")
+			refuse("its " + strings.ToLower(m.what) + " has several elements in Body")
 		case len(m.parts.Body) == 1:
 			*m.into = g.b.root(m.parts.Body[0])
 		}
@@ -207,6 +213,26 @@ func (g *fileGenerator) choose() {
 	g.services = slices.DeleteFunc(g.services, func(s *service) bool { return len(s.operations) == 0 })
 }
 
+// keys finds what tells the requests of operations apart.
+func (g *fileGenerator) keys(s *service) {
+	elements := map[string]int{}
+	for _, o := range s.operations {
+		elements[o.input.element.Local]++
+	}
+	taken := map[string]bool{}
+	for _, o := range s.operations {
+		if o.key = o.input.element.Local; elements[o.key] > 1 && o.Action != "" {
+			o.key = o.Action
+		}
+		if taken[o.key] {
+			g.out.Notes = append(g.out.Notes, Lack{o.Place, "what tells requests of " + o.Name +
+				" from those of others: the handler does not serve it"})
+			o.unserved = true
+		}
+		taken[o.key] = true
+	}
+}
+
 // reach takes a struct, and those that it has, into the file.
 func (g *fileGenerator) reach(roots ...*structType) {
 	for todo := roots; len(todo) > 0; todo = todo[1:] {
@@ -234,15 +260,19 @@ func (g *fileGenerator) name() {
 		}
 		s.client, s.iface = g.names.take(before+"Client"), g.names.take(before+"Service")
 		s.dial, s.handle = g.names.take("New"+s.client), g.names.take("New"+before+"Handler")
-		methods := nameScope{"Close": true}
+		s.url = g.names.take(before + "Location")
+		methods := nameScope{}
 		for _, o := range s.operations {
-			o.name = methods.take(exported(o.Name), exported(o.Name)+"Operation")
+			o.name = methods.take(exported(o.Name))
+			o.variable = g.names.take("operation" + before + o.name)
 		}
+		g.keys(s)
 	}
 	var inputs, rest []*structType
 	for _, s := range g.services {
 		for _, o := range s.operations {
 			inputs = append(inputs, o.input, o.output)
+			o.faults = slices.DeleteFunc(o.faults, func(s *structType) bool { return len(s.wrong) > 0 })
 			rest = append(rest, o.faults...)
 		}
 	}

@@ -83,6 +83,8 @@ func (s *structType) described() string {
 	switch {
 	case s.element != (xsd.QName{}):
 		return fmt.Sprintf("the element %s of a message.", s.element)
+	case s.place == xsd.Position{}:
+		return "a message with nothing in its Body."
 	case s.of.Name.Local != "":
 		return fmt.Sprintf("the type %s.", s.of.Name)
 	case s.in != nil:
