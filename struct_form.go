@@ -19,46 +19,61 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Operation is an operation of a service, whose request and reply are structs with tags of
-// encoding/xml.
-type Operation[Req, Res any] struct {
-	// Action is the SOAP action.
-	Action string
-	// Version is that of SOAP; None: 1.1.
-	Version soap.Version
+type Binding[T any] struct{}
+
+func Bind[T any]() (*Binding[T], error) { return &Binding[T]{}, nil }
+
+func (b *Binding[T]) Append(dst []byte, v *T) ([]byte, error) {
+	var w strings.Builder
+	t := reflect.ValueOf(v).Elem()
+	name, _ := fieldsOf(t.Type())
+	f, _ := t.Type().FieldByName("XMLName")
+	writeElement(&w, name, t, "", f.Tag.Get("soap") == "unqualified")
+	return append(dst, w.String()...), nil
 }
 
-// Invoke calls an operation. Errors are those of [Client.Call], and a *[FaultError].
-func Invoke[Req, Res any](ctx context.Context, c *Client, op *Operation[Req, Res], req *Req) (*Res, error) {
-	text, err := writeStruct(op.Version, req)
-	if err != nil {
-		return nil, invalid(err)
+func (b *Binding[T]) Read(content []byte, v *T) error {
+	return readStruct([]byte("<Body>"+string(content)+"</Body>"), v)
+}
+
+type Operation[Req, Res any] struct {
+	action  string
+	version soap.Version
+}
+
+func NewOperation[Req, Res any](action string, version soap.Version) (*Operation[Req, Res], error) {
+	return &Operation[Req, Res]{action, version}, nil
+}
+
+func (o *Operation[Req, Res]) Request(v *Req) (*Request, error) {
+	text, err := (&Binding[Req]{}).Append(nil, v)
+	if err == nil {
+		text, err = soap.Wrap(max(o.version, soap.V11), text)
 	}
-	reply, err := c.Call(ctx, &Request{Action: op.Action, Body: Body(text)})
+	return &Request{Action: o.action, Body: Body(text)}, err
+}
+
+func Invoke[Req, Res any](ctx context.Context, c *Client, op *Operation[Req, Res], req *Req) (*Res, error) {
+	m, err := op.Request(req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := c.Call(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	if f := reply.Fault(); f != nil {
 		_ = reply.Body.Close()
-		return nil, &FaultError{*f}
+		return nil, &Error{Code: Refused, Err: f}
 	}
 	body, err := reply.ReadAll()
 	if err != nil {
 		return nil, err
 	}
 	res := new(Res)
-	if len(body) == 0 {
-		return res, nil
-	}
 	return res, readStruct(body, res)
 }
 
-// FaultError is a fault as an error.
-type FaultError struct{ soap.Fault }
-
-func (e *FaultError) Error() string { return "hhfr: fault: " + e.Reason }
-
-// Handler serves the operation.
 func (op *Operation[Req, Res]) Handler(serve func(context.Context, *Req) (*Res, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -71,44 +86,30 @@ func (op *Operation[Req, Res]) Handler(serve func(context.Context, *Req) (*Res, 
 			if err == nil {
 				res, err = serve(r.Context(), req)
 			}
+			if err == nil && res == nil {
+				w.WriteHeader(202)
+				return
+			}
 			if err == nil {
-				text, err = writeStruct(v, res)
+				text, err = (&Binding[Res]{}).Append(nil, res)
+				text, _ = soap.Wrap(v, text)
 			}
 		}
 		status := http.StatusOK
 		if err != nil {
-			f := &FaultError{soap.Fault{Code: soap.Server, Reason: err.Error()}}
-			errors.As(err, &f)
+			f := &soap.Fault{Code: soap.Server, Reason: err.Error()}
+			var of *soap.Fault
+			if errors.As(err, &of) {
+				f = of
+			}
 			status = soap.FaultStatus(v, f.Code)
-			text, _ = soap.BuildFault(v, f.Fault)
+			text, _ = soap.BuildFault(v, *f)
 		}
 		contentType, _ := soap.ContentType(v, "")
 		w.Header().Set("Content-Type", contentType)
 		w.WriteHeader(status)
 		_, _ = w.Write(text)
 	})
-}
-
-// Operations serve requests by the first element in their Body, or by their SOAP action.
-type Operations map[string]http.Handler
-
-// ServeHTTP implements http.Handler.
-func (o Operations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	action := soap.ParseAction(r.Header.Get("SOAPAction"))
-	if action == "" {
-		action = soap.ParseContentType(r.Header.Get("Content-Type")).Action
-	}
-	name := OperationOf(r)
-	h := o[action]
-	if h == nil {
-		h = o[name]
-	}
-	if h == nil {
-		h = (&Operation[struct{}, struct{}]{}).Handler(func(context.Context, *struct{}) (*struct{}, error) {
-			return nil, &FaultError{soap.Fault{Code: soap.Client, Reason: "no operation " + name}}
-		})
-	}
-	h.ServeHTTP(w, r)
 }
 
 // structField is a field of a struct, by its tag.
@@ -150,19 +151,10 @@ func fieldsOf(t reflect.Type) (name xml.Name, list []structField) {
 
 const xsiSpace = "http://www.w3.org/2001/XMLSchema-instance"
 
-func writeStruct(version soap.Version, v any) ([]byte, error) {
-	var b strings.Builder
-	t := reflect.ValueOf(v).Elem()
-	if name, _ := fieldsOf(t.Type()); name.Local != "" {
-		writeElement(&b, name, t, "", false)
+func writeElement(b *strings.Builder, name xml.Name, v reflect.Value, inside string, unqualified bool) {
+	if name.Space == "" && !unqualified {
+		name.Space = inside
 	}
-	if version == soap.None {
-		version = soap.V11
-	}
-	return soap.Wrap(version, []byte(b.String()))
-}
-
-func writeElement(b *strings.Builder, name xml.Name, v reflect.Value, inside string, null bool) {
 	b.WriteString("<" + name.Local)
 	if name.Space != inside {
 		b.WriteString(` xmlns="`)
@@ -206,11 +198,11 @@ func writeElement(b *strings.Builder, name xml.Name, v reflect.Value, inside str
 			b.WriteString(escaped(textOf(x)))
 		case x.Kind() == reflect.Slice && x.Type().Elem().Kind() != reflect.Uint8:
 			for i := range x.Len() {
-				writeElement(b, f.name, x.Index(i), name.Space, f.null)
+				writeElement(b, f.name, x.Index(i), name.Space, unqualified)
 			}
 		case f.omit && x.IsZero():
 		default:
-			writeElement(b, f.name, x, name.Space, f.null)
+			writeElement(b, f.name, x, name.Space, unqualified)
 		}
 	}
 	b.WriteString("</" + name.Local + ">")
@@ -328,7 +320,7 @@ func readElement(dec *xml.Decoder, start xml.StartElement, v reflect.Value) erro
 
 func readChild(dec *xml.Decoder, start xml.StartElement, v reflect.Value, fields []structField) error {
 	for _, f := range fields {
-		if f.attr || f.text || f.name != start.Name {
+		if f.attr || f.text || f.name.Local != start.Name.Local || f.name.Space != "" && f.name.Space != start.Name.Space {
 			continue
 		}
 		x := v.Field(f.index)

@@ -133,7 +133,10 @@ import (
 )
 
 func trip[T any](text []byte) ([]byte, error) {
-	op := hhfr.Operation[T, T]{}
+	op, err := hhfr.NewOperation[T, T]("", 0)
+	if err != nil {
+		return nil, err
+	}
 	reply := httptest.NewRecorder()
 	op.Handler(func(_ context.Context, v *T) (*T, error) { return v, nil }).ServeHTTP(reply,
 		httptest.NewRequest("POST", "/", bytes.NewReader(text)))

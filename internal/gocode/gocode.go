@@ -79,6 +79,7 @@ type fileGenerator struct {
 	names    nameScope
 	services []*service
 	enums    []*enumType
+	faults   bool // some operations have details of faults
 	structs  []*structType
 }
 
@@ -169,17 +170,17 @@ func (g *fileGenerator) messages(o *goOperation) (reasons []Lack) {
 		parts *wsdl.EnvelopeParts
 		into  **structType
 		what  string
-	}{{o.Input, &o.input, "Request"}, {o.Output, &o.output, "Reply"}} {
+	}{{o.Input, &o.input, "request"}, {o.Output, &o.output, "reply"}} {
 		switch {
 		case m.parts == nil:
 		case len(m.parts.Body) == 0 && m.parts.BodyType == nil:
-			*m.into = g.b.empty(o.Name + m.what)
+			refuse("its " + m.what + " has nothing in Body")
 		case len(m.parts.Attached) > 0:
-			refuse("its " + strings.ToLower(m.what) + " has parts beside the envelope")
+			refuse("its " + m.what + " has parts beside the envelope")
 		case m.parts.BodyType != nil:
-			refuse("its " + strings.ToLower(m.what) + " is a type, with no element around it")
+			refuse("its " + m.what + " is a type, with no element around it")
 		case len(m.parts.Body) > 1:
-			refuse("its " + strings.ToLower(m.what) + " has several elements in Body")
+			refuse("its " + m.what + " has several elements in Body")
 		case len(m.parts.Body) == 1:
 			*m.into = g.b.root(m.parts.Body[0])
 		}
@@ -253,6 +254,8 @@ func (g *fileGenerator) reach(roots ...*structType) {
 // name names all that is in the file. The names of services come first, then those of messages,
 // then those of types.
 func (g *fileGenerator) name() {
+	g.names.take("Detail")
+	g.names.take("Fault")
 	for _, s := range g.services {
 		before := ""
 		if len(g.services) > 1 {
@@ -274,6 +277,7 @@ func (g *fileGenerator) name() {
 			inputs = append(inputs, o.input, o.output)
 			o.faults = slices.DeleteFunc(o.faults, func(s *structType) bool { return len(s.wrong) > 0 })
 			rest = append(rest, o.faults...)
+			g.faults = g.faults || len(o.faults) > 0
 		}
 	}
 	g.reach(append(inputs, rest...)...)

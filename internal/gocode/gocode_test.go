@@ -68,8 +68,8 @@ func TestContents(t *testing.T) {
 		{name: "optional, repeated, nil",
 			content: sequence(element("a", str+` minOccurs="0"`) + element("b", str+` maxOccurs="3"`) +
 				element("c", `type="xs:int" nillable="true"`) + element("d", str+` nillable="true" maxOccurs="2"`)),
-			has: []string{"A *string `xml:\"urn:t a,omitempty\"`", "B []string `xml:\"urn:t b,omitempty\"`",
-				"C *int32 `xml:\"urn:t c\" soap:\"nil\"`", "D []*string `xml:\"urn:t d,omitempty\" soap:\"nil\"`"}},
+			has: []string{"A *string `xml:\"urn:t a,omitempty\"`", "B []string `xml:\"urn:t b\"`",
+				"C *int32 `xml:\"urn:t c\" soap:\"nil\"`", "D []*string `xml:\"urn:t d\" soap:\"nil\"`"}},
 		{name: "optional and nil", content: sequence(element("a", str+` nillable="true" minOccurs="0"`)),
 			has: []string{"A *string `xml:\"urn:t a,omitempty\"`"}, notes: "whether it is absent or nil: a"},
 		{name: "numbers",
@@ -78,7 +78,7 @@ func TestContents(t *testing.T) {
 			more: `<xs:simpleType name="padded"><xs:restriction base="xs:int"><xs:pattern value="\d{4}"/></xs:restriction>
 				</xs:simpleType>`,
 			has: []string{"A string `xml:\"urn:t a\"` // xs:integer", "B uint64 `xml:\"urn:t b\"`",
-				"C []uint16 `xml:\"urn:t c,omitempty\"`", "D string `xml:\"urn:t d\"` // xs:int with a pattern"}},
+				"C []uint16 `xml:\"urn:t c\"`", "D string `xml:\"urn:t d\"` // xs:int with a pattern"}},
 		{name: "names of Go",
 			content: sequence(element("type", str) + element("a-b", str) + element("a.b", str) + element("_1", str) +
 				element("été", str) + element("日本", str) + element("XMLName", str)),
@@ -122,7 +122,7 @@ func TestContents(t *testing.T) {
 		{name: "a choice that repeats",
 			content: `<xs:complexType><xs:choice maxOccurs="unbounded">` + element("a", str) + element("b", str) +
 				`</xs:choice></xs:complexType>`,
-			has:   []string{"// A choice that repeats: A; B.", "A []string `xml:\"urn:t a,omitempty\"`"},
+			has:   []string{"// A choice that repeats: A; B.", "A []string `xml:\"urn:t a\"`"},
 			notes: "the order among a and other elements"},
 		{name: "a group that repeats",
 			content: `<xs:complexType><xs:sequence maxOccurs="2">` + element("a", str) + element("b", str) +
@@ -131,7 +131,7 @@ func TestContents(t *testing.T) {
 		{name: "two places", content: sequence(element("a", str) + element("b", str) + element("a", str)),
 			refused: "elements of one name with others between them"},
 		{name: "twice", content: sequence(element("a", str) + element("a", str+` minOccurs="0"`)),
-			has: []string{"A []string `xml:\"urn:t a,omitempty\"`"}},
+			has: []string{"A []string `xml:\"urn:t a\"`"}},
 		{name: "wildcards",
 			content: `<xs:complexType><xs:sequence>` + element("a", str) + `<xs:any minOccurs="0"/></xs:sequence>
 				<xs:anyAttribute/></xs:complexType>`,
@@ -149,7 +149,7 @@ func TestContents(t *testing.T) {
 		{name: "a substitution group", content: sequence(`<xs:element ref="t:head" maxOccurs="2"/>`),
 			more: `<xs:element name="head" abstract="true" type="xs:string"/>` +
 				element("x", `substitutionGroup="t:head" type="xs:token"`) + element("y", `substitutionGroup="t:head"`),
-			has:   []string{"X []string `xml:\"urn:t x,omitempty\"` // xs:token", "Y []string `xml:\"urn:t y,omitempty\"`"},
+			has:   []string{"X []string `xml:\"urn:t x\"` // xs:token", "Y []string `xml:\"urn:t y\"`"},
 			notes: "the order among x and other elements"},
 		{name: "an abstract type", content: sequence(element("a", `type="t:A"`)),
 			more:    `<xs:complexType name="A" abstract="true"/>`,

@@ -67,7 +67,11 @@ func (w *goFile) structType(s *structType) {
 	w.comment(append([]string{s.name + " is " + s.described(), w.docs[s.place]}, s.remarks()...)...)
 	w.line("type %s struct {", s.name)
 	if s.element != (xsd.QName{}) {
-		w.line("XMLName xml.Name %s", tag(s.element, ""))
+		form := ""
+		if s.hasUnqualified() {
+			form = "unqualified"
+		}
+		w.line("XMLName xml.Name %s", tag(s.element, "", form))
 	}
 	for _, f := range s.fields {
 		if text := w.docs[f.place]; text != "" {
@@ -78,13 +82,28 @@ func (w *goFile) structType(s *structType) {
 	w.line("}")
 }
 
+// hasUnqualified reports whether an element in a message has no namespace.
+func (s *structType) hasUnqualified() bool {
+	met := map[*structType]bool{s: true}
+	for todo := []*structType{s}; len(todo) > 0; todo = todo[1:] {
+		for _, f := range todo[0].fields {
+			if f.role == elementField && f.xml.Space == "" {
+				return true
+			}
+			if f.struc != nil && !met[f.struc] {
+				met[f.struc] = true
+				todo = append(todo, f.struc)
+			}
+		}
+	}
+	return false
+}
+
 // described says what a struct is, after its name.
 func (s *structType) described() string {
 	switch {
 	case s.element != (xsd.QName{}):
 		return fmt.Sprintf("the element %s of a message.", s.element)
-	case s.place == xsd.Position{}:
-		return "a message with nothing in its Body."
 	case s.of.Name.Local != "":
 		return fmt.Sprintf("the type %s.", s.of.Name)
 	case s.in != nil:
@@ -126,10 +145,7 @@ func (s *structType) remarks() (list []string) {
 
 // line is the declaration of a field.
 func (f *structField) line() string {
-	text := f.name + " " + f.goType() + " " + tag(f.xml, f.options()) + ""
-	if f.soap() != "" {
-		text = f.name + " " + f.goType() + " " + tag(f.xml, f.options(), f.soap())
-	}
+	text := f.name + " " + f.goType() + " " + tag(f.xml, f.options(), f.soap())
 	if len(f.says) > 0 {
 		text += " // " + oneLine(strings.Join(f.says, ", "))
 	}
@@ -171,7 +187,7 @@ func (f *structField) options() string {
 		return ",attr,omitempty"
 	case f.role == attributeField:
 		return ",attr"
-	case f.optional || f.many:
+	case f.optional && !f.many:
 		return ",omitempty"
 	}
 	return ""
@@ -184,15 +200,15 @@ func (f *structField) soap() string {
 	return ""
 }
 
-// tag is the tag of a field.
-func tag(name xsd.QName, options string, soap ...string) string {
+// tag is the tag of a field; soap may be empty.
+func tag(name xsd.QName, options, soap string) string {
 	text := name.Local + options
 	if name.Space != "" {
 		text = name.Space + " " + text
 	}
 	text = "xml:" + strconv.Quote(text)
-	for _, s := range soap {
-		text += " soap:" + strconv.Quote(s)
+	if soap != "" {
+		text += " soap:" + strconv.Quote(soap)
 	}
 	if strconv.CanBackquote(text) {
 		return "`" + text + "`"

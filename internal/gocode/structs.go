@@ -110,14 +110,6 @@ func (b *builder) root(e *xsd.ElementDecl) *structType {
 	return s
 }
 
-// empty is the struct of a message with nothing in its Body.
-func (b *builder) empty(name string) *structType {
-	s := &structType{wanted: []string{exported(name)}, of: &xsd.TypeDef{}}
-	b.begin(s)
-	b.fill()
-	return s
-}
-
 // typ is the struct of a type, in an element of a name.
 func (b *builder) typ(t *xsd.TypeDef, e *xsd.ElementDecl, in *structType) *structType {
 	s := b.types[t]

@@ -3,7 +3,7 @@ package gocode
 import (
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/wsdl"
 )
@@ -23,18 +23,31 @@ func (g *fileGenerator) write(w *goFile) {
 		w.server(s)
 		w.operations(s)
 	}
+	w.line("%s%s", serving, g.dispatcher())
+	if g.faults {
+		w.line("%s", details)
+	}
 	w.structs(g.structs, g.enums)
 }
 
 // imports imports what the file uses.
 func (g *fileGenerator) imports(w *goFile) {
+	some := func(when func(op *wsdl.Operation) bool) bool { return slices.ContainsFunc(g.out.Generated, when) }
 	w.line("import (\n%q", "context")
-	if slices.ContainsFunc(g.structs, func(s *structType) bool { return s.element.Local != "" }) {
-		w.line("%q", "encoding/xml")
-	}
-	w.line("%q\n\n%q", "net/http", door)
-	if slices.ContainsFunc(g.out.Generated, func(op *wsdl.Operation) bool { return op.SOAP == 12 }) {
-		w.line("%q", door+"/pkg/soap")
+	for _, one := range []struct {
+		path string
+		used bool
+	}{
+		{"encoding/xml", true}, {"errors", true}, {"net/http", true}, {"sync", true},
+		{door, true}, {door + "/pkg/soap", g.faults || g.byAction() ||
+			some(func(op *wsdl.Operation) bool { return op.SOAP == 12 })},
+	} {
+		if one.path == door {
+			w.line("")
+		}
+		if one.used {
+			w.line("%q", one.path)
+		}
 	}
 	w.line(")")
 }
@@ -58,12 +71,32 @@ func (w *goFile) client(s *service) {
 		w.comment(o.remarks(w)...)
 		w.line("func (c *%s) %s {", s.client, o.signature())
 		if o.output == nil {
-			w.line("_, err := hhfr.Invoke(ctx, c.client, &%s, req)\nreturn err\n}", o.variable)
-			continue
+			w.line(oneWay, o.variable)
+		} else {
+			w.line(inAndOut, o.variable)
 		}
-		w.line("return hhfr.Invoke(ctx, c.client, &%s, req)\n}", o.variable)
 	}
 }
+
+// inAndOut and oneWay are the bodies of methods of a client.
+const (
+	inAndOut = `op, err := %s()
+	if err != nil {
+		return nil, err
+	}
+	return hhfr.Invoke(ctx, c.client, op, req)
+}`
+	oneWay = `op, err := %s()
+	if err != nil {
+		return err
+	}
+	message, err := op.Request(req)
+	if err != nil {
+		return err
+	}
+	return c.client.Send(ctx, message)
+}`
+)
 
 // remarks are the comment of a method.
 func (o *goOperation) remarks(w *goFile) (list []string) {
@@ -72,7 +105,7 @@ func (o *goOperation) remarks(w *goFile) (list []string) {
 		list[0] = fmt.Sprintf("%s is the operation %s, which has no reply.", o.name, o.Name)
 	}
 	for _, f := range o.faults {
-		list = append(list, "Its faults may have a "+f.name+" as their detail.")
+		list = append(list, fmt.Sprintf("The detail of its faults may be of type %s.", f.name))
 	}
 	for _, h := range o.Input.Headers {
 		list = append(list, fmt.Sprintf("Requests may have a header block %s, which is not generated.", h.Name))
@@ -91,8 +124,8 @@ func (o *goOperation) signature() string {
 // server writes the interface of a service, and its handler.
 func (w *goFile) server(s *service) {
 	w.line("")
-	w.comment(fmt.Sprintf("%s serves the operations of %s. Its methods are called concurrently.", s.iface,
-		s.portType.Local), w.docs[s.place])
+	w.comment(fmt.Sprintf("%s serves the operations of %s. Its methods are called concurrently. An error that "+
+		"wraps a *soap.Fault is that fault.", s.iface, s.portType.Local), w.docs[s.place])
 	w.line("type %s interface {", s.iface)
 	for _, o := range s.operations {
 		w.comment(o.remarks(w)...)
@@ -101,35 +134,131 @@ func (w *goFile) server(s *service) {
 	w.line("}")
 	w.line("")
 	w.comment(fmt.Sprintf("%s returns what serves s: each request goes to the method of its operation.", s.handle))
-	w.line("func %s(s %s) http.Handler {", s.handle, s.iface)
-	w.line("return hhfr.Operations{")
+	w.line("func %s(s %s) (http.Handler, error) {", s.handle, s.iface)
+	w.line("all := handlers{}")
+	w.line("err := errors.Join(")
 	for _, o := range s.operations {
-		if o.unserved {
-			continue
-		}
-		serve := "s." + o.name
+		method := "s." + o.name
 		if o.output == nil {
-			serve = fmt.Sprintf("func(ctx context.Context, req *%s) (*struct{}, error) {\n"+
-				"return new(struct{}), s.%s(ctx, req)\n}", o.input.name, o.name)
+			method = fmt.Sprintf("func(ctx context.Context, req *%s) (*%s, error) {\nreturn nil, s.%s(ctx, req)\n}",
+				o.input.name, o.input.name, o.name)
 		}
-		w.line("%q: %s.Handler(%s),", o.key, o.variable, serve)
+		if !o.unserved {
+			w.line("serve(all, %q, %s, %s),", o.key, o.variable, method)
+		}
 	}
-	w.line("}\n}")
+	w.line(")\nif err != nil {\nreturn nil, err\n}\nreturn all, nil\n}")
 }
 
-// operations writes the variables of operations.
+// serving is what handlers have in common.
+const serving = `
+// handlers serve operations by the first element in the Body, or by the SOAP action where several
+// have the same.
+type handlers map[string]http.Handler
+
+func serve[Req, Res any](
+	all handlers, key string, op func() (*hhfr.Operation[Req, Res], error), f func(context.Context, *Req) (*Res, error),
+) error {
+	o, err := op()
+	if err != nil {
+		return err
+	}
+	all[key] = o.Handler(f)
+	all[""] = all[key]
+	return nil
+}
+`
+
+// dispatch is how handlers find the operation of a request; byAction is before that.
+const (
+	dispatch = `
+// ServeHTTP implements http.Handler.
+func (all handlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := hhfr.OperationOf(r)
+%s	h := all[name]
+	if h == nil { // it says that there is no such operation
+		h = all[""]
+	}
+	h.ServeHTTP(w, r)
+}
+`
+	byAction = `	action := soap.ParseAction(r.Header.Get("SOAPAction"))
+	if action == "" {
+		action = soap.ParseContentType(r.Header.Get("Content-Type")).Action
+	}
+	if all[action] != nil {
+		name = action
+	}
+`
+)
+
+// details are the functions about details of faults.
+const details = `
+// Detail reads the detail of a fault; false: err is no fault, or its detail is another element.
+func Detail[T any](err error) (*T, bool) {
+	var fault *soap.Fault
+	b, wrong := hhfr.Bind[T]()
+	if wrong != nil || !errors.As(err, &fault) {
+		return nil, false
+	}
+	for i := range fault.Detail {
+		v := new(T)
+		if text, wrong := soap.BuildElement(&fault.Detail[i]); wrong == nil && b.Read(text, v) == nil {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// Fault is a fault with a detail, for a service to return.
+func Fault[T any](reason string, detail *T) error {
+	b, err := hhfr.Bind[T]()
+	if err != nil {
+		return err
+	}
+	text, err := b.Append(nil, detail)
+	if err != nil {
+		return err
+	}
+	e, err := soap.ParseElement(text, soap.Limits{})
+	if err != nil {
+		return err
+	}
+	return &soap.Fault{Code: soap.Server, Reason: reason, Detail: []soap.Element{*e}}
+}
+`
+
+// operations writes the variables of operations: structs are bound when they are first used.
 func (w *goFile) operations(s *service) {
 	w.line("\nvar (")
 	for _, o := range s.operations {
-		reply, version := "struct{}", ""
+		reply, version := o.input.name, "0"
 		if o.output != nil {
 			reply = o.output.name
 		}
 		if o.SOAP == 12 {
-			version = ", Version: soap.V12"
+			version = "soap.V12"
 		}
-		w.line("%s = hhfr.Operation[%s, %s]{Action: %s%s}", o.variable, o.input.name, reply, strconv.Quote(o.Action),
-			version)
+		w.line("%s = sync.OnceValues(func() (*hhfr.Operation[%s, %s], error) {", o.variable, o.input.name, reply)
+		w.line("return hhfr.NewOperation[%s, %s](%q, %s)\n})", o.input.name, reply, o.Action, version)
 	}
 	w.line(")")
+}
+
+// byAction reports whether some operations are known by their action alone.
+func (g *fileGenerator) byAction() bool {
+	return slices.ContainsFunc(g.services, func(s *service) bool {
+		return slices.ContainsFunc(s.operations, func(o *goOperation) bool {
+			return !o.unserved && o.key != o.input.element.Local
+		})
+	})
+}
+
+// dispatcher is the method of handlers.
+func (g *fileGenerator) dispatcher() string {
+	action := ""
+	if g.byAction() {
+		action = byAction
+	}
+	return strings.Replace(dispatch, "%s", action, 1)
 }
