@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,37 +70,6 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d operations generated, %d refused", generated, refused)
 	assert.Greater(t, generated, 4000)
 	m.run(t, trips)
-}
-
-// module is a Go module with a package of generated code for each of several WSDLs.
-type module struct {
-	dir, cases, imports string
-}
-
-func newModule(t *testing.T) *module {
-	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	require.NoError(t, err)
-	m := &module{dir: t.TempDir()}
-	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	text = regexp.MustCompile(`(?m)^module .*`).ReplaceAll(text, []byte("module example.com/trips"))
-	text = append(text, "\nrequire github.com/hhfr/hhfr v0.0.0\n\nreplace github.com/hhfr/hhfr => "+root+"\n"...)
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	m.write("go.mod", string(text))
-	m.write("go.sum", string(sums))
-	return m
-}
-
-func (m *module) write(name, text string) {
-	file := filepath.Join(m.dir, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		panic(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		panic(err)
-	}
 }
 
 // add adds a package, with a function that reads and writes its messages.
@@ -184,17 +152,14 @@ func main() {
 func (m *module) run(t *testing.T, trips []trip) {
 	t.Helper()
 	m.write("main.go", fmt.Sprintf(tripMain, m.imports, m.cases))
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", "trips", ".")
-	build.Dir, build.Env = m.dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	m.build(t)
 	var in bytes.Buffer
 	for _, one := range trips {
 		require.NoError(t, json.NewEncoder(&in).Encode(one))
 	}
 	run := exec.CommandContext(t.Context(), filepath.Join(m.dir, "trips"))
 	run.Stdin = &in
-	out, err = run.Output()
+	out, err := run.Output()
 	require.NoError(t, err)
 	dec := json.NewDecoder(bytes.NewReader(out))
 	exact := 0

@@ -1,0 +1,79 @@
+package gocode_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestGeneratedProgram: what is generated is compiled; its client calls its service, in plain SOAP
+// and over a stream.
+func TestGeneratedProgram(t *testing.T) {
+	m := newModule(t)
+	source, err := os.ReadFile(filepath.Join("testdata", "stock.go.golden"))
+	require.NoError(t, err)
+	program, err := os.ReadFile(filepath.Join("testdata", "run", "main.go"))
+	require.NoError(t, err)
+	m.write("stock/stock.go", string(source))
+	m.write("main.go", string(program))
+	m.build(t)
+	out, err := exec.CommandContext(t.Context(), filepath.Join(m.dir, "trips")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	round := `GetPrice: 12.50 2 2026-11-27T12:00:00+01:00 [1 2 3] <nil> -7
+GetPrice: <nil>
+GetPrice: true false <&>
+Search: [" a  b " "true"]
+Search: ["3" "deep"]
+Search: true a pattern is wanted
+Note: a < b
+Move: true
+`
+	calls := strings.Repeat(round, 3) + "Other: true true\n"
+	assert.Equal(t, calls+"over a stream: false\n"+calls+"over a stream: true\n", string(out))
+}
+
+// module is a Go module that has generated code, and this library from here.
+type module struct {
+	dir, cases, imports string
+}
+
+func newModule(t *testing.T) *module {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	m := &module{dir: t.TempDir()}
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	text = regexp.MustCompile(`(?m)^module .*`).ReplaceAll(text, []byte("module example.com/trips"))
+	text = append(text, "\nrequire github.com/hhfr/hhfr v0.0.0\n\nreplace github.com/hhfr/hhfr => "+root+"\n"...)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	m.write("go.mod", string(text))
+	m.write("go.sum", string(sums))
+	return m
+}
+
+func (m *module) write(name, text string) {
+	file := filepath.Join(m.dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// build compiles the program, named trips.
+func (m *module) build(t *testing.T) {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", "trips", ".")
+	build.Dir, build.Env = m.dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
