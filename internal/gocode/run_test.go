@@ -22,7 +22,7 @@ func TestGeneratedProgram(t *testing.T) {
 	require.NoError(t, err)
 	m.write("stock/stock.go", string(source))
 	m.write("main.go", string(program))
-	m.build(t)
+	m.do(t, "build", "-o", "trips", ".")
 	out, err := exec.CommandContext(t.Context(), filepath.Join(m.dir, "trips")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	round := `GetPrice: 12.50 2 2026-11-27T12:00:00+01:00 [1 2 3] <nil> -7
@@ -69,11 +69,11 @@ func (m *module) write(name, text string) {
 	}
 }
 
-// build compiles the program, named trips.
-func (m *module) build(t *testing.T) {
+// do runs the go command in the module.
+func (m *module) do(t *testing.T, args ...string) {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", "trips", ".")
-	build.Dir, build.Env = m.dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
-	out, err := build.CombinedOutput()
+	c := exec.CommandContext(t.Context(), "go", args...)
+	c.Dir, c.Env = m.dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
