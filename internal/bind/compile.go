@@ -44,9 +44,13 @@ func compile(t reflect.Type) (*Program, error) {
 		return nil, &Error{t.String(), "is no struct, which the content of a message is"}
 	}
 	c := &compiler{records: map[place]*record{}, prefixes: map[string]string{}}
+	called, _, _ := strings.Cut(t.Name(), "[")
+	if called == "" {
+		called = "struct"
+	}
 	own, err := rootOf(t)
 	if err != nil {
-		return nil, in(err, t.Name())
+		return nil, in(err, called)
 	}
 	root := &field{space: own.space, local: own.local, any: own.space == "", typ: t}
 	switch c.unqualified = own.unqualified; {
@@ -58,7 +62,7 @@ func compile(t reflect.Type) (*Program, error) {
 		c.declare("", own.space)
 	}
 	if root.record, err = c.record(t, own.space); err != nil {
-		return nil, in(err, t.Name())
+		return nil, in(err, called)
 	}
 	c.elements = append(c.elements, root)
 	c.tags()
