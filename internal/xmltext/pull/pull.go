@@ -105,6 +105,10 @@ func (p *Parser) Next() (Step, error) {
 		p.leave()
 		return EndTag, nil
 	}
+	if last := len(p.open) - 1; last >= 0 && p.tokens.EndOf(p.open[last].name) {
+		p.leave()
+		return EndTag, nil
+	}
 	for {
 		t, err := p.tokens.Next()
 		if err != nil {
