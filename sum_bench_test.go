@@ -16,8 +16,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// BenchmarkSumToEcho is what /sum costs beside /echo over a stream, with ten numbers a call: the medians of short
-// rounds in turn, and their ratio. What it reports is the processor time of both peers; run it with GOMAXPROCS=1.
+// BenchmarkSumToEcho is what /sum costs beside /echo over a stream, with ten numbers a call: the
+// medians of short rounds in turn, and their ratio. What it reports is the processor time of both
+// peers; run it with GOMAXPROCS=1.
 func BenchmarkSumToEcho(b *testing.B) {
 	const calls = 100
 	services, err := peer.NewServices(peer.Echo(), peer.Sum())

@@ -103,8 +103,8 @@ func readByHand(x *pull.Parser, v *records) error {
 	}
 }
 
-// BenchmarkBind is of the content of messages of 20 and 500 records (workload.Records): a program beside code that
-// is written by hand, and encoding/xml.
+// BenchmarkBind is of the content of messages of 20 and 500 records (workload.Records): a program
+// beside code that is written by hand, and encoding/xml.
 func BenchmarkBind(b *testing.B) {
 	p := compiled[records](b)
 	for _, n := range []int{20, 500} {

@@ -18,21 +18,21 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
-func compiled[T any](t testing.TB) *bind.Program {
+func compiled[T any](t testing.TB) *bind.Blueprint {
 	t.Helper()
 	p, err := bind.Compile[T]()
 	require.NoError(t, err)
 	return p
 }
 
-func write[T any](t testing.TB, p *bind.Program, v *T) string {
+func write[T any](t testing.TB, p *bind.Blueprint, v *T) string {
 	t.Helper()
 	out, err := bind.Append(p, []byte("<!---->"), v)
 	require.NoError(t, err)
 	return strings.TrimPrefix(string(out), "<!---->")
 }
 
-func read[T any](p *bind.Program, text string) (v T, err error) {
+func read[T any](p *bind.Blueprint, text string) (v T, err error) {
 	var x pull.Parser
 	x.Reset([]byte(text))
 	if _, err = x.Next(); err == nil {
@@ -243,7 +243,8 @@ func TestOrder(t *testing.T) {
 	}
 	p := compiled[order](t)
 	const want = `<Order xmlns="urn:x" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:n1="urn:other" ` +
-		`xmlns:n2="urn:x" rev="3" n2:state="open"><author>me &amp; you</author><Placed>2026-05-06T07:08:09+01:00</Placed>` +
+		`xmlns:n2="urn:x" rev="3" n2:state="open"><author>me &amp; you</author>` +
+		`<Placed>2026-05-06T07:08:09+01:00</Placed>` +
 		`<Line id="1"><Price currency="EUR">9.5</Price><n1:Note>n</n1:Note><Reading>1</Reading>` +
 		`<Reading xsi:nil="true"></Reading></Line><Line id="&#34;2&#34;" xml:lang="de"><Price xsi:nil="true"></Price>` +
 		`<Part id="3"><Price xsi:nil="true"></Price></Part></Line></Order>`
@@ -292,7 +293,8 @@ type plainly struct {
 
 func TestNamespaces(t *testing.T) {
 	p := compiled[bare](t)
-	const unqualified = `<n1:op xmlns:n1="urn:x" xmlns:n2="urn:y"><a>0</a><in><b></b><n2:c></n2:c><n1:d><e>0</e></n1:d></in></n1:op>`
+	const unqualified = `<n1:op xmlns:n1="urn:x" xmlns:n2="urn:y"><a>0</a><in><b></b><n2:c></n2:c>` +
+		`<n1:d><e>0</e></n1:d></in></n1:op>`
 	assert.Equal(t, unqualified, write(t, p, &bare{}))
 	got, err := read[bare](p, strings.Replace(unqualified, "<e>0</e>", `<e xmlns="urn:any">5</e>`, 1))
 	require.NoError(t, err)
@@ -301,8 +303,10 @@ func TestNamespaces(t *testing.T) {
 	require.Error(t, err)
 
 	q := compiled[inherited](t)
-	assert.Equal(t, `<op xmlns="urn:x" xmlns:n1="urn:y"><a>0</a><n1:in><n1:B>0</n1:B></n1:in></op>`, write(t, q, &inherited{}))
-	assert.Equal(t, `<plainly xmlns:n1="urn:x"><a>0</a><n1:b>0</n1:b></plainly>`, write(t, compiled[plainly](t), &plainly{}))
+	assert.Equal(t, `<op xmlns="urn:x" xmlns:n1="urn:y"><a>0</a><n1:in><n1:B>0</n1:B></n1:in></op>`,
+		write(t, q, &inherited{}))
+	assert.Equal(t, `<plainly xmlns:n1="urn:x"><a>0</a><n1:b>0</n1:b></plainly>`,
+		write(t, compiled[plainly](t), &plainly{}))
 }
 
 type knot struct {
@@ -323,7 +327,7 @@ type named struct {
 }
 
 type brokenName struct {
-	XMLName xml.Name `xml:"a b c"`
+	XMLName xml.Name `xml:"a b/c"`
 }
 
 // refused compiles a struct with one field that cannot be.
@@ -337,14 +341,14 @@ func refused[T any](t *testing.T, want string) {
 func TestCompileRefuses(t *testing.T) {
 	type has[T any] = struct{ A, B T }
 	for _, tc := range []struct {
-		compile func() (*bind.Program, error)
+		compile func() (*bind.Blueprint, error)
 		want    string
 	}{
 		{bind.Compile[int], "int: is no struct, which the content of a message is"},
 		{bind.Compile[time.Time], "time.Time: is no struct, which the content of a message is"},
 		{bind.Compile[*order], "*bind_test.order: is no struct, which the content of a message is"},
 		{bind.Compile[has[int]], "no name of an element: give it a field XMLName of type xml.Name"},
-		{bind.Compile[brokenName], `brokenName.XMLName: "b c" is no name of an element or attribute`},
+		{bind.Compile[brokenName], `brokenName.XMLName: "b/c" is no name of an element or attribute`},
 	} {
 		_, err := tc.compile()
 		require.Error(t, err)
@@ -505,7 +509,8 @@ func TestAnyValue(t *testing.T) {
 	}
 }
 
-// withNulls takes out of an order of encoding/xml, which reads zero values where xsi:nil stands, what has none.
+// withNulls takes out of an order of encoding/xml, which reads zero values where xsi:nil stands,
+// what has none.
 func withNulls(of, o *order) *order {
 	var lines func(of, l *line)
 	lines = func(of, l *line) {

@@ -40,9 +40,9 @@ func refuse(format string, args ...any) error {
 	return &complaint{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
-// envelope reads a request of either version as it comes, up to the children of the Body's one child.
-// It goes by names and namespaces, never by prefixes. A tag that it came to has its name and attributes there,
-// text its bytes.
+// envelope reads a request of either version as it comes, up to the children of the Body's one
+// child. It goes by names and namespaces, never by prefixes. A tag that it came to has its name and
+// attributes there, text its bytes.
 type envelope struct {
 	tags    tags
 	version soap.Version
@@ -56,7 +56,7 @@ type envelope struct {
 
 // tags gives an envelope what stands in it next, but for comments and instructions.
 type tags interface {
-	next(e *envelope) (pull.Step, error)
+	next(e *envelope) (pull.Found, error)
 }
 
 // bounded reads up to left bytes, and then fails.
@@ -85,7 +85,7 @@ func newEnvelope(r *http.Request) *envelope {
 }
 
 // token goes to the next start or end tag, or text.
-func (e *envelope) token() (pull.Step, error) {
+func (e *envelope) token() (pull.Found, error) {
 	step, err := e.tags.next(e)
 	if err != nil {
 		return 0, err
@@ -97,6 +97,7 @@ func (e *envelope) token() (pull.Step, error) {
 		}
 	case pull.EndTag:
 		e.depth--
+	case pull.Chars:
 	}
 	return step, nil
 }
@@ -104,7 +105,7 @@ func (e *envelope) token() (pull.Step, error) {
 // streamed are the tags of a request that is read as it comes.
 type streamed struct{ decoder *xml.Decoder }
 
-func (s streamed) next(e *envelope) (pull.Step, error) {
+func (s streamed) next(e *envelope) (pull.Found, error) {
 	for {
 		t, err := s.decoder.Token()
 		switch {
@@ -143,8 +144,8 @@ func judge(err error) error {
 	return err
 }
 
-// child goes to the next child element of the element that the request stands in; ok is false at its
-// end, which is passed then. Text between children is white space.
+// child goes to the next child element of the element that the request stands in; ok is false at
+// its end, which is passed then. Text between children is white space.
 func (e *envelope) child() (name xml.Name, ok bool, err error) {
 	for {
 		step, err := e.token()

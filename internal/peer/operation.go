@@ -78,8 +78,8 @@ func (o *wrappedOperation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sendResult(w, r, v, o.name, c)
 }
 
-// serve reads a request: one that is whole and short at once, and whatever that cannot read as it comes, which
-// says what is wrong with it.
+// serve reads a request: one that is whole and short at once, and whatever that cannot read as it
+// comes, which says what is wrong with it.
 func (o *wrappedOperation) serve(r *http.Request) (soap.Version, content, error) {
 	if wholeRequest(r) {
 		m := mediums.Get().(*medium)

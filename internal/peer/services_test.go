@@ -301,15 +301,17 @@ func FuzzServices(f *testing.F) {
 	})
 }
 
-// FuzzRequestsAtOnce: requests that are whole at once have the same replies as those that are read as they come.
+// FuzzRequestsAtOnce: requests that are whole at once have the same replies as those that are read
+// as they come.
 func FuzzRequestsAtOnce(f *testing.F) {
 	list := services(f)[:4]
 	for _, s := range list {
 		f.Add(s.Example)
 	}
 	for _, inner := range []string{
-		"<item>&#13;1.5 </item><!-- c --><item><![CDATA[2]]></item>", "<item>x</item>", "<item>1</item>x", "<item>&lt;</item>",
-		`<item xmlns="">1</item><z:item xmlns:z="urn:hhfr:peer:1">2</z:item>`, "<record><flag>1</flag></record>", "<item>",
+		"<item>&#13;1.5 </item><!-- c --><item><![CDATA[2]]></item>", "<item>x</item>", "<item>1</item>x",
+		`<item xmlns="">1</item><z:item xmlns:z="urn:hhfr:peer:1">2</z:item>`, "<record><flag>1</flag></record>",
+		"<item>", "<item>&lt;</item>",
 	} {
 		f.Add([]byte(envelope(soap.V12, "sum", inner)))
 		f.Add([]byte(envelope(soap.V11, "concat", inner)))

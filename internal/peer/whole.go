@@ -32,8 +32,8 @@ func wholeRequest(r *http.Request) bool {
 	return charset == "" || charset == "utf-8"
 }
 
-// medium is a request that was read at once, and what reads its tags, much faster than those of a request that
-// is read as it comes. What it refuses may be read that way still.
+// medium is a request that was read at once, and what reads its tags, much faster than those of a
+// request that is read as it comes. What it refuses may still be read so.
 type medium struct {
 	envelope
 	parser pull.Parser
@@ -56,7 +56,8 @@ func (m *medium) free() {
 	mediums.Put(m)
 }
 
-// take reads the body of a request, and begins with it. It returns a body that reads the same once more.
+// take reads the body of a request, and begins with it. It returns a body that reads the same once
+// more.
 func (m *medium) take(r *http.Request) io.ReadCloser {
 	if m.octets = m.octets[:0]; int64(cap(m.octets)) <= r.ContentLength {
 		m.octets = make([]byte, 0, r.ContentLength+1)
@@ -91,7 +92,7 @@ func (a again) Read(p []byte) (int, error) {
 	return a.ReadCloser.Read(p)
 }
 
-func (m *medium) next(e *envelope) (pull.Step, error) {
+func (m *medium) next(e *envelope) (pull.Found, error) {
 	step, err := m.parser.Next()
 	switch step {
 	case pull.StartTag:
@@ -105,6 +106,7 @@ func (m *medium) next(e *envelope) (pull.Step, error) {
 		}
 	case pull.Chars:
 		e.chars = m.parser.Text()
+	case pull.EndTag:
 	}
 	return step, err
 }

@@ -118,8 +118,8 @@ func (t *Tokenizer) Next() (Token, error) {
 	return t.startTag()
 }
 
-// EndOf passes over the end tag of an element of a name, if that is what comes next, without white space in it.
-// Otherwise it reports false, and [Tokenizer.Next] goes on from where it was.
+// EndOf passes over the end tag of an element of a name, if that is what comes next, without white
+// space in it. Otherwise it reports false, and [Tokenizer.Next] goes on from where it was.
 func (t *Tokenizer) EndOf(name []byte) bool {
 	end := t.at + len("</") + len(name)
 	if end >= len(t.src) || t.src[end] != '>' || t.src[t.at+1] != '/' || t.src[t.at] != '<' ||

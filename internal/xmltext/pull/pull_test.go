@@ -169,9 +169,11 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// What stands in memory after steps is not overwritten by the steps that follow it, where it counts.
+// What stands in memory after steps is not overwritten by the steps that follow it, where it
+// counts.
 func TestNamespacesStay(t *testing.T) {
-	got, err := trace([]byte(`<a xmlns="urn:&amp;1" b="&lt;"><c d="&gt;&gt;&gt;&gt;&gt;">&amp;&amp;&amp;&amp;&amp;</c><e/></a>`))
+	got, err := trace([]byte(`<a xmlns="urn:&amp;1" b="&lt;"><c d="&gt;&gt;&gt;&gt;&gt;">` +
+		`&amp;&amp;&amp;&amp;&amp;</c><e/></a>`))
 	assert.Equal(t, io.EOF, err)
 	assert.Equal(t, `<{urn:&1}a {}b="<"|<{urn:&1}c {}d=">>>>>"|"&&&&&"|>|<{urn:&1}e|>|>|`, got)
 }
