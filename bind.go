@@ -9,13 +9,13 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
-// Binding writes values of a struct as the content of a SOAP Body, and reads such content. [Bind] makes
-// one. It is immutable, and safe for concurrent use.
-type Binding[T any] struct{ program *bind.Program }
+// Binding writes values of a struct as the content of a SOAP Body, and reads such content. [Bind]
+// makes one. It is immutable, and safe for concurrent use.
+type Binding[T any] struct{ program *bind.Blueprint }
 
-// Bind checks the struct T, and compiles it to a program that needs no reflection. Its tags are those of
-// encoding/xml, as far as docs/library.md has them. Errors are *[Error] of code Invalid, and name the
-// field; a message has no error that comes from the type.
+// Bind checks the struct T, and compiles it to a program that needs no reflection. Its tags are
+// those of encoding/xml, as far as docs/library.md has them. Errors are *[Error] of code Invalid,
+// and name the field; a message has no error that comes from the type.
 func Bind[T any]() (*Binding[T], error) {
 	program, err := bind.Compile[T]()
 	if err != nil {
@@ -24,9 +24,9 @@ func Bind[T any]() (*Binding[T], error) {
 	return &Binding[T]{program}, nil
 }
 
-// Append appends the element for a value, the same bytes for the same value. An error is an *[Error] of
-// code Invalid that names the element: a string with characters that XML cannot hold, a time out of range,
-// a value that contains itself. dst is then returned as it was.
+// Append appends the element for a value, the same bytes for the same value. An error is an
+// *[Error] of code Invalid that names the element: a string with characters that XML cannot hold, a
+// time out of range, a value that contains itself. dst is then returned as it was.
 func (b *Binding[T]) Append(dst []byte, v *T) ([]byte, error) {
 	if v == nil {
 		return dst, invalid(errors.New("no value"))
@@ -38,14 +38,14 @@ func (b *Binding[T]) Append(dst []byte, v *T) ([]byte, error) {
 	return out, nil
 }
 
-// Read sets a value to what an element says. Elements and attributes that T does not have are passed over;
-// what is missing is zero. An error is an *[Error] of code Malformed that names the element, and what was
-// expected; the value is then undefined.
+// Read sets a value to what an element says. Elements and attributes that T does not have are
+// passed over; what is missing is zero. An error is an *[Error] of code Malformed that names the
+// element, and what was expected; the value is then undefined.
 func (b *Binding[T]) Read(content []byte, v *T) error {
 	if v == nil {
 		return invalid(errors.New("no value"))
 	}
-	r := parsers.Get().(*parser)
+	r := parsers.Get().(*pulled)
 	defer r.free()
 	r.Reset(content)
 	err := b.read(&r.Parser, v)
@@ -66,8 +66,8 @@ func (b *Binding[T]) read(x *pull.Parser, v *T) error {
 	return bind.Read(b.program, x, v)
 }
 
-// parser is a parser with the message that it reads.
-type parser struct {
+// pulled is a parser with the message that it reads.
+type pulled struct {
 	pull.Parser
 	message []byte
 }
@@ -75,9 +75,9 @@ type parser struct {
 // maxPooled is the longest message whose memory is used again, in bytes.
 const maxPooled = 64 << 10
 
-var parsers = sync.Pool{New: func() any { return &parser{} }}
+var parsers = sync.Pool{New: func() any { return &pulled{} }}
 
-func (p *parser) free() {
+func (p *pulled) free() {
 	p.Reset(nil)
 	if cap(p.message) <= maxPooled {
 		parsers.Put(p)
@@ -85,7 +85,7 @@ func (p *parser) free() {
 }
 
 // take reads a whole message of up to maxReadAll bytes, whose length is known if it is above 0.
-func (p *parser) take(body io.Reader, length int64) error {
+func (p *pulled) take(body io.Reader, length int64) error {
 	p.message = p.message[:0]
 	if room := int(min(length, maxPooled)) + 1; cap(p.message) < room {
 		p.message = make([]byte, 0, max(room, 1<<10))

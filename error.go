@@ -16,8 +16,8 @@ type Code uint8
 const (
 	// Invalid: a URL, Config or Request that cannot work. Nothing was sent.
 	Invalid Code = iota + 1
-	// Malformed: an input of [Decode] that is no capture, or is broken; content that a [Binding] cannot
-	// read, or a reply that is neither the result of an [Operation] nor a fault.
+	// Malformed: an input of [Decode] that is no capture, or is broken; content that a [Binding]
+	// cannot read, or a reply that is neither the result of an [Operation] nor a fault.
 	Malformed
 	// Unreachable: there is no connection to the peer. Nothing was sent.
 	Unreachable
@@ -41,7 +41,8 @@ const (
 	Kept
 	// Unfinished: requests were in progress when the context of a Shutdown was done.
 	Unfinished
-	// Faulted: the service answered an [Operation] by a SOAP fault, which is the cause: a *[soap.Fault].
+	// Faulted: the service answered an [Operation] by a SOAP fault, which is the cause: a
+	// *[soap.Fault].
 	Faulted
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Operation is one operation of a service: requests of type Req, replies of type Res. [NewOperation] makes one.
-// It is immutable, and safe for concurrent use.
+// Operation is one operation of a service: requests of type Req, replies of type Res.
+// [NewOperation] makes one. It is immutable, and safe for concurrent use.
 type Operation[Req, Res any] struct {
 	action  string
 	version soap.Version
@@ -22,8 +22,8 @@ type Operation[Req, Res any] struct {
 	reply   *Binding[Res]
 }
 
-// NewOperation binds both types. action is the SOAP action, "": none; the zero version is SOAP 1.1. Errors are
-// those of [Bind], and Invalid for an action that cannot stand in a field of HTTP.
+// NewOperation binds both types. action is the SOAP action, "": none; the zero version is SOAP 1.1.
+// Errors are those of [Bind], and Invalid for an action that cannot stand in a field of HTTP.
 func NewOperation[Req, Res any](action string, version soap.Version) (*Operation[Req, Res], error) {
 	o := &Operation[Req, Res]{action: action, version: cmp.Or(version, soap.V11)}
 	if _, err := soap.RequestFields(o.version, action); err != nil {
@@ -39,8 +39,8 @@ func NewOperation[Req, Res any](action string, version soap.Version) (*Operation
 	return o, nil
 }
 
-// Invoke calls an operation of the client's service, and returns the result. Errors are those of [Client.Call]
-// and of [Operation.Request] and [Operation.Result].
+// Invoke calls an operation of the client's service, and returns the result. Errors are those of
+// [Client.Call] and of [Operation.Request] and [Operation.Result].
 func Invoke[Req, Res any](ctx context.Context, c *Client, op *Operation[Req, Res], req *Req) (*Res, error) {
 	message, err := op.Request(req)
 	if err != nil {
@@ -53,8 +53,8 @@ func Invoke[Req, Res any](ctx context.Context, c *Client, op *Operation[Req, Res
 	return op.Result(reply)
 }
 
-// Request returns the message that calls the operation: for [Client.Send], if no reply is expected, or for
-// [Client.Call] with further fields. Errors are those of [Binding.Append].
+// Request returns the message that calls the operation: for [Client.Send], if no reply is expected,
+// or for [Client.Call] with further fields. Errors are those of [Binding.Append].
 func (o *Operation[Req, Res]) Request(req *Req) (*Request, error) {
 	message, err := enveloped(nil, o.version, o.request, req)
 	if err != nil {
@@ -76,15 +76,15 @@ func enveloped[T any](dst []byte, v soap.Version, b *Binding[T], value *T) ([]by
 	return append(dst, bodyEnd...), err
 }
 
-// Result reads a reply, and closes its body. A SOAP fault is an *[Error] of code Faulted that wraps a
-// *[soap.Fault]. What is neither a fault nor a result is Malformed, with the element and what was expected there.
-// Header blocks of the reply are passed over.
+// Result reads a reply, and closes its body. A SOAP fault is an *[Error] of code Faulted that wraps
+// a *[soap.Fault]. What is neither a fault nor a result is Malformed, with the element and what was
+// expected there. Header blocks of the reply are passed over.
 func (o *Operation[Req, Res]) Result(reply *Reply) (*Res, error) {
 	if reply == nil || reply.Body == nil {
 		return nil, unreadable(0, errors.New("no reply"))
 	}
 	defer reply.Body.Close()
-	p := parsers.Get().(*parser)
+	p := parsers.Get().(*pulled)
 	defer p.free()
 	length := int64(0)
 	if b, ok := reply.Body.(*received); ok {
@@ -123,12 +123,14 @@ func unreadable(status int, err error) error {
 	return &Error{Code: Malformed, Remote: true, Sent: true, Err: err}
 }
 
-// Handler serves the operation, in both versions of SOAP, on any server of net/http and on streams. f is called
-// concurrently. If it returns an error that wraps a *[soap.Fault], that is the reply; any other error is a fault
-// of the server that does not say why. No result and no error is a reply without a body, of status 202.
+// Handler serves the operation, in both versions of SOAP, on any server of net/http and on streams.
+// f is called concurrently. If it returns an error that wraps a *[soap.Fault], that is the reply;
+// any other error is a fault of the server that does not say why. No result and no error is a reply
+// without a body, of status 202.
 //
-// A request for another operation, one that Req cannot hold, or with header blocks that must be understood, is
-// answered by a fault that says so, and f is not called. [OperationOf] is for several operations at one path.
+// A request for another operation, one that Req cannot hold, or with header blocks that must be
+// understood, is answered by a fault that says so, and f is not called. [OperationOf] is for
+// several operations at one path.
 func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Res, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -136,7 +138,7 @@ func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Re
 			http.Error(w, "SOAP is posted here", http.StatusMethodNotAllowed)
 			return
 		}
-		p := parsers.Get().(*parser)
+		p := parsers.Get().(*pulled)
 		defer p.free()
 		if err := p.take(r.Body, r.ContentLength); err != nil {
 			if errors.Is(err, &Error{Code: TooLarge}) {
@@ -169,7 +171,7 @@ func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Re
 }
 
 // open reads a request. Errors are faults.
-func (o *Operation[Req, Res]) open(p *parser, req *Req) (soap.Version, error) {
+func (o *Operation[Req, Res]) open(p *pulled, req *Req) (soap.Version, error) {
 	opened, err := bind.Open(&p.Parser)
 	version := cmp.Or(opened.Version, soap.V11)
 	wrong := (*bind.EnvelopeError)(nil)
@@ -199,7 +201,8 @@ func (o *Operation[Req, Res]) open(p *parser, req *Req) (soap.Version, error) {
 	return version, &soap.Fault{Code: soap.Client, Reason: err.Error()}
 }
 
-// sendFault answers by a fault. What went wrong in the service is not for its clients, unless it says so.
+// sendFault answers by a fault. What went wrong in the service is not for its clients, unless it
+// says so.
 func sendFault(w http.ResponseWriter, v soap.Version, err error) {
 	var own *soap.Fault
 	if !errors.As(err, &own) {

@@ -35,9 +35,10 @@ var errSecret = errors.New("secret")
 func divide(_ context.Context, d *division) (*quotient, error) {
 	switch d.Divisor {
 	case 0:
-		return nil, &soap.Fault{Code: soap.Client, Subcode: "Math", Reason: "division by zero", Detail: []soap.Element{
-			{Name: soap.Name{Space: "urn:example:math", Local: "dividend"}, Text: "7"},
-		}}
+		dividend := soap.Element{Name: soap.Name{Space: "urn:example:math", Local: "dividend"}, Text: "7"}
+		return nil, &soap.Fault{
+			Code: soap.Client, Subcode: "Math", Reason: "division by zero", Detail: []soap.Element{dividend},
+		}
 	case -1:
 		return nil, errSecret
 	case -2:
@@ -67,7 +68,8 @@ func TestInvoke(t *testing.T) {
 					handler.ServeHTTP(w, r)
 				})))
 				for i := range int64(3) {
-					res, err := hhfr.Invoke(t.Context(), client, op, &division{Dividend: 42 + i, Divisor: 2, Note: "é<&>"})
+					req := &division{Dividend: 42 + i, Divisor: 2, Note: "é<&>"}
+					res, err := hhfr.Invoke(t.Context(), client, op, req)
 					require.NoError(t, err)
 					assert.Equal(t, 21+i/2, res.Quotient)
 					assert.Equal(t, "é<&>", res.Note)

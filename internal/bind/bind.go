@@ -1,7 +1,7 @@
-// Package bind compiles Go structs to programs that write their values as XML, and read such XML, without
-// reflection. The tags are those of encoding/xml, as far as docs/library.md has them. What a program writes
-// is the same for the same value, byte for byte, and all of its tags but for optional elements are the
-// same for all values, so that one shape fits them.
+// Package bind compiles Go structs to programs that write their values as XML, and read such XML,
+// without reflection. The tags are those of encoding/xml, as far as docs/library.md has them. What
+// a program writes is the same for the same value, byte for byte, and all of its tags but for
+// optional elements are the same for all values, so that one shape fits them.
 package bind
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
-// maxDepth is how deep the elements of a value may nest, which may contain itself: less deep than what parsers
-// read, envelope included.
+// maxDepth is how deep the elements of a value may nest, which may contain itself: less deep than
+// what parsers read, envelope included.
 const maxDepth = 900
 
-// Program writes and reads the values of one struct. It is immutable.
-type Program struct {
+// Blueprint is a program that writes and reads the values of one struct. It is immutable.
+type Blueprint struct {
 	root *field
 	head []byte // the start tag of the root, with all namespaces, up to its attributes
 }
 
-// Error says what is wrong with a type, a value, or a message: at the path of a field for a type (an error of
-// [Compile]), else at that of an element.
+// Error says what is wrong with a type, a value, or a message: at the path of a field for a type
+// (an error of [Compile]), else at that of an element.
 type Error struct {
 	Path string
 	What string
@@ -30,16 +30,16 @@ type Error struct {
 func (e *Error) Error() string { return e.Path + ": " + e.What }
 
 // Compile checks the struct T and compiles it. Errors are *[Error].
-func Compile[T any]() (*Program, error) { return compile(reflect.TypeFor[T]()) }
+func Compile[T any]() (*Blueprint, error) { return compile(reflect.TypeFor[T]()) }
 
 // Name is that of the element.
-func (p *Program) Name() (space, local string) { return p.root.space, p.root.local }
+func (p *Blueprint) Name() (space, local string) { return p.root.space, p.root.local }
 
 // Fits reports whether the program reads elements of a name.
-func (p *Program) Fits(space, local []byte) bool { return p.root.is(space, local) }
+func (p *Blueprint) Fits(space, local []byte) bool { return p.root.is(space, local) }
 
 // Append appends a value of the type that the program was compiled from. Errors are *[Error].
-func Append[T any](p *Program, dst []byte, v *T) ([]byte, error) {
+func Append[T any](p *Blueprint, dst []byte, v *T) ([]byte, error) {
 	at := pointer(v)
 	out := append(dst, p.head...)
 	out, err := p.root.record.append(out, at, p.root, 1)
@@ -49,9 +49,9 @@ func Append[T any](p *Program, dst []byte, v *T) ([]byte, error) {
 	return out, nil
 }
 
-// Read reads the element that the parser stands in, to its end, as a value of the type that the program was
-// compiled from. v is zero before. Errors are *[Error], and those of the parser.
-func Read[T any](p *Program, x *pull.Parser, v *T) error {
+// Read reads the element that the parser stands in, to its end, as a value of the type that the
+// program was compiled from. v is zero before. Errors are *[Error], and those of the parser.
+func Read[T any](p *Blueprint, x *pull.Parser, v *T) error {
 	if space, local := x.Name(); !p.Fits(space, local) {
 		return &Error{p.root.local, "found " + name(string(space), string(local)) + ", expected " +
 			name(p.root.space, p.root.local)}

@@ -12,11 +12,11 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
-// compiler makes a program of a struct.
-type compiler struct {
-	records map[place]*record
-	// unqualified: elements whose tags have no namespace are in none. Otherwise they are in that of the
-	// element around them.
+// binder makes a program of a struct.
+type binder struct {
+	records map[elementOf]*structure
+	// unqualified: elements whose tags have no namespace are in none. Otherwise they are in that of
+	// the element around them.
 	unqualified bool
 	prefixes    map[string]string // of namespaces, with a colon; "": the one that needs none
 	numbered    int               // prefixes
@@ -25,8 +25,8 @@ type compiler struct {
 	elements    []*field
 }
 
-// place is a struct in an element of a namespace.
-type place struct {
+// elementOf is a struct in an element of a namespace.
+type elementOf struct {
 	typ   reflect.Type
 	space string
 }
@@ -39,14 +39,18 @@ var (
 
 func unfit(format string, args ...any) error { return &Error{What: fmt.Sprintf(format, args...)} }
 
-func compile(t reflect.Type) (*Program, error) {
+func compile(t reflect.Type) (*Blueprint, error) {
 	if t.Kind() != reflect.Struct || t == timeType {
 		return nil, &Error{t.String(), "is no struct, which the content of a message is"}
 	}
-	c := &compiler{records: map[place]*record{}, prefixes: map[string]string{}}
+	c := &binder{records: map[elementOf]*structure{}, prefixes: map[string]string{}}
+	called, _, _ := strings.Cut(t.Name(), "[")
+	if called == "" {
+		called = "struct"
+	}
 	own, err := rootOf(t)
 	if err != nil {
-		return nil, in(err, t.Name())
+		return nil, in(err, called)
 	}
 	root := &field{space: own.space, local: own.local, any: own.space == "", typ: t}
 	switch c.unqualified = own.unqualified; {
@@ -58,11 +62,11 @@ func compile(t reflect.Type) (*Program, error) {
 		c.declare("", own.space)
 	}
 	if root.record, err = c.record(t, own.space); err != nil {
-		return nil, in(err, t.Name())
+		return nil, in(err, called)
 	}
 	c.elements = append(c.elements, root)
 	c.tags()
-	return &Program{root, slices.Concat(root.open, c.declared)}, nil
+	return &Blueprint{root, slices.Concat(root.open, c.declared)}, nil
 }
 
 // in is an error in a field of a path.
@@ -77,13 +81,13 @@ func in(err error, name string) error {
 	return &Error{name, e.What}
 }
 
-// tag is what the tags of a field say.
-type tag struct {
+// fieldTag is what the tags of a field say.
+type fieldTag struct {
 	space, local                       string
 	attr, text, omit, nil, unqualified bool
 }
 
-func tagOf(f *reflect.StructField) (t tag, err error) {
+func tagOf(f *reflect.StructField) (t fieldTag, err error) {
 	name, options, _ := strings.Cut(f.Tag.Get("xml"), ",")
 	if t.space, t.local, _ = strings.Cut(name, " "); t.local == "" {
 		t.space, t.local = "", name
@@ -127,18 +131,18 @@ func tagOf(f *reflect.StructField) (t tag, err error) {
 }
 
 // rootOf is the name of the elements of a struct: that of its field XMLName, or its own.
-func rootOf(t reflect.Type) (own tag, err error) {
+func rootOf(t reflect.Type) (own fieldTag, err error) {
 	if own, ok, err := named(t); ok || err != nil {
 		return own, err
 	}
 	if !pull.IsLocalName(t.Name()) {
 		return own, unfit("no name of an element: give it a field XMLName of type xml.Name")
 	}
-	return tag{local: t.Name()}, nil
+	return fieldTag{local: t.Name()}, nil
 }
 
 // named is what the field XMLName of a struct says; ok is false if there is none with a name.
-func named(t reflect.Type) (own tag, ok bool, err error) {
+func named(t reflect.Type) (own fieldTag, ok bool, err error) {
 	if t.Kind() != reflect.Struct {
 		return own, false, nil
 	}
@@ -153,12 +157,12 @@ func named(t reflect.Type) (own tag, ok bool, err error) {
 }
 
 // record compiles a struct in elements of a namespace, once.
-func (c *compiler) record(t reflect.Type, space string) (*record, error) {
-	key := place{t, space}
+func (c *binder) record(t reflect.Type, space string) (*structure, error) {
+	key := elementOf{t, space}
 	if r := c.records[key]; r != nil {
 		return r, nil
 	}
-	r := &record{}
+	r := &structure{}
 	c.records[key] = r // before its fields, which may contain it
 	if err := c.add(r, t, space, 0); err != nil {
 		return nil, err
@@ -170,7 +174,7 @@ func (c *compiler) record(t reflect.Type, space string) (*record, error) {
 }
 
 // add adds the fields of a struct to a record: its own, or one that is embedded in it.
-func (c *compiler) add(r *record, t reflect.Type, space string, offset uintptr) error {
+func (c *binder) add(r *structure, t reflect.Type, space string, offset uintptr) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Tag.Get("xml") == "-" {
@@ -183,14 +187,14 @@ func (c *compiler) add(r *record, t reflect.Type, space string, offset uintptr) 
 	return nil
 }
 
-func (c *compiler) addField(r *record, of *reflect.StructField, space string, offset uintptr) error {
+func (c *binder) addField(r *structure, of *reflect.StructField, space string, offset uintptr) error {
 	t, err := tagOf(of)
 	if err != nil {
 		return err
 	}
 	inlined := of.Anonymous && t.local == "" && of.Type.Kind() == reflect.Struct && of.Type != timeType
 	switch {
-	case inlined && t == tag{} && !isOwn(of.Type):
+	case inlined && t == fieldTag{} && !isOwn(of.Type):
 		return c.add(r, of.Type, space, offset+of.Offset)
 	case !of.IsExported():
 		return unfit(`is not exported: leave it out by xml:"-"`)
@@ -229,7 +233,7 @@ func isOwn(t reflect.Type) bool {
 	return s != nil || err != nil
 }
 
-func (r *record) setText(f *field) error {
+func (r *structure) setText(f *field) error {
 	switch {
 	case r.text != nil:
 		return unfit("the text has a field already")
@@ -240,7 +244,7 @@ func (r *record) setText(f *field) error {
 	return nil
 }
 
-func (c *compiler) addAttr(r *record, f *field) error {
+func (c *binder) addAttr(r *structure, f *field) error {
 	if f.scalar == nil || f.form > pointed {
 		return unfit("an attribute is a single value, not %s", f.list)
 	}
@@ -256,9 +260,9 @@ func (c *compiler) addAttr(r *record, f *field) error {
 	return nil
 }
 
-// addElement adds a field whose element has the name in its tag, if there is one, in that of its type, or its
-// own. space is that of the element around it.
-func (c *compiler) addElement(r *record, f *field, tagged bool, space string) error {
+// addElement adds a field whose element has the name in its tag, if there is one, in that of its
+// type, or its own. space is that of the element around it.
+func (c *binder) addElement(r *structure, f *field, tagged bool, space string) error {
 	own, ok, err := named(f.typ)
 	switch {
 	case err != nil:
@@ -289,7 +293,7 @@ func (c *compiler) addElement(r *record, f *field, tagged bool, space string) er
 }
 
 // value sets what the values of a field are.
-func (c *compiler) value(f *field, t reflect.Type) error {
+func (c *binder) value(f *field, t reflect.Type) error {
 	f.typ, f.list = t, t
 	for _, check := range []reflect.Type{t, reflect.PointerTo(t)} {
 		if check.Implements(xmlMarshals) || check.Implements(xmlUnmarshals) {
@@ -323,12 +327,13 @@ func (c *compiler) value(f *field, t reflect.Type) error {
 			}
 			return nil
 		}
+	default:
 	}
 	return unfit("%s has no form in XML", t)
 }
 
 // item sets what is behind a pointer or in a slice.
-func (c *compiler) item(f *field, t reflect.Type) error {
+func (c *binder) item(f *field, t reflect.Type) error {
 	all := f.list
 	err := c.value(f, t.Elem())
 	f.list = all
@@ -336,7 +341,7 @@ func (c *compiler) item(f *field, t reflect.Type) error {
 }
 
 // prefix gives a namespace a prefix, unless it has one. Attributes are in none by default.
-func (c *compiler) prefix(space string, attr bool) {
+func (c *binder) prefix(space string, attr bool) {
 	key := space
 	if p, ok := c.prefixes[space]; ok && (!attr || p != "") || space == "" {
 		return
@@ -363,14 +368,14 @@ func (c *compiler) prefix(space string, attr bool) {
 // defaulted follows a namespace that needs no prefix, where attributes have one.
 const defaulted = " of attributes"
 
-func (c *compiler) declare(prefix, space string) {
+func (c *binder) declare(prefix, space string) {
 	c.declared = append(c.declared, " xmlns"+prefix+`="`...)
 	c.declared, _ = appendText(c.declared, space) // tagOf has refused what that cannot
 	c.declared = append(c.declared, '"')
 }
 
 // tags makes the markup of all fields.
-func (c *compiler) tags() {
+func (c *binder) tags() {
 	for _, f := range c.attrs {
 		prefix := c.prefixes[f.space]
 		if f.space != "" && prefix == "" {

@@ -21,18 +21,19 @@ type EnvelopeError struct {
 
 func (e *EnvelopeError) Error() string { return e.What }
 
-// Opened is an envelope of which the parser stands in the child of Body.
-type Opened struct {
+// OpenEnvelope is an envelope of which the parser stands in the child of Body.
+type OpenEnvelope struct {
 	Version soap.Version
-	// Mandatory are the header blocks that the ultimate receiver must understand, the first of them.
+	// Mandatory are the header blocks that the ultimate receiver must understand, the first of
+	// them.
 	Mandatory []soap.Name
 	// Fault: the child is a fault.
 	Fault bool
 }
 
-// Open reads an envelope up to the start tag of the child of its Body. Errors are *[EnvelopeError], and those
-// of the parser.
-func Open(x *pull.Parser) (o Opened, err error) {
+// Open reads an envelope up to the start tag of the child of its Body. Errors are *[EnvelopeError],
+// and those of the parser.
+func Open(x *pull.Parser) (o OpenEnvelope, err error) {
 	if _, err = x.Next(); err != nil { // which is the start tag of the root
 		return o, err
 	}
@@ -69,7 +70,7 @@ func Open(x *pull.Parser) (o Opened, err error) {
 	}
 }
 
-func (o *Opened) body(x *pull.Parser) error {
+func (o *OpenEnvelope) body(x *pull.Parser) error {
 	found, err := child(x)
 	if err == nil && !found {
 		return &EnvelopeError{soap.Client, "the Body is empty"}
@@ -80,7 +81,7 @@ func (o *Opened) body(x *pull.Parser) error {
 }
 
 // header passes over header blocks.
-func (o *Opened) header(x *pull.Parser) error {
+func (o *OpenEnvelope) header(x *pull.Parser) error {
 	for {
 		found, err := child(x)
 		if err != nil || !found {
@@ -96,9 +97,9 @@ func (o *Opened) header(x *pull.Parser) error {
 	}
 }
 
-// mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1,
-// section 5.2.3).
-func (o *Opened) mandatory(attrs []pull.Attr) bool {
+// mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2
+// part 1, section 5.2.3).
+func (o *OpenEnvelope) mandatory(attrs []pull.Attr) bool {
 	must, ours := false, true
 	for _, a := range attrs {
 		if string(a.Space) != o.Version.Namespace() {

@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
-// record is a struct, as it is in the element of one namespace.
-type record struct {
+// structure is a struct, as it is in the element of one namespace.
+type structure struct {
 	attrs    []*field
 	text     *field // nil: it has elements
 	elements []*field
@@ -40,7 +40,7 @@ type field struct {
 	null         []byte // the element of a nil pointer; nil: there is none
 
 	scalar *scalar // nil: a record
-	record *record
+	record *structure
 	omit   bool
 }
 
@@ -50,7 +50,7 @@ func (f *field) is(space, local []byte) bool {
 }
 
 // append appends what is behind the name in the start tag of e, to the end tag.
-func (r *record) append(dst []byte, at address, e *field, depth int) (_ []byte, err error) {
+func (r *structure) append(dst []byte, at ptr, e *field, depth int) (_ []byte, err error) {
 	if depth > maxDepth {
 		return dst, &Error{What: "the value nests too deep, or contains itself"}
 	}
@@ -73,9 +73,9 @@ func (r *record) append(dst []byte, at address, e *field, depth int) (_ []byte, 
 	return append(dst, e.close...), nil
 }
 
-func (f *field) appendAttr(dst []byte, at address) (_ []byte, err error) {
+func (f *field) appendAttr(dst []byte, at ptr) (_ []byte, err error) {
 	if f.form == pointed {
-		if at = *as[address](at); at == nil {
+		if at = *as[ptr](at); at == nil {
 			return dst, nil
 		}
 	} else if f.omit && f.scalar.empty(at) {
@@ -89,14 +89,14 @@ func (f *field) appendAttr(dst []byte, at address) (_ []byte, err error) {
 }
 
 // appendAll appends the elements of a field.
-func (f *field) appendAll(dst []byte, at address, depth int) (_ []byte, err error) {
+func (f *field) appendAll(dst []byte, at ptr, depth int) (_ []byte, err error) {
 	switch f.form {
 	case single:
 		if f.omit && f.scalar != nil && f.scalar.empty(at) {
 			return dst, nil
 		}
 	case pointed:
-		if at = *as[address](at); at == nil {
+		if at = *as[ptr](at); at == nil {
 			return append(dst, f.null...), nil
 		}
 	default:
@@ -104,7 +104,7 @@ func (f *field) appendAll(dst []byte, at address, depth int) (_ []byte, err erro
 		for i := range s.len {
 			item := s.item(i, f.size)
 			if f.form == pointedList {
-				if item = *as[address](item); item == nil {
+				if item = *as[ptr](item); item == nil {
 					dst = append(dst, f.null...)
 					continue
 				}
@@ -121,7 +121,7 @@ func (f *field) appendAll(dst []byte, at address, depth int) (_ []byte, err erro
 	return dst, nil
 }
 
-func (f *field) appendOne(dst []byte, at address, depth int) (_ []byte, err error) {
+func (f *field) appendOne(dst []byte, at ptr, depth int) (_ []byte, err error) {
 	dst = append(dst, f.open...)
 	if f.record != nil {
 		return f.record.append(dst, at, f, depth+1)
@@ -133,7 +133,7 @@ func (f *field) appendOne(dst []byte, at address, depth int) (_ []byte, err erro
 }
 
 // read reads the element that the parser stands in, which is e, to its end.
-func (r *record) read(x *pull.Parser, at address, e *field) error {
+func (r *structure) read(x *pull.Parser, at ptr, e *field) error {
 	if r.named != nil {
 		own := as[xml.Name](r.named.in(at))
 		own.Space, own.Local = e.space, e.local
@@ -186,9 +186,9 @@ func (r *record) read(x *pull.Parser, at address, e *field) error {
 	}
 }
 
-// find is the field of the element that the parser stands in; nil: there is none. Most elements are of the
-// field that the last one was of, at next, or of one behind.
-func (r *record) find(x *pull.Parser, next *int) *field {
+// find is the field of the element that the parser stands in; nil: there is none. Most elements are
+// of the field that the last one was of, at next, or of one behind.
+func (r *structure) find(x *pull.Parser, next *int) *field {
 	space, local := x.Name()
 	var other *field // which takes any namespace, where another one may be of this
 	for range r.elements {
@@ -210,14 +210,14 @@ func (r *record) find(x *pull.Parser, next *int) *field {
 }
 
 // read reads one element of a field.
-func (f *field) read(x *pull.Parser, at address) error {
+func (f *field) read(x *pull.Parser, at ptr) error {
 	null := len(x.Attrs()) > 0 && isNull(x.Attrs())
 	local := f.local
 	switch f.form {
 	case single:
 	case pointed:
 		if null {
-			*as[address](at) = nil
+			*as[ptr](at) = nil
 			return x.Skip()
 		}
 		at = f.point(at)
@@ -242,13 +242,13 @@ func (f *field) read(x *pull.Parser, at address) error {
 }
 
 // point makes a pointer point to a new value, and returns where that is.
-func (f *field) point(at address) address {
+func (f *field) point(at ptr) ptr {
 	v := f.allocate()
-	*as[address](at) = v
+	*as[ptr](at) = v
 	return v
 }
 
-func (f *field) readOne(x *pull.Parser, at address, null bool) error {
+func (f *field) readOne(x *pull.Parser, at ptr, null bool) error {
 	if f.record != nil {
 		return f.record.read(x, at, f)
 	}

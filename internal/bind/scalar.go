@@ -18,11 +18,11 @@ import (
 // scalar is how text stands for the values of a type.
 type scalar struct {
 	// append appends the text of a value, escaped.
-	append func(dst []byte, at address) ([]byte, error)
+	append func(dst []byte, at ptr) ([]byte, error)
 	// parse sets a value; text is valid until it returns.
-	parse func(at address, text []byte) error
+	parse func(at ptr, text []byte) error
 	// empty reports what omitempty leaves out.
-	empty func(at address) bool
+	empty func(at ptr) bool
 }
 
 var (
@@ -80,6 +80,7 @@ func scalarOf(t reflect.Type) (*scalar, error) {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return binary, nil
 		}
+	default:
 	}
 	return nil, nil
 }
@@ -102,8 +103,8 @@ func wrong(text []byte, what string) error {
 }
 
 var boolean = &scalar{
-	append: func(dst []byte, at address) ([]byte, error) { return strconv.AppendBool(dst, *as[bool](at)), nil },
-	parse: func(at address, b []byte) error {
+	append: func(dst []byte, at ptr) ([]byte, error) { return strconv.AppendBool(dst, *as[bool](at)), nil },
+	parse: func(at ptr, b []byte) error {
 		switch b = trim(b); string(b) {
 		case "true", "1":
 			*as[bool](at) = true
@@ -114,16 +115,16 @@ var boolean = &scalar{
 		}
 		return nil
 	},
-	empty: func(at address) bool { return !*as[bool](at) },
+	empty: func(at ptr) bool { return !*as[bool](at) },
 }
 
 func integer[N int | int8 | int16 | int32 | int64](bits int) *scalar {
 	what := fmt.Sprintf("integer of %d bits", bits)
 	return &scalar{
-		append: func(dst []byte, at address) ([]byte, error) {
+		append: func(dst []byte, at ptr) ([]byte, error) {
 			return strconv.AppendInt(dst, int64(*as[N](at)), 10), nil
 		},
-		parse: func(at address, b []byte) error {
+		parse: func(at ptr, b []byte) error {
 			b = trim(b)
 			n, ok := digits(b)
 			if !ok && len(b) > 0 {
@@ -137,17 +138,17 @@ func integer[N int | int8 | int16 | int32 | int64](bits int) *scalar {
 			}
 			return nil
 		},
-		empty: func(at address) bool { return *as[N](at) == 0 },
+		empty: func(at ptr) bool { return *as[N](at) == 0 },
 	}
 }
 
 func natural[N uint | uint8 | uint16 | uint32 | uint64 | uintptr](bits int) *scalar {
 	what := fmt.Sprintf("number of %d bits without sign", bits)
 	return &scalar{
-		append: func(dst []byte, at address) ([]byte, error) {
+		append: func(dst []byte, at ptr) ([]byte, error) {
 			return strconv.AppendUint(dst, uint64(*as[N](at)), 10), nil
 		},
-		parse: func(at address, b []byte) error {
+		parse: func(at ptr, b []byte) error {
 			b = trim(b)
 			*as[N](at) = 0
 			if len(b) == 0 {
@@ -160,7 +161,7 @@ func natural[N uint | uint8 | uint16 | uint32 | uint64 | uintptr](bits int) *sca
 			*as[N](at) = N(n)
 			return nil
 		},
-		empty: func(at address) bool { return *as[N](at) == 0 },
+		empty: func(at ptr) bool { return *as[N](at) == 0 },
 	}
 }
 
@@ -187,10 +188,10 @@ func digits(b []byte) (n int64, ok bool) {
 
 func float[N float32 | float64](bits int) *scalar {
 	return &scalar{
-		append: func(dst []byte, at address) ([]byte, error) {
+		append: func(dst []byte, at ptr) ([]byte, error) {
 			return AppendFloat(dst, float64(*as[N](at)), bits), nil
 		},
-		parse: func(at address, b []byte) error {
+		parse: func(at ptr, b []byte) error {
 			b = trim(b)
 			*as[N](at) = 0
 			if len(b) == 0 {
@@ -206,12 +207,12 @@ func float[N float32 | float64](bits int) *scalar {
 			*as[N](at) = N(v)
 			return nil
 		},
-		empty: func(at address) bool { return *as[N](at) == 0 },
+		empty: func(at ptr) bool { return *as[N](at) == 0 },
 	}
 }
 
-// ParseFloat reads an xs:float or xs:double without white space around it (XML Schema part 2, sections 3.2.4
-// and 3.2.5). Errors are those of strconv; with ErrRange it is an infinity.
+// ParseFloat reads an xs:float or xs:double without white space around it (XML Schema part 2,
+// sections 3.2.4 and 3.2.5). Errors are those of strconv; with ErrRange it is an infinity.
 func ParseFloat(b []byte, bits int) (float64, error) {
 	for _, c := range b {
 		// Go reads more than XML Schema allows: hexadecimal digits, underscores, words.
@@ -234,8 +235,8 @@ func floatWord(b []byte) (float64, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// AppendFloat appends an xs:float or xs:double with the fewest digits that read back the same: without exponent
-// when it is 0 or from 0.001 to below 10000000 in size.
+// AppendFloat appends an xs:float or xs:double with the fewest digits that read back the same:
+// without exponent when it is 0 or from 0.001 to below 10000000 in size.
 func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch size := math.Abs(v); {
 	case size >= 1e-3 && size < 1e7 || size == 0:
@@ -261,19 +262,19 @@ func AppendFloat(dst []byte, v float64, bits int) []byte {
 }
 
 var text = &scalar{
-	append: func(dst []byte, at address) ([]byte, error) { return appendText(dst, *as[string](at)) },
-	parse: func(at address, b []byte) error {
+	append: func(dst []byte, at ptr) ([]byte, error) { return appendText(dst, *as[string](at)) },
+	parse: func(at ptr, b []byte) error {
 		*as[string](at) = string(b)
 		return nil
 	},
-	empty: func(at address) bool { return *as[string](at) == "" },
+	empty: func(at ptr) bool { return *as[string](at) == "" },
 }
 
 var binary = &scalar{
-	append: func(dst []byte, at address) ([]byte, error) {
+	append: func(dst []byte, at ptr) ([]byte, error) {
 		return base64.StdEncoding.AppendEncode(dst, *as[[]byte](at)), nil
 	},
-	parse: func(at address, b []byte) error {
+	parse: func(at ptr, b []byte) error {
 		out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
 		// Line ends are passed over; other white space is taken out if there is any.
 		n, err := base64.StdEncoding.Decode(out, b)
@@ -286,18 +287,18 @@ var binary = &scalar{
 		*as[[]byte](at) = out[:n]
 		return nil
 	},
-	empty: func(at address) bool { return len(*as[[]byte](at)) == 0 },
+	empty: func(at ptr) bool { return len(*as[[]byte](at)) == 0 },
 }
 
 var dateTime = &scalar{
-	append: func(dst []byte, at address) ([]byte, error) {
+	append: func(dst []byte, at ptr) ([]byte, error) {
 		out, err := as[time.Time](at).AppendText(dst)
 		if err != nil {
 			return dst, &Error{What: "the time cannot be written: " + err.Error()}
 		}
 		return out, nil
 	},
-	parse: func(at address, b []byte) error {
+	parse: func(at ptr, b []byte) error {
 		b = trim(b)
 		t := as[time.Time](at)
 		if err := t.UnmarshalText(b); err == nil {
@@ -309,30 +310,31 @@ var dateTime = &scalar{
 		}
 		return nil
 	},
-	empty: func(address) bool { return false },
+	empty: func(ptr) bool { return false },
 }
 
 // textual is the scalar of a type that has a text of its own.
 func textual(t reflect.Type) *scalar {
 	return &scalar{
-		append: func(dst []byte, at address) ([]byte, error) {
+		append: func(dst []byte, at ptr) ([]byte, error) {
 			written, err := boxed(t, at).(encoding.TextMarshaler).MarshalText()
 			if err != nil {
 				return dst, &Error{What: err.Error()}
 			}
 			return appendText(dst, string(written))
 		},
-		parse: func(at address, b []byte) error {
+		parse: func(at ptr, b []byte) error {
 			if err := boxed(t, at).(encoding.TextUnmarshaler).UnmarshalText(b); err != nil {
 				return &Error{What: fmt.Sprintf("%.40q: %v", b, err)}
 			}
 			return nil
 		},
-		empty: func(at address) bool { return reflect.NewAt(t, at).Elem().IsZero() },
+		empty: func(at ptr) bool { return reflect.NewAt(t, at).Elem().IsZero() },
 	}
 }
 
-// escaped has what stands for a byte of text or of an attribute's value: "" itself, "?" that is to be looked at.
+// escaped has what stands for a byte of text or of an attribute's value: "" itself, "?" that is to
+// be looked at.
 var escaped = func() (table [256]string) {
 	for c := range table {
 		if c < ' ' || c >= utf8.RuneSelf {
@@ -344,7 +346,8 @@ var escaped = func() (table [256]string) {
 	return table
 }()
 
-// appendText appends text so that it is read back the same. A character that XML cannot hold is an error.
+// appendText appends text so that it is read back the same. A character that XML cannot hold is an
+// error.
 func appendText(dst []byte, s string) ([]byte, error) {
 	done := 0
 	for i := 0; i < len(s); {

@@ -1,7 +1,7 @@
 package pull
 
-// Content reads the element that began last to its end, and is its text. An element in it is an error;
-// comments and instructions count for nothing.
+// Content reads the element that began last to its end, and is its text. An element in it is an
+// error; comments and instructions count for nothing.
 func (p *Parser) Content() ([]byte, error) {
 	step, err := p.Next()
 	switch {
@@ -24,15 +24,16 @@ func (p *Parser) Content() ([]byte, error) {
 }
 
 // pieces is Content of text that comes in several steps.
-func (p *Parser) pieces(first []byte, step Step, err error) ([]byte, error) {
+func (p *Parser) pieces(first []byte, step Found, err error) ([]byte, error) {
 	for p.buffer = append(p.buffer[:0], first...); err == nil; step, err = p.Next() {
 		switch step {
 		case EndTag:
 			return p.buffer, nil
 		case StartTag:
 			return nil, p.inText()
+		case Chars:
+			p.buffer = append(p.buffer, p.text...)
 		}
-		p.buffer = append(p.buffer, p.text...)
 	}
 	return nil, err
 }

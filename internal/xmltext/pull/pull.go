@@ -1,6 +1,7 @@
-// Package pull reads the elements of an XML document in memory one after the other: names with their
-// namespaces (Namespaces in XML 1.0), text with its references resolved. It checks that the document is
-// well-formed, and refuses document type declarations. Whatever it reads, encoding/xml reads the same.
+// Package pull reads the elements of an XML document in memory one after the other: names with
+// their namespaces (Namespaces in XML 1.0), text with its references resolved. It checks that the
+// document is well-formed, and refuses document type declarations. Whatever it reads, encoding/xml
+// reads the same.
 package pull
 
 import (
@@ -16,12 +17,12 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// Step is what [Parser.Next] came to.
-type Step uint8
+// Found is what [Parser.Next] came to.
+type Found uint8
 
 const (
 	// StartTag is that of an element, whose name and attributes the parser has then.
-	StartTag Step = iota + 1
+	StartTag Found = iota + 1
 	// EndTag is the end of the element that began last and has not ended.
 	EndTag
 	// Chars is text in an element. What stands between two tags may come in several steps.
@@ -38,17 +39,17 @@ const (
 // Attr is an attribute that declares no namespace.
 type Attr struct{ Space, Local, Value []byte }
 
-// Parser reads one document. Its zero value reads an empty one. What its methods return is valid until
-// the next call of Next, Content or Skip, and may be part of the document. It is not safe for concurrent
-// use.
+// Parser reads one document. Its zero value reads an empty one. What its methods return is valid
+// until the next call of Next, Content or Skip, and may be part of the document. It is not safe for
+// concurrent use.
 type Parser struct {
 	// MaxDepth is how deep elements may nest; 0 means 1,000.
 	MaxDepth int
 
 	tokens   xmltext.Tokenizer
 	src      []byte
-	open     []opened
-	scopes   []scope
+	open     []openElement
+	scopes   []nsDecl
 	attrs    []Attr
 	space    []byte
 	local    []byte
@@ -61,14 +62,14 @@ type Parser struct {
 	err      error
 }
 
-// opened is an element that has not ended.
-type opened struct {
+// openElement is an element that has not ended.
+type openElement struct {
 	name   []byte // as it is written
 	scopes int    // of the elements around it
 }
 
-// scope is a prefix that was declared.
-type scope struct{ prefix, space []byte }
+// nsDecl is a prefix that was declared.
+type nsDecl struct{ prefix, space []byte }
 
 var (
 	mark     = []byte("\xEF\xBB\xBF")
@@ -96,7 +97,7 @@ func (p *Parser) Attrs() []Attr { return p.attrs }
 func (p *Parser) Text() []byte { return p.text }
 
 // Next goes on. Errors are [io.EOF] behind the document, and *[xmltext.Error]; an error stays.
-func (p *Parser) Next() (Step, error) {
+func (p *Parser) Next() (Found, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
@@ -105,12 +106,16 @@ func (p *Parser) Next() (Step, error) {
 		p.leave()
 		return EndTag, nil
 	}
+	if last := len(p.open) - 1; last >= 0 && p.tokens.EndOf(p.open[last].name) {
+		p.leave()
+		return EndTag, nil
+	}
 	for {
 		t, err := p.tokens.Next()
 		if err != nil {
 			return 0, p.over(err)
 		}
-		step := Step(0)
+		step := Found(0)
 		p.at = t.From
 		switch t.Kind {
 		case xmltext.Start, xmltext.Empty:
@@ -144,7 +149,7 @@ func (p *Parser) Next() (Step, error) {
 }
 
 func (p *Parser) over(err error) error {
-	if errors.Is(err, io.EOF) && !(p.ended && len(p.open) == 0) {
+	if errors.Is(err, io.EOF) && (!p.ended || len(p.open) > 0) {
 		err = p.fail(len(p.src), "the document ends too early")
 	}
 	p.err = err
@@ -175,7 +180,7 @@ func (p *Parser) enter(t xmltext.Token) error {
 	if !ok {
 		return p.fail(t.NameFrom, "%.40q is no name", name)
 	}
-	p.open = append(p.open, opened{name, len(p.scopes)})
+	p.open = append(p.open, openElement{name, len(p.scopes)})
 	p.attrs, p.resolved = p.attrs[:0], p.resolved[:0]
 	if attrs := p.tokens.Attrs(); len(attrs) > 0 {
 		if err := p.attributes(attrs); err != nil {
@@ -190,8 +195,8 @@ func (p *Parser) enter(t xmltext.Token) error {
 	return nil
 }
 
-// attributes reads those of an element: first the namespaces, then the others, whose prefixes these may
-// declare.
+// attributes reads those of an element: first the namespaces, then the others, whose prefixes these
+// may declare.
 func (p *Parser) attributes(attrs []xmltext.Attr) error {
 	if len(attrs) > maxAttrs {
 		return p.fail(attrs[0].From, "more than %d attributes", maxAttrs)
@@ -247,7 +252,7 @@ func (p *Parser) declare(at int, prefix, space []byte) error {
 	if len(p.resolved) > 0 { // where the value may be, which the next tag overwrites
 		space = bytes.Clone(space)
 	}
-	p.scopes = append(p.scopes, scope{prefix, space})
+	p.scopes = append(p.scopes, nsDecl{prefix, space})
 	return nil
 }
 
@@ -282,7 +287,7 @@ func (p *Parser) leave() {
 }
 
 // chars reads text; outside of the root element it is white space, and no step.
-func (p *Parser) chars(t xmltext.Token) (Step, error) {
+func (p *Parser) chars(t xmltext.Token) (Found, error) {
 	raw := p.src[t.From:t.To]
 	if len(p.open) == 0 {
 		if len(bytes.TrimLeft(raw, " \t\r\n")) > 0 {
@@ -326,8 +331,8 @@ func (p *Parser) instruction(t xmltext.Token) error {
 	return nil
 }
 
-// joined is an instruction with one kind of quotes, and no white space around the sign between name and
-// value.
+// joined is an instruction with one kind of quotes, and no white space around the sign between name
+// and value.
 var joined = strings.NewReplacer("'", `"`, " = ", "=", " =", "=", "= ", "=")
 
 func spaced(r rune) rune {

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// place is where text stands, which says how it is read.
-type place uint8
+// wherein is where text stands, which says how it is read.
+type wherein uint8
 
 const (
-	content   place = iota
-	attribute       // ]]> may stand there
-	verbatim        // CDATA, in which references are none
+	content   wherein = iota
+	attribute         // ]]> may stand there
+	verbatim          // CDATA, in which references are none
 )
 
 // plain are bytes that stand for themselves everywhere.
@@ -22,9 +22,9 @@ var plain = func() (table [256]bool) {
 	return table
 }()
 
-// resolve is text without references, and with line ends that are one line feed (XML 1.0, section 2.11).
-// at is where raw stands.
-func (p *Parser) resolve(raw []byte, at int, where place) ([]byte, error) {
+// resolve is text without references, and with line ends that are one line feed (XML 1.0, section
+// 2.11). at is where raw stands.
+func (p *Parser) resolve(raw []byte, at int, where wherein) ([]byte, error) {
 	i := 0
 	for i < len(raw) && plain[raw[i]] {
 		i++
