@@ -11,6 +11,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/gocode"
@@ -61,7 +62,7 @@ Exit code 5 means that some operations were not generated, 4 that none was.`,
 	f := c.Flags()
 	o.flags(c)
 	description.BindingFlag(f, &o.binding)
-	f.StringVar(&o.out, "out", "-", "file to write; - is stdout")
+	flags.Out(f, &o.out, "-")
 	f.StringVar(&o.packageName, "package", "", "name of the package; empty: one after the name of the WSDL")
 	f.StringArrayVar(&o.operations, "operation", nil, "operation that is generated; may be given again; none: all")
 	return c
