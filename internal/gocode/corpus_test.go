@@ -89,24 +89,39 @@ func (m *module) add(name string, source []byte, types map[string]message) {
 	m.write(filepath.Join(name, "service.go"), string(source))
 	var b strings.Builder
 	b.WriteString(tripCode)
+	b.WriteString("func Check() error {\n\treturn errors.Join(\n")
+	for _, op := range operationVariable.FindAllSubmatch(source, -1) {
+		fmt.Fprintf(&b, "\t\tcheck(%s),\n", op[1])
+	}
+	b.WriteString("\t)\n}\n\n")
 	b.WriteString("func Trip(name string, text []byte) ([]byte, error) {\n\tswitch name {\n")
 	for _, one := range types {
 		fmt.Fprintf(&b, "\tcase %q:\n\t\treturn trip[%s](text)\n", one.name, one.name)
 	}
 	b.WriteString("\t}\n\treturn nil, fmt.Errorf(\"no type %s\", name)\n}\n")
 	m.write(filepath.Join(name, "trip.go"), b.String())
+	m.checks += fmt.Sprintf("\t%s.Check,\n", name)
 	m.imports += fmt.Sprintf("\t%s %q\n", name, "example.com/trips/"+name)
 	m.cases += fmt.Sprintf("\t%q: %s.Trip,\n", name, name)
 }
+
+// operationVariable is where a file has the operation of its methods.
+var operationVariable = regexp.MustCompile(`(?m)^\s*(operation\S+)\s+= sync`)
 
 // tripCode reads a message and writes it again.
 const tripCode = `package service
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hhfr/hhfr"
 )
+
+func check[T any](make func() (T, error)) error {
+	_, err := make()
+	return err
+}
 
 func trip[T any](text []byte) ([]byte, error) {
 	b, err := hhfr.Bind[T]()
@@ -134,7 +149,15 @@ import (
 var packages = map[string]func(string, []byte) ([]byte, error){
 %s}
 
+var checks = []func() error{
+%s}
+
 func main() {
+	for _, check := range checks {
+		if err := check(); err != nil {
+			panic(err)
+		}
+	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
 		var trip struct{ Package, Type string; Text []byte }
@@ -157,7 +180,7 @@ func main() {
 
 func (m *module) run(t *testing.T, trips []trip) {
 	t.Helper()
-	m.write("main.go", fmt.Sprintf(tripMain, m.imports, m.cases))
+	m.write("main.go", fmt.Sprintf(tripMain, m.imports, m.cases, m.checks))
 	m.do(t, "build", "-o", "trips", ".")
 	var in bytes.Buffer
 	for _, one := range trips {

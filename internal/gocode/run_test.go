@@ -1,6 +1,8 @@
 package gocode_test
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/gocode"
+	"github.com/hhfr/hhfr/internal/wsdl"
 )
 
 // TestGeneratedProgram: what is generated is compiled; its client calls its service, in plain SOAP
@@ -38,9 +43,45 @@ Move: true
 	assert.Equal(t, calls+"over a stream: false\n"+calls+"over a stream: true\n", string(out))
 }
 
+// TestOddities: names that collide with others and with those of Go, documents that import each
+// other, operations of one name and one element, and what cannot be generated.
+func TestOddities(t *testing.T) {
+	d, err := wsdl.Load(t.Context(), filepath.Join("testdata", "odd", "odd.wsdl"), wsdl.SourceOptions{Texts: true})
+	require.NoError(t, err)
+	p, err := gocode.Generate(d, gocode.GoOptions{Package: "odd"})
+	require.NoError(t, err)
+	var refused []string
+	for _, r := range p.Refused {
+		refused = append(refused, r.String())
+	}
+	where := filepath.Join("testdata", "odd", "odd.wsdl")
+	assert.Equal(t, []string{
+		"Ping was not generated: " + where + ":40:5: its request has nothing in Body",
+		"Typed was not generated: " + where + ":41:5: its request is a type, with no element around it",
+		"Notify was not generated: " + where + ":42:5: it has no request: the service begins it",
+	}, refused)
+	text := oneSpace(string(p.Source))
+	for _, line := range []string{
+		"func (c *OneWayClient) Client2(ctx context.Context, req *Client) (*Client, error) {",
+		`serve(all, "urn:1", operationOneWayClient, s.Client),`, `serve(all, "range", operationOneWayRange, s.Range),`,
+		"Client *ClientType `xml:\"urn:odd:a client,omitempty\"`",
+		"ClientElement2 *ClientType `xml:\"urn:odd:b Client,omitempty\"`", "ContextX2 Context = \"\\\"\"",
+	} {
+		assert.Contains(t, text, line)
+	}
+	m := newModule(t)
+	source := strings.Replace(string(p.Source), "package odd", "package service", 1)
+	parsed, err := parser.ParseFile(token.NewFileSet(), "odd.go", source, parser.ParseComments)
+	require.NoError(t, err)
+	types := messagesIn(parsed)
+	m.add("odd", []byte(source), types)
+	m.run(t, samplesOf(d, p, "odd", "odd.wsdl", types))
+	m.do(t, "vet", "./...")
+}
+
 // module is a Go module that has generated code, and this library from here.
 type module struct {
-	dir, cases, imports string
+	dir, cases, checks, imports string
 }
 
 func newModule(t *testing.T) *module {

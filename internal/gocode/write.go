@@ -4,12 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/hhfr/hhfr/internal/wsdl"
 )
 
-// door is the package that generated code uses.
-const door = "github.com/hhfr/hhfr"
+// imports are what every file uses.
+const imports = `import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/pkg/soap"
+)`
 
 // write writes the file.
 func (g *fileGenerator) write(w *goFile) {
@@ -17,7 +25,7 @@ func (g *fileGenerator) write(w *goFile) {
 	w.line("")
 	w.comment(fmt.Sprintf("Package %s calls and serves %s.", g.opt.Package, g.services[0].portType.Local))
 	w.line("package %s", g.opt.Package)
-	g.imports(w)
+	w.line("%s", imports)
 	for _, s := range g.services {
 		w.client(s)
 		w.server(s)
@@ -28,28 +36,6 @@ func (g *fileGenerator) write(w *goFile) {
 		w.line("%s", details)
 	}
 	w.structs(g.structs, g.enums)
-}
-
-// imports imports what the file uses.
-func (g *fileGenerator) imports(w *goFile) {
-	some := func(when func(op *wsdl.Operation) bool) bool { return slices.ContainsFunc(g.out.Generated, when) }
-	w.line("import (\n%q", "context")
-	for _, one := range []struct {
-		path string
-		used bool
-	}{
-		{"encoding/xml", true}, {"errors", true}, {"net/http", true}, {"sync", true},
-		{door, true}, {door + "/pkg/soap", g.faults || g.byAction() ||
-			some(func(op *wsdl.Operation) bool { return op.SOAP == 12 })},
-	} {
-		if one.path == door {
-			w.line("")
-		}
-		if one.used {
-			w.line("%q", one.path)
-		}
-	}
-	w.line(")")
 }
 
 // client writes the client of a service.
@@ -164,7 +150,6 @@ func serve[Req, Res any](
 		return err
 	}
 	all[key] = o.Handler(f)
-	all[""] = all[key]
 	return nil
 }
 `
@@ -175,11 +160,28 @@ const (
 // ServeHTTP implements http.Handler.
 func (all handlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := hhfr.OperationOf(r)
-%s	h := all[name]
-	if h == nil { // it says that there is no such operation
-		h = all[""]
+%s	if h := all[name]; h != nil {
+		h.ServeHTTP(w, r)
+		return
 	}
-	h.ServeHTTP(w, r)
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "SOAP is posted here", http.StatusMethodNotAllowed)
+		return
+	}
+	v := soap.V11
+	if soap.ParseContentType(r.Header.Get("Content-Type")).Version() == soap.V12 {
+		v = soap.V12
+	}
+	text, err := soap.BuildFault(v, soap.Fault{Code: soap.Client, Reason: "no operation is known by " + strconv.Quote(name)})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	contentType, _ := soap.ContentType(v, "")
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(soap.FaultStatus(v, soap.Client))
+	_, _ = w.Write(text)
 }
 `
 	byAction = `	action := soap.ParseAction(r.Header.Get("SOAPAction"))
