@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
-// modelFields is the state of making fields of a content model. A message of it is the fields with a
-// value in their order: what is in another order cannot be carried.
+// modelFields is the state of making fields of a content model. A message of it is the fields with
+// a value in their order: what is in another order cannot be carried.
 type modelFields struct {
 	b      *builder
 	s      *structType

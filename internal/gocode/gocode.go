@@ -275,7 +275,13 @@ func (g *fileGenerator) name() {
 	for _, s := range g.services {
 		for _, o := range s.operations {
 			inputs = append(inputs, o.input, o.output)
-			o.faults = slices.DeleteFunc(o.faults, func(s *structType) bool { return len(s.wrong) > 0 })
+			o.faults = slices.DeleteFunc(o.faults, func(s *structType) bool {
+				if len(s.wrong) > 0 {
+					what := fmt.Sprintf("%s in faults of %s: %s", s.element.Local, o.Name, s.wrong[0].What)
+					g.out.Notes = append(g.out.Notes, Lack{s.place, what})
+				}
+				return len(s.wrong) > 0
+			})
 			rest = append(rest, o.faults...)
 			g.faults = g.faults || len(o.faults) > 0
 		}

@@ -64,7 +64,11 @@ func (w *goFile) structs(all []*structType, enums []*enumType) {
 
 func (w *goFile) structType(s *structType) {
 	w.line("")
-	w.comment(append([]string{s.name + " is " + s.described(), w.docs[s.place]}, s.remarks()...)...)
+	about := []string{s.name + " is " + s.described(), w.docs[s.place]}
+	if s.of.Place != s.place {
+		about = append(about, w.docs[s.of.Place])
+	}
+	w.comment(append(about, s.remarks()...)...)
 	w.line("type %s struct {", s.name)
 	if s.element != (xsd.QName{}) {
 		form := ""

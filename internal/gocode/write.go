@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hhfr/hhfr/internal/wsdl"
 )
 
 // imports are what every file uses.
@@ -93,8 +95,14 @@ func (o *goOperation) remarks(w *goFile) (list []string) {
 	for _, f := range o.faults {
 		list = append(list, fmt.Sprintf("The detail of its faults may be of type %s.", f.name))
 	}
-	for _, h := range o.Input.Headers {
-		list = append(list, fmt.Sprintf("Requests may have a header block %s, which is not generated.", h.Name))
+	for i, m := range []*wsdl.EnvelopeParts{o.Input, o.Output} {
+		if m == nil {
+			continue
+		}
+		for _, h := range m.Headers {
+			list = append(list, fmt.Sprintf("%s may have a header block %s, which is not generated.",
+				[]string{"Requests", "Replies"}[i], h.Name))
+		}
 	}
 	return list
 }

@@ -114,6 +114,7 @@ func runGo(ctx context.Context, g *command.Global, o goOptions, file string) err
 
 // nameOf is the name of a package after that of a file or URL.
 func nameOf(file string) string {
-	name, _, _ := strings.Cut(path.Base(strings.ReplaceAll(file, `\`, "/")), "?")
+	name, _, _ := strings.Cut(strings.ReplaceAll(file, `\`, "/"), "?")
+	name = path.Base(name)
 	return gocode.PackageName(strings.TrimSuffix(name, path.Ext(name)))
 }
