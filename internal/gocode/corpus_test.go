@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -80,6 +81,9 @@ func TestCorpus(t *testing.T) {
 	}
 	t.Logf("%d operations generated, %d refused", generated, refused)
 	assert.Greater(t, generated, 4000)
+	for _, one := range trips {
+		require.NotEmpty(t, one.Type, one.of)
+	}
 	m.run(t, trips)
 	m.do(t, "vet", "./whole/...")
 }
@@ -208,7 +212,7 @@ func (m *module) run(t *testing.T, trips []trip) {
 // returns compares what came back with what was read; it reports whether it has the same values.
 func (one *trip) returns(t *testing.T, text []byte, failed string) bool {
 	if failed != "" {
-		if one.exact {
+		if one.exact || !strings.Contains(failed, ": found ") { // another element in the place of the one in Body
 			assert.Fail(t, failed, "%s: %s", one.of, one.Text)
 		}
 		return false
@@ -291,7 +295,8 @@ func messagesIn(file *ast.File) map[string]message {
 	for name, s := range structs {
 		if f := s.Fields.List; len(f) > 0 && len(f[0].Names) > 0 && f[0].Names[0].Name == "XMLName" {
 			met := map[string]bool{}
-			all[f[0].Tag.Value] = message{name, carriesAll(name, structs, lacking, met)}
+			tag, _ := strconv.Unquote(f[0].Tag.Value)
+			all[reflect.StructTag(tag).Get("xml")] = message{name, carriesAll(name, structs, lacking, met)}
 		}
 	}
 	return all
@@ -327,7 +332,7 @@ func samplesOf(
 				continue
 			}
 			e := m.Body[0].Name
-			found := types["`xml:"+strconv.Quote(strings.TrimSpace(e.Space+" "+e.Local))+"`"]
+			found := types[strings.TrimSpace(e.Space+" "+e.Local)]
 			for seed := range uint64(3) {
 				text, err := values.New(d.Set(), &xsd.Contents{Body: m.Body}, op.SOAP).Sample(seed)
 				if err != nil {
