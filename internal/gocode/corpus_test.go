@@ -93,20 +93,20 @@ func (m *module) add(name string, source []byte, types map[string]message) {
 	m.write(filepath.Join(name, "service.go"), string(source))
 	var b strings.Builder
 	b.WriteString(tripCode)
-	b.WriteString("func Check() error {\n\treturn errors.Join(\n")
+	b.WriteString("func TripCheck() error {\n\treturn errors.Join(\n")
 	for _, op := range operationVariable.FindAllSubmatch(source, -1) {
 		fmt.Fprintf(&b, "\t\tcheck(%s),\n", op[1])
 	}
 	b.WriteString("\t)\n}\n\n")
-	b.WriteString("func Trip(name string, text []byte) ([]byte, error) {\n\tswitch name {\n")
+	b.WriteString("func TripMessage(name string, text []byte) ([]byte, error) {\n\tswitch name {\n")
 	for _, one := range types {
 		fmt.Fprintf(&b, "\tcase %q:\n\t\treturn trip[%s](text)\n", one.name, one.name)
 	}
 	b.WriteString("\t}\n\treturn nil, fmt.Errorf(\"no type %s\", name)\n}\n")
 	m.write(filepath.Join(name, "trip.go"), b.String())
-	m.checks += fmt.Sprintf("\t%s.Check,\n", name)
+	m.checks += fmt.Sprintf("\t%s.TripCheck,\n", name)
 	m.imports += fmt.Sprintf("\t%s %q\n", name, "example.com/trips/"+name)
-	m.cases += fmt.Sprintf("\t%q: %s.Trip,\n", name, name)
+	m.cases += fmt.Sprintf("\t%q: %s.TripMessage,\n", name, name)
 }
 
 // operationVariable is where a file has the operation of its methods.
