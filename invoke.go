@@ -129,8 +129,8 @@ func unreadable(status int, err error) error {
 // without a body, of status 202.
 //
 // A request for another operation, one that Req cannot hold, or with header blocks that must be
-// understood, is answered by a fault that says so, and f is not called. [OperationOf] is for
-// several operations at one path.
+// understood, is answered by a fault that says so, and f is not called. Requests have up to 64 MiB,
+// or as [http.MaxBytesHandler] says. [OperationOf] is for several operations at one URL.
 func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Res, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -141,7 +141,8 @@ func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Re
 		p := parsers.Get().(*pulled)
 		defer p.free()
 		if err := p.take(r.Body, r.ContentLength); err != nil {
-			if errors.Is(err, &Error{Code: TooLarge}) {
+			tooMany := (*http.MaxBytesError)(nil)
+			if errors.Is(err, &Error{Code: TooLarge}) || errors.As(err, &tooMany) {
 				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 				return
 			}

@@ -199,6 +199,11 @@ func TestHandlerOfAnOperation(t *testing.T) {
 		assert.Equal(t, tc.status, reply.Status, "%s", body)
 		assert.Contains(t, string(body), tc.want)
 	}
+	url = serve(t, plain, http.MaxBytesHandler(op.Handler(divide), 10))
+	reply, err := hhfr.Call(t.Context(), url, in11(fine))
+	require.NoError(t, err)
+	require.NoError(t, reply.Body.Close())
+	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status)
 	resp, err := http.Get(url) //nolint:noctx // a test
 	require.NoError(t, err)
 	defer resp.Body.Close()

@@ -370,19 +370,19 @@ func TestCompileRefuses(t *testing.T) {
 	refused[[]struct{ Lines []struct{ Price chan int } }](t, "one.V[].Lines[].Price: chan int has no form in XML")
 	refused[struct{ a int }](t, `one.V.a: is not exported: leave it out by xml:"-"`)
 	refused[struct {
-		A int `xml:"a,any"`
+		A int `xml:"a,any"` //nolint:staticcheck // it is refused
 	}](t, `one.V.A: the option "any" of its tag is not known`)
 	refused[struct {
 		A int `xml:"a>b"`
 	}](t, `one.V.A: "a>b" is no name of an element or attribute`)
 	refused[struct {
-		A int `xml:"a"`
-		B int `xml:"a"`
-	}](t, "one.V.B: another field has the element {urn:x}a")
+		A int
+		B int `xml:"A"`
+	}](t, "one.V.B: another field has the element {urn:x}A")
 	refused[struct {
-		A int `xml:"a,attr"`
-		B int `xml:"a,attr"`
-	}](t, "one.V.B: another field has the attribute a")
+		A int `xml:",attr"`
+		B int `xml:"A,attr"`
+	}](t, "one.V.B: another field has the attribute A")
 	refused[struct {
 		common
 		Author string `xml:"author"`
@@ -421,7 +421,7 @@ func TestCompileRefuses(t *testing.T) {
 	}](t, `one.V.A: soap:"unqualified" is for XMLName alone`)
 	refused[struct{ *common }](t, `one.V.common: is not exported: leave it out by xml:"-"`)
 	refused[struct {
-		A named `xml:"other"`
+		A named `xml:"other"` //nolint:staticcheck // it is refused
 	}](t, "one.V.A: its tag says other, and that of bind_test.named.XMLName {urn:n}name")
 	refused[struct {
 		A int "xml:\"a\x01b c\""

@@ -346,16 +346,24 @@ var escaped = func() (table [256]string) {
 	return table
 }()
 
+// clean are the bytes that stand for themselves.
+var clean = func() (table [256]bool) {
+	for c := range table {
+		table[c] = escaped[c] == ""
+	}
+	return table
+}()
+
 // appendText appends text so that it is read back the same. A character that XML cannot hold is an
 // error.
 func appendText(dst []byte, s string) ([]byte, error) {
 	done := 0
 	for i := 0; i < len(s); {
-		as := escaped[s[i]]
-		if as == "" {
+		if clean[s[i]] {
 			i++
 			continue
 		}
+		as := escaped[s[i]]
 		if as == "?" {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && size == 1 || !pull.IsChar(r) {
