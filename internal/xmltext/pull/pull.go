@@ -33,7 +33,7 @@ const (
 	// maxAttrs is the largest number of attributes of one element: their names are compared.
 	maxAttrs = 128
 	// maxScopes is how many prefixes may be declared at one place: they are searched one by one.
-	maxScopes = 512
+	maxScopes = 128
 	// maxForeign is how many names beyond ASCII a document may have: checking one takes long.
 	maxForeign = 1000
 	// defaultDepth is how deep elements may nest where nothing else is said.

@@ -127,7 +127,7 @@ var documents = []struct{ in, want, fails string }{
 	{"<?xml version='1.0' encoding='latin1'?><a/>", "", `the encoding "latin1" is not read, only UTF-8`},
 	{strings.Repeat("<a>", 1001), "", "elements nest deeper than 1000"},
 	{"<a" + strings.Repeat(" b='1'", 300) + "/>", "", "more than 128 attributes"},
-	{manyPrefixes(200, 4), "", "more than 512 prefixes"},
+	{manyPrefixes(200, 4), "", "more than 128 prefixes"},
 	{manyNames(1000), "", ""},
 	{manyNames(1001), "", `is no name`},
 }
