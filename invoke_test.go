@@ -118,8 +118,7 @@ func TestBind(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "hhfr: malformed: line 1, column 1 (offset 0): the document ends too early",
 		string(content) + "<a/>": "hhfr: malformed: line 1, column 93 (offset 92): a second root element",
-		`<divide xmlns="urn:example:math"><divisor>x</divisor></divide>`:
-		`hhfr: malformed: divide/divisor: "x" is no integer of 64 bits`,
+		`<divide xmlns="urn:example:math"><divisor>x</divisor></divide>`: `hhfr: malformed: divide/divisor: "x" is no integer of 64 bits`,
 	} {
 		err := b.Read([]byte(text), &got)
 		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Malformed})
