@@ -115,14 +115,15 @@ func TestBind(t *testing.T) {
 	got := division{Note: "is gone"}
 	require.NoError(t, b.Read(content, &got))
 	assert.Equal(t, division{got.XMLName, 1, 2, ""}, got)
-	for text, want := range map[string]string{
-		"":                       "hhfr: malformed: line 1, column 1 (offset 0): the document ends too early",
-		string(content) + "<a/>": "hhfr: malformed: line 1, column 93 (offset 92): a second root element",
-		`<divide xmlns="urn:example:math"><divisor>x</divisor></divide>`: `hhfr: malformed: divide/divisor: "x" is no integer of 64 bits`,
+	for _, tc := range []struct{ text, want string }{
+		{"", "hhfr: malformed: line 1, column 1 (offset 0): the document ends too early"},
+		{string(content) + "<a/>", "hhfr: malformed: line 1, column 93 (offset 92): a second root element"},
+		{`<divide xmlns="urn:example:math"><divisor>x</divisor></divide>`,
+			`hhfr: malformed: divide/divisor: "x" is no integer of 64 bits`},
 	} {
-		err := b.Read([]byte(text), &got)
+		err := b.Read([]byte(tc.text), &got)
 		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Malformed})
-		assert.EqualError(t, err, want)
+		assert.EqualError(t, err, tc.want)
 	}
 	require.ErrorIs(t, b.Read(content, nil), &hhfr.Error{Code: hhfr.Invalid})
 }

@@ -173,14 +173,14 @@ func fails[T any](t *testing.T, inner, want string) {
 
 func TestFails(t *testing.T) {
 	fails[bool](t, "<v>TRUE</v>", `a/v: "TRUE" is no boolean`)
-	fails[int](t, "<v>1.0</v>", `a/v: "1.0" is no integer of 64 bits`)
+	fails[int64](t, "<v>1.0</v>", `a/v: "1.0" is no integer of 64 bits`)
 	fails[int8](t, "<v>128</v>", `a/v: "128" is no integer of 8 bits`)
 	fails[int64](t, "<v>9223372036854775808</v>", `a/v: "9223372036854775808" is no integer of 64 bits`)
-	fails[int](t, "<v>1_000</v>", `a/v: "1_000" is no integer of 64 bits`)
-	fails[int](t, "<v>-</v>", `a/v: "-" is no integer of 64 bits`)
+	fails[int64](t, "<v>1_000</v>", `a/v: "1_000" is no integer of 64 bits`)
+	fails[int64](t, "<v>-</v>", `a/v: "-" is no integer of 64 bits`)
 	fails[uint8](t, "<v>256</v>", `a/v: "256" is no number of 8 bits without sign`)
-	fails[uint](t, "<v>-1</v>", `a/v: "-1" is no number of 64 bits without sign`)
-	fails[uint](t, "<v>++1</v>", `a/v: "++1" is no number of 64 bits without sign`)
+	fails[uint64](t, "<v>-1</v>", `a/v: "-1" is no number of 64 bits without sign`)
+	fails[uint64](t, "<v>++1</v>", `a/v: "++1" is no number of 64 bits without sign`)
 	fails[float64](t, "<v>x</v>", `a/v: "x" is no float`)
 	fails[float64](t, "<v>0x1p-2</v>", `a/v: "0x1p-2" is no float`)
 	fails[float64](t, "<v>Infinity</v>", `a/v: "Infinity" is no float`)
@@ -192,11 +192,11 @@ func TestFails(t *testing.T) {
 	fails[time.Time](t, "<v>2026-13-01T00:00:00Z</v>", `a/v: "2026-13-01T00:00:00Z" is no dateTime`)
 	fails[shout](t, "<v>?</v>", `a/v: "?": no question`)
 	fails[[]float64](t, "<v>1</v><v/><v>x</v>", `a/v[3]: "x" is no float`)
-	fails[*int](t, "<v>x</v>", `a/v: "x" is no integer of 64 bits`)
-	fails[int](t, "<v>1<w/></v>", `line 1, column 22 (offset 21): element "w" where text is expected`)
-	fails[int](t, "<v>1</w>", `line 1, column 22 (offset 21): the end tag of "w" in "v"`)
+	fails[*int64](t, "<v>x</v>", `a/v: "x" is no integer of 64 bits`)
+	fails[int64](t, "<v>1<w/></v>", `line 1, column 22 (offset 21): element "w" where text is expected`)
+	fails[int64](t, "<v>1</w>", `line 1, column 22 (offset 21): the end tag of "w" in "v"`)
 	fails[[]struct {
-		V int `xml:"v"`
+		V int64 `xml:"v"`
 	}](t, "<v><v>1</v></v><v><v>x</v></v>", `a/v[2]/v: "x" is no integer of 64 bits`)
 	_, err := read[one[int]](compiled[one[int]](t), "<a/>")
 	assert.EqualError(t, err, "a: found a, expected {urn:x}a")
