@@ -28,8 +28,8 @@ func Bind[T any]() (*Binding[T], error) {
 // *[Error] of code Invalid that names the element: a string with characters that XML cannot hold, a
 // time out of range, a value that contains itself. dst is then returned as it was.
 func (b *Binding[T]) Append(dst []byte, v *T) ([]byte, error) {
-	if v == nil {
-		return dst, invalid(errors.New("no value"))
+	if err := b.check(v); err != nil {
+		return dst, err
 	}
 	out, err := bind.Append(b.program, dst, v)
 	if err != nil {
@@ -42,8 +42,8 @@ func (b *Binding[T]) Append(dst []byte, v *T) ([]byte, error) {
 // passed over; what is missing is zero. An error is an *[Error] of code Malformed that names the
 // element, and what was expected; the value is then undefined.
 func (b *Binding[T]) Read(content []byte, v *T) error {
-	if v == nil {
-		return invalid(errors.New("no value"))
+	if err := b.check(v); err != nil {
+		return err
 	}
 	r := parsers.Get().(*pulled)
 	defer r.free()
@@ -55,6 +55,17 @@ func (b *Binding[T]) Read(content []byte, v *T) error {
 		}
 	}
 	return &Error{Code: Malformed, Err: err}
+}
+
+// check refuses what a program left out.
+func (b *Binding[T]) check(v *T) error {
+	switch {
+	case b == nil || b.program == nil:
+		return invalid(errors.New("a Binding that Bind did not make"))
+	case v == nil:
+		return invalid(errors.New("no value"))
+	}
+	return nil
 }
 
 // read reads the root element.
@@ -86,7 +97,9 @@ func (p *pulled) free() {
 
 // take reads a whole message of up to maxReadAll bytes, whose length is known if it is above 0.
 func (p *pulled) take(body io.Reader, length int64) error {
-	p.message = p.message[:0]
+	if p.message = p.message[:0]; body == nil {
+		return nil // as of an empty one
+	}
 	if room := int(min(length, maxPooled)) + 1; cap(p.message) < room {
 		p.message = make([]byte, 0, max(room, 1<<10))
 	}

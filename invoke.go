@@ -56,12 +56,20 @@ func Invoke[Req, Res any](ctx context.Context, c *Client, op *Operation[Req, Res
 // Request returns the message that calls the operation: for [Client.Send], if no reply is expected,
 // or for [Client.Call] with further fields. Errors are those of [Binding.Append].
 func (o *Operation[Req, Res]) Request(req *Req) (*Request, error) {
+	if !o.isMade() {
+		return nil, errNotMade
+	}
 	message, err := enveloped(nil, o.version, o.request, req)
 	if err != nil {
 		return nil, err
 	}
 	return &Request{Action: o.action, Body: Body(message)}, nil
 }
+
+// errNotMade is for operations that [NewOperation] did not make.
+var errNotMade = invalid(errors.New("an Operation that NewOperation did not make"))
+
+func (o *Operation[Req, Res]) isMade() bool { return o != nil && o.request != nil }
 
 const (
 	declaration = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
@@ -84,6 +92,9 @@ func (o *Operation[Req, Res]) Result(reply *Reply) (*Res, error) {
 		return nil, unreadable(0, errors.New("no reply"))
 	}
 	defer reply.Body.Close()
+	if !o.isMade() {
+		return nil, errNotMade
+	}
 	p := parsers.Get().(*pulled)
 	defer p.free()
 	length := int64(0)
@@ -129,8 +140,8 @@ func unreadable(status int, err error) error {
 // without a body, of status 202.
 //
 // A request for another operation, one that Req cannot hold, or with header blocks that must be
-// understood, is answered by a fault that says so, and f is not called. [OperationOf] is for
-// several operations at one path.
+// understood, is answered by a fault that says so, and f is not called. Requests have up to 64 MiB,
+// or as [http.MaxBytesHandler] says. [OperationOf] is for several operations at one URL.
 func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Res, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -138,10 +149,15 @@ func (o *Operation[Req, Res]) Handler(f func(ctx context.Context, req *Req) (*Re
 			http.Error(w, "SOAP is posted here", http.StatusMethodNotAllowed)
 			return
 		}
+		if !o.isMade() || f == nil {
+			sendFault(w, soap.V11, errNotMade)
+			return
+		}
 		p := parsers.Get().(*pulled)
 		defer p.free()
 		if err := p.take(r.Body, r.ContentLength); err != nil {
-			if errors.Is(err, &Error{Code: TooLarge}) {
+			tooMany := (*http.MaxBytesError)(nil)
+			if errors.Is(err, &Error{Code: TooLarge}) || errors.As(err, &tooMany) {
 				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +104,30 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
+// A Binding is an Operation's half, without an envelope.
+func TestBind(t *testing.T) {
+	b, err := hhfr.Bind[division]()
+	require.NoError(t, err)
+	content, err := b.Append([]byte("<!-- -->"), &division{Dividend: 1, Divisor: 2})
+	require.NoError(t, err)
+	assert.Equal(t, `<!-- --><divide xmlns="urn:example:math"><dividend>1</dividend><divisor>2</divisor></divide>`,
+		string(content))
+	got := division{Note: "is gone"}
+	require.NoError(t, b.Read(content, &got))
+	assert.Equal(t, division{got.XMLName, 1, 2, ""}, got)
+	for _, tc := range []struct{ text, want string }{
+		{"", "hhfr: malformed: line 1, column 1 (offset 0): the document ends too early"},
+		{string(content) + "<a/>", "hhfr: malformed: line 1, column 93 (offset 92): a second root element"},
+		{`<divide xmlns="urn:example:math"><divisor>x</divisor></divide>`,
+			`hhfr: malformed: divide/divisor: "x" is no integer of 64 bits`},
+	} {
+		err := b.Read([]byte(tc.text), &got)
+		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Malformed})
+		assert.EqualError(t, err, tc.want)
+	}
+	require.ErrorIs(t, b.Read(content, nil), &hhfr.Error{Code: hhfr.Invalid})
+}
+
 func TestInvokeConcurrently(t *testing.T) {
 	op, err := hhfr.NewOperation[division, quotient]("", soap.V11)
 	require.NoError(t, err)
@@ -152,6 +177,21 @@ func TestInvokeRefuses(t *testing.T) {
 		assert.Equal(t, hhfr.Error{Code: hhfr.Malformed, Remote: true, Sent: true, Err: e.Err}, *e)
 		assert.Contains(t, err.Error(), tc.want)
 	}
+	var none *hhfr.Operation[division, quotient]
+	_, err = hhfr.Invoke(t.Context(), nil, none, &division{})
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+	_, err = hhfr.Invoke(t.Context(), nil, op, &division{})
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+	_, err = none.Result(&hhfr.Reply{Body: hhfr.Body("<a/>")})
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+	for _, handler := range []http.Handler{op.Handler(nil), none.Handler(divide)} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
+		assert.Contains(t, answer.Body.String(), "the service failed")
+	}
+	_, err = new(hhfr.Binding[division]).Append(nil, &division{})
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+	require.ErrorIs(t, new(hhfr.Binding[division]).Read(nil, &division{}), &hhfr.Error{Code: hhfr.Invalid})
 	_, err = op.Result(nil)
 	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Malformed})
 	_, err = op.Request(nil)
@@ -199,9 +239,35 @@ func TestHandlerOfAnOperation(t *testing.T) {
 		assert.Equal(t, tc.status, reply.Status, "%s", body)
 		assert.Contains(t, string(body), tc.want)
 	}
+	url = serve(t, plain, http.MaxBytesHandler(op.Handler(divide), 10))
+	reply, err := hhfr.Call(t.Context(), url, in11(fine))
+	require.NoError(t, err)
+	require.NoError(t, reply.Body.Close())
+	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status)
 	resp, err := http.Get(url) //nolint:noctx // a test
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
 	assert.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+}
+
+// Structs of a type have one shape, and travel in few bytes.
+func TestInvokeTakesFewBytes(t *testing.T) {
+	op, err := hhfr.NewOperation[division, quotient]("", soap.V11)
+	require.NoError(t, err)
+	client := dialed(t, serve(t, stream, op.Handler(divide)))
+	call := func(n int64) {
+		_, err := hhfr.Invoke(t.Context(), client, op, &division{Dividend: 1000 + n, Divisor: 3})
+		require.NoError(t, err)
+	}
+	for i := range int64(20) { // until the shapes are known
+		call(i)
+	}
+	before := client.Counters()
+	for i := range int64(50) {
+		call(i * 7)
+	}
+	after := client.Counters()
+	assert.Less(t, after.Sent.Wire-before.Sent.Wire, int64(50*24), "of 50 messages")
+	assert.Less(t, after.Received.Wire-before.Received.Wire, int64(50*24))
 }

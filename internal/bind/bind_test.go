@@ -173,14 +173,14 @@ func fails[T any](t *testing.T, inner, want string) {
 
 func TestFails(t *testing.T) {
 	fails[bool](t, "<v>TRUE</v>", `a/v: "TRUE" is no boolean`)
-	fails[int](t, "<v>1.0</v>", `a/v: "1.0" is no integer of 64 bits`)
+	fails[int64](t, "<v>1.0</v>", `a/v: "1.0" is no integer of 64 bits`)
 	fails[int8](t, "<v>128</v>", `a/v: "128" is no integer of 8 bits`)
 	fails[int64](t, "<v>9223372036854775808</v>", `a/v: "9223372036854775808" is no integer of 64 bits`)
-	fails[int](t, "<v>1_000</v>", `a/v: "1_000" is no integer of 64 bits`)
-	fails[int](t, "<v>-</v>", `a/v: "-" is no integer of 64 bits`)
+	fails[int64](t, "<v>1_000</v>", `a/v: "1_000" is no integer of 64 bits`)
+	fails[int64](t, "<v>-</v>", `a/v: "-" is no integer of 64 bits`)
 	fails[uint8](t, "<v>256</v>", `a/v: "256" is no number of 8 bits without sign`)
-	fails[uint](t, "<v>-1</v>", `a/v: "-1" is no number of 64 bits without sign`)
-	fails[uint](t, "<v>++1</v>", `a/v: "++1" is no number of 64 bits without sign`)
+	fails[uint64](t, "<v>-1</v>", `a/v: "-1" is no number of 64 bits without sign`)
+	fails[uint64](t, "<v>++1</v>", `a/v: "++1" is no number of 64 bits without sign`)
 	fails[float64](t, "<v>x</v>", `a/v: "x" is no float`)
 	fails[float64](t, "<v>0x1p-2</v>", `a/v: "0x1p-2" is no float`)
 	fails[float64](t, "<v>Infinity</v>", `a/v: "Infinity" is no float`)
@@ -192,11 +192,11 @@ func TestFails(t *testing.T) {
 	fails[time.Time](t, "<v>2026-13-01T00:00:00Z</v>", `a/v: "2026-13-01T00:00:00Z" is no dateTime`)
 	fails[shout](t, "<v>?</v>", `a/v: "?": no question`)
 	fails[[]float64](t, "<v>1</v><v/><v>x</v>", `a/v[3]: "x" is no float`)
-	fails[*int](t, "<v>x</v>", `a/v: "x" is no integer of 64 bits`)
-	fails[int](t, "<v>1<w/></v>", `line 1, column 22 (offset 21): element "w" where text is expected`)
-	fails[int](t, "<v>1</w>", `line 1, column 22 (offset 21): the end tag of "w" in "v"`)
+	fails[*int64](t, "<v>x</v>", `a/v: "x" is no integer of 64 bits`)
+	fails[int64](t, "<v>1<w/></v>", `line 1, column 22 (offset 21): element "w" where text is expected`)
+	fails[int64](t, "<v>1</w>", `line 1, column 22 (offset 21): the end tag of "w" in "v"`)
 	fails[[]struct {
-		V int `xml:"v"`
+		V int64 `xml:"v"`
 	}](t, "<v><v>1</v></v><v><v>x</v></v>", `a/v[2]/v: "x" is no integer of 64 bits`)
 	_, err := read[one[int]](compiled[one[int]](t), "<a/>")
 	assert.EqualError(t, err, "a: found a, expected {urn:x}a")
@@ -370,19 +370,19 @@ func TestCompileRefuses(t *testing.T) {
 	refused[[]struct{ Lines []struct{ Price chan int } }](t, "one.V[].Lines[].Price: chan int has no form in XML")
 	refused[struct{ a int }](t, `one.V.a: is not exported: leave it out by xml:"-"`)
 	refused[struct {
-		A int `xml:"a,any"`
+		A int `xml:"a,any"` //nolint:staticcheck // it is refused
 	}](t, `one.V.A: the option "any" of its tag is not known`)
 	refused[struct {
 		A int `xml:"a>b"`
 	}](t, `one.V.A: "a>b" is no name of an element or attribute`)
 	refused[struct {
-		A int `xml:"a"`
-		B int `xml:"a"`
-	}](t, "one.V.B: another field has the element {urn:x}a")
+		A int
+		B int `xml:"A"`
+	}](t, "one.V.B: another field has the element {urn:x}A")
 	refused[struct {
-		A int `xml:"a,attr"`
-		B int `xml:"a,attr"`
-	}](t, "one.V.B: another field has the attribute a")
+		A int `xml:",attr"`
+		B int `xml:"A,attr"`
+	}](t, "one.V.B: another field has the attribute A")
 	refused[struct {
 		common
 		Author string `xml:"author"`
@@ -421,7 +421,7 @@ func TestCompileRefuses(t *testing.T) {
 	}](t, `one.V.A: soap:"unqualified" is for XMLName alone`)
 	refused[struct{ *common }](t, `one.V.common: is not exported: leave it out by xml:"-"`)
 	refused[struct {
-		A named `xml:"other"`
+		A named `xml:"other"` //nolint:staticcheck // it is refused
 	}](t, "one.V.A: its tag says other, and that of bind_test.named.XMLName {urn:n}name")
 	refused[struct {
 		A int "xml:\"a\x01b c\""

@@ -147,7 +147,7 @@ func named(t reflect.Type) (own fieldTag, ok bool, err error) {
 		return own, false, nil
 	}
 	f, ok := t.FieldByName("XMLName")
-	if !ok || f.Type != nameType {
+	if !ok || f.Type != nameType || f.Tag.Get("xml") == "-" {
 		return own, false, nil
 	}
 	if own, err = tagOf(&f); err != nil {

@@ -126,16 +126,15 @@ func integer[N int | int8 | int16 | int32 | int64](bits int) *scalar {
 		},
 		parse: func(at ptr, b []byte) error {
 			b = trim(b)
-			n, ok := digits(b)
-			if !ok && len(b) > 0 {
-				var err error
-				if n, err = strconv.ParseInt(string(b), 10, bits); err != nil {
-					return wrong(b, what)
-				}
+			*as[N](at) = 0
+			if len(b) == 0 {
+				return nil
 			}
-			if *as[N](at) = N(n); int64(N(n)) != n {
+			n, err := strconv.ParseInt(string(b), 10, bits)
+			if err != nil {
 				return wrong(b, what)
 			}
+			*as[N](at) = N(n)
 			return nil
 		},
 		empty: func(at ptr) bool { return *as[N](at) == 0 },
@@ -163,27 +162,6 @@ func natural[N uint | uint8 | uint16 | uint32 | uint64 | uintptr](bits int) *sca
 		},
 		empty: func(at ptr) bool { return *as[N](at) == 0 },
 	}
-}
-
-// digits reads numbers of few digits.
-func digits(b []byte) (n int64, ok bool) {
-	negative := len(b) > 0 && b[0] == '-'
-	if negative {
-		b = b[1:]
-	}
-	if len(b) == 0 || len(b) > 18 {
-		return 0, false
-	}
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if negative {
-		n = -n
-	}
-	return n, true
 }
 
 func float[N float32 | float64](bits int) *scalar {
@@ -346,16 +324,24 @@ var escaped = func() (table [256]string) {
 	return table
 }()
 
+// clean are the bytes that stand for themselves.
+var clean = func() (table [256]bool) {
+	for c := range table {
+		table[c] = escaped[c] == ""
+	}
+	return table
+}()
+
 // appendText appends text so that it is read back the same. A character that XML cannot hold is an
 // error.
 func appendText(dst []byte, s string) ([]byte, error) {
 	done := 0
 	for i := 0; i < len(s); {
-		as := escaped[s[i]]
-		if as == "" {
+		if clean[s[i]] {
 			i++
 			continue
 		}
+		as := escaped[s[i]]
 		if as == "?" {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && size == 1 || !pull.IsChar(r) {

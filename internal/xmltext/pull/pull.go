@@ -31,7 +31,11 @@ const (
 
 const (
 	// maxAttrs is the largest number of attributes of one element: their names are compared.
-	maxAttrs = 256
+	maxAttrs = 128
+	// maxScopes is how many prefixes may be declared at one place: they are searched one by one.
+	maxScopes = 128
+	// maxForeign is how many names beyond ASCII a document may have: checking one takes long.
+	maxForeign = 1000
 	// defaultDepth is how deep elements may nest where nothing else is said.
 	defaultDepth = 1000
 )
@@ -56,9 +60,10 @@ type Parser struct {
 	text     []byte
 	at       int // where the last token stands
 	buffer   []byte
-	resolved []byte // values of attributes, and one text, that are not as they stand in src
-	empty    bool   // the end tag is still to come
-	ended    bool   // the root has
+	foreign  map[string]int // names beyond ASCII that are some, with the place of their colon
+	resolved []byte         // values of attributes, and one text, that are not as they stand in src
+	empty    bool           // the end tag is still to come
+	ended    bool           // the root has
 	err      error
 }
 
@@ -80,6 +85,7 @@ var (
 func (p *Parser) Reset(src []byte) {
 	src = bytes.TrimPrefix(src, mark)
 	p.tokens.Reset(src)
+	clear(p.foreign)
 	p.src, p.open, p.scopes, p.attrs = src, p.open[:0], p.scopes[:0], p.attrs[:0]
 	p.space, p.local, p.text, p.empty, p.ended, p.err = nil, nil, nil, false, false, nil
 }
@@ -176,7 +182,7 @@ func (p *Parser) enter(t xmltext.Token) error {
 		return p.fail(t.From, "elements nest deeper than %d", most)
 	}
 	name := p.src[t.NameFrom:t.NameTo]
-	colon, ok := nameOf(name)
+	colon, ok := p.nameOf(name)
 	if !ok {
 		return p.fail(t.NameFrom, "%.40q is no name", name)
 	}
@@ -203,7 +209,7 @@ func (p *Parser) attributes(attrs []xmltext.Attr) error {
 	}
 	for i, a := range attrs {
 		name := p.src[a.NameFrom:a.NameTo]
-		colon, ok := nameOf(name)
+		colon, ok := p.nameOf(name)
 		if !ok {
 			return p.fail(a.NameFrom, "%.40q is no name", name)
 		}
@@ -248,6 +254,9 @@ func (p *Parser) declare(at int, prefix, space []byte) error {
 	case len(space) == 0 && len(prefix) > 0, string(prefix) == "xmlns", isXML != (string(space) == xmlns.XML),
 		string(space) == xmlns.XMLNS:
 		return p.fail(at, "the prefix %.40q cannot be declared as %.80q", prefix, space)
+	}
+	if len(p.scopes) >= maxScopes {
+		return p.fail(at, "more than %d prefixes", maxScopes)
 	}
 	if len(p.resolved) > 0 { // where the value may be, which the next tag overwrites
 		space = bytes.Clone(space)
@@ -313,7 +322,7 @@ func (p *Parser) comment(t xmltext.Token) error {
 func (p *Parser) instruction(t xmltext.Token) error {
 	inner := string(p.src[t.From+len("<?") : t.To-len("?>")])
 	target, rest, _ := strings.Cut(strings.Map(spaced, inner), " ")
-	if _, ok := nameOf([]byte(target)); !ok {
+	if _, ok := p.nameOf([]byte(target)); !ok {
 		return p.fail(t.From, "%.40q is no name", target)
 	}
 	if !strings.EqualFold(target, "xml") {
@@ -356,7 +365,7 @@ var nameBytes = func() (table [256]uint8) {
 }()
 
 // nameOf checks a name with or without prefix, and returns where its colon is; -1: it has none.
-func nameOf(name []byte) (colon int, ok bool) {
+func (p *Parser) nameOf(name []byte) (colon int, ok bool) {
 	colon = -1
 	first := true
 	for i, c := range name {
@@ -366,7 +375,7 @@ func nameOf(name []byte) (colon int, ok bool) {
 		case c == ':' && colon < 0 && i > 0:
 			colon, first = i, true
 		case c >= utf8.RuneSelf:
-			return foreignName(name)
+			return p.foreignName(name)
 		default:
 			return -1, false
 		}
@@ -375,7 +384,10 @@ func nameOf(name []byte) (colon int, ok bool) {
 }
 
 // foreignName is nameOf for names beyond ASCII: which characters they may have, encoding/xml knows.
-func foreignName(name []byte) (colon int, ok bool) {
+func (p *Parser) foreignName(name []byte) (colon int, ok bool) {
+	if colon, ok = p.foreign[string(name)]; ok || len(p.foreign) >= maxForeign {
+		return colon, ok
+	}
 	colon = bytes.IndexByte(name, ':')
 	for _, part := range bytes.SplitN(name, []byte(":"), 2) {
 		read, err := xml.NewDecoder(strings.NewReader("<" + string(part) + "/>")).Token()
@@ -384,11 +396,15 @@ func foreignName(name []byte) (colon int, ok bool) {
 			return -1, false
 		}
 	}
+	if p.foreign == nil {
+		p.foreign = map[string]int{}
+	}
+	p.foreign[string(name)] = colon
 	return colon, true
 }
 
 // IsLocalName reports whether an element or attribute can have a name, without prefix.
 func IsLocalName(name string) bool {
-	colon, ok := nameOf([]byte(name))
+	colon, ok := new(Parser).nameOf([]byte(name))
 	return ok && colon < 0
 }

@@ -126,14 +126,37 @@ var documents = []struct{ in, want, fails string }{
 	{"<a/><?xml version='1.0'?>", "<{}a|>|", "is no declaration of XML 1.0 at the start"},
 	{"<?xml version='1.0' encoding='latin1'?><a/>", "", `the encoding "latin1" is not read, only UTF-8`},
 	{strings.Repeat("<a>", 1001), "", "elements nest deeper than 1000"},
-	{"<a" + strings.Repeat(" b='1'", 300) + "/>", "", "more than 256 attributes"},
+	{"<a" + strings.Repeat(" b='1'", 300) + "/>", "", "more than 128 attributes"},
+	{manyPrefixes(200, 4), "", "more than 128 prefixes"},
+	{manyNames(1000), "", ""},
+	{manyNames(1001), "", `is no name`},
+}
+
+// manyPrefixes declares so many prefixes in each of so many elements.
+func manyPrefixes(each, elements int) string {
+	tag := "<a"
+	for i := range min(each, 100) {
+		tag += fmt.Sprintf(" xmlns:p%d='urn:x'", i)
+	}
+	return strings.Repeat(tag+">", elements*each/100)
+}
+
+// manyNames has so many names beyond ASCII, each twice.
+func manyNames(n int) string {
+	text := "<a>"
+	for i := range n {
+		text += fmt.Sprintf("<é%d></é%[1]d><é%[1]d/>", i)
+	}
+	return text + "</a>"
 }
 
 func TestParser(t *testing.T) {
 	for _, tc := range documents {
 		got, err := trace([]byte(tc.in))
 		if tc.fails == "" {
-			assert.Equal(t, tc.want, got)
+			if tc.want != "" {
+				assert.Equal(t, tc.want, got)
+			}
 			assert.Equal(t, io.EOF, err)
 			continue
 		}
