@@ -75,18 +75,20 @@ func TestContents(t *testing.T) {
 		{name: "numbers",
 			content: sequence(element("a", `type="xs:integer"`) + element("b", `type="xs:unsignedLong"`) +
 				element("c", `type="xs:unsignedByte" maxOccurs="9"`) + element("d", `type="t:padded"`)),
-			more: `<xs:simpleType name="padded"><xs:restriction base="xs:int"><xs:pattern value="\d{4}"/></xs:restriction>
-				</xs:simpleType>`,
+			more: `<xs:simpleType name="padded"><xs:restriction base="xs:int"><xs:pattern value="\d{4}"/>
+				</xs:restriction></xs:simpleType>`,
 			has: []string{"A string `xml:\"urn:t a\"` // xs:integer", "B uint64 `xml:\"urn:t b\"`",
 				"C []uint16 `xml:\"urn:t c\"`", "D string `xml:\"urn:t d\"` // xs:int with a pattern"}},
 		{name: "names of Go",
 			content: sequence(element("type", str) + element("a-b", str) + element("a.b", str) + element("_1", str) +
 				element("été", str) + element("日本", str) + element("XMLName", str)),
 			has: []string{"Type string `xml:\"urn:t type\"`", "AB string `xml:\"urn:t a-b\"`",
-				"ABElement string `xml:\"urn:t a.b\"`", "X1 string `xml:\"urn:t _1\"`", "Été string `xml:\"urn:t été\"`",
+				"ABElement string `xml:\"urn:t a.b\"`", "X1 string `xml:\"urn:t _1\"`",
+				"Été string `xml:\"urn:t été\"`",
 				"X日本 string `xml:\"urn:t 日本\"`", "XMLNameElement string `xml:\"urn:t XMLName\"`"}},
 		{name: "names of types that are taken",
-			content: sequence(element("a", `type="t:Do"`) + element("b", `type="t:Client"`) + element("c", `type="t:do"`)),
+			content: sequence(element("a", `type="t:Do"`) + element("b", `type="t:Client"`) +
+				element("c", `type="t:do"`)),
 			more: `<xs:complexType name="Do"/><xs:complexType name="do"/>
 				<xs:complexType name="Client"><xs:sequence/></xs:complexType>`,
 			has: []string{"A DoType `xml:\"urn:t a\"`", "B ClientType `xml:\"urn:t b\"`", "C DoType2 `xml:\"urn:t c\"`",
@@ -139,7 +141,8 @@ func TestContents(t *testing.T) {
 			notes: "elements of any name"},
 		{name: "a wildcard that must be there", content: sequence(`<xs:any/>`), refused: "elements of any name"},
 		{name: "anything, optional", content: sequence(element("a", str) + element("b", `minOccurs="0"`)),
-			has: []string{"// Not carried: b of element Do: b, of any content (xs:anyType)."}, notes: "b of element Do"},
+			has:   []string{"// Not carried: b of element Do: b, of any content (xs:anyType)."},
+			notes: "b of element Do"},
 		{name: "anything", content: sequence(element("b", ``)), refused: "b, of any content (xs:anyType)"},
 		{name: "anything in a branch",
 			content: `<xs:complexType><xs:choice><xs:sequence>` + element("a", str) + element("b", ``) +
@@ -157,14 +160,17 @@ func TestContents(t *testing.T) {
 		{name: "extension and restriction", content: sequence(element("a", `type="t:B"`) + element("c", `type="t:C"`)),
 			more: `<xs:complexType name="A"><xs:sequence>` + element("x", str+` minOccurs="0"`) +
 				`</xs:sequence></xs:complexType>
-				<xs:complexType name="B"><xs:complexContent><xs:extension base="t:A"><xs:sequence>` + element("y", str) +
+				<xs:complexType name="B"><xs:complexContent><xs:extension base="t:A"><xs:sequence>` +
+				element("y", str) +
 				`</xs:sequence></xs:extension></xs:complexContent></xs:complexType>
-				<xs:complexType name="C"><xs:complexContent><xs:restriction base="t:A"><xs:sequence>` + element("x", str) +
+				<xs:complexType name="C"><xs:complexContent><xs:restriction base="t:A"><xs:sequence>` +
+				element("x", str) +
 				`</xs:sequence></xs:restriction></xs:complexContent></xs:complexType>`,
 			has: []string{"X *string `xml:\"urn:t x,omitempty\"`", "Y string `xml:\"urn:t y\"`",
 				"X string `xml:\"urn:t x\"`"}},
 		{name: "mixed content", content: `<xs:complexType mixed="true"><xs:sequence>` + element("b", str) +
-			`</xs:sequence></xs:complexType>`, notes: "text between elements", has: []string{"B string `xml:\"urn:t b\"`"}},
+			`</xs:sequence></xs:complexType>`,
+			notes: "text between elements", has: []string{"B string `xml:\"urn:t b\"`"}},
 		{name: "a namespace that is none of a tag", content: sequence(element("a", str)),
 			more: `<xs:element name="z"/>`, has: []string{"A string `xml:\"urn:t a\"`"}},
 		{name: "comments", content: `<xs:annotation><xs:documentation>go:build ignore

@@ -38,7 +38,8 @@ func (shop) GetPrice(_ context.Context, req *stock.GetPrice) (*stock.GetPriceRes
 func (shop) Search(_ context.Context, req *stock.Search) (*stock.SearchResponse, error) {
 	switch {
 	case req.All != nil:
-		return &stock.SearchResponse{Symbol: []string{fmt.Sprint(*req.All.Condition[0].All.Condition[0].Limit), "deep"}}, nil
+		limit := req.All.Condition[0].All.Condition[0].Limit
+		return &stock.SearchResponse{Symbol: []string{fmt.Sprint(*limit), "deep"}}, nil
 	case req.Pattern != nil:
 		return &stock.SearchResponse{Symbol: []string{req.Pattern.Value, fmt.Sprint(req.Pattern.IgnoreCase)}}, nil
 	}
@@ -99,8 +100,8 @@ func calls(ctx context.Context, url string, service shop) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println("GetPrice:", *price.Price, len(price.Lot), price.Lot[0].Made, *price.Lot[0].Picture, price.Lot[1].Picture,
-			price.Lot[1].Id)
+		lots := price.Lot
+		fmt.Println("GetPrice:", *price.Price, len(lots), lots[0].Made, *lots[0].Picture, lots[1].Picture, lots[1].Id)
 		if price, err = client.GetPrice(ctx, &stock.GetPrice{Symbol: "none"}); err != nil {
 			return err
 		}
@@ -134,8 +135,9 @@ func calls(ctx context.Context, url string, service shop) error {
 		}
 		fmt.Println("Move:", *moved.Moved)
 	}
-	reply, err := c.Call(ctx, &hhfr.Request{Body: hhfr.Body(`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/">` +
-		`<e:Body><Other xmlns="urn:example:stock"/></e:Body></e:Envelope>`)})
+	other := `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>` +
+		`<Other xmlns="urn:example:stock"/></e:Body></e:Envelope>`
+	reply, err := c.Call(ctx, &hhfr.Request{Body: hhfr.Body(other)})
 	if err != nil {
 		return err
 	}
