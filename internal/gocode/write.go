@@ -181,7 +181,8 @@ func (all handlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if soap.ParseContentType(r.Header.Get("Content-Type")).Version() == soap.V12 {
 		v = soap.V12
 	}
-	text, err := soap.BuildFault(v, soap.Fault{Code: soap.Client, Reason: "no operation is known by " + strconv.Quote(name)})
+	fault := soap.Fault{Code: soap.Client, Reason: "no operation is known by " + strconv.Quote(name)}
+	text, err := soap.BuildFault(v, fault)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
