@@ -4,8 +4,9 @@
 //
 //	reply, err := hhfr.Call(ctx, "http://127.0.0.1:8080/echo", "<Envelope>…</Envelope>")
 //
-// A [Client] calls one service. A [Transport] goes under an unchanged client of net/http, a
-// [Handler] or [Server] around unchanged services. [Decode] reads captures. Below are packages
-// for stores of your own (pkg/ctxstore), schemas (pkg/schema), and for those who build another
-// system on offers (pkg/negotiate) and streams (pkg/streamer).
+// A [Client] calls one service. An [Operation] has structs instead of envelopes, on both sides
+// ([Invoke]). A [Transport] goes under an unchanged client of net/http, a [Handler] or [Server]
+// around unchanged services. [Decode] reads captures. Below are packages for stores of your own
+// (pkg/ctxstore), schemas (pkg/schema), and for those who build another system on offers
+// (pkg/negotiate) and streams (pkg/streamer).
 package hhfr

@@ -16,7 +16,8 @@ type Code uint8
 const (
 	// Invalid: a URL, Config or Request that cannot work. Nothing was sent.
 	Invalid Code = iota + 1
-	// Malformed: an input of [Decode] that is no capture, or is broken.
+	// Malformed: an input of [Decode] that is no capture, or is broken; content that a [Binding]
+	// cannot read, or a reply that is neither the result of an [Operation] nor a fault.
 	Malformed
 	// Unreachable: there is no connection to the peer. Nothing was sent.
 	Unreachable
@@ -40,12 +41,16 @@ const (
 	Kept
 	// Unfinished: requests were in progress when the context of a Shutdown was done.
 	Unfinished
+	// Faulted: the service answered an [Operation] by a SOAP fault, which is the cause: a
+	// *[soap.Fault].
+	Faulted
 )
 
 var codeNames = map[Code]string{
 	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent",
 	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr",
 	Kept: "pending in the store, not known to be committed", Unfinished: "requests in progress",
+	Faulted: "fault",
 }
 
 // String returns the code in words.

@@ -3,6 +3,7 @@ package hhfr_test
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // shout is a service of net/http.
@@ -260,4 +262,61 @@ func ExampleDecode() {
 	}
 	fmt.Println(whole > 0)
 	// Output: true
+}
+
+// An operation whose requests and replies are structs: the client and the service know no XML.
+func ExampleInvoke() {
+	type Divide struct {
+		XMLName  xml.Name `xml:"urn:example:math divide"`
+		Dividend float64  `xml:"urn:example:math dividend"`
+		Divisor  float64  `xml:"urn:example:math divisor"`
+	}
+	type Quotient struct {
+		XMLName xml.Name `xml:"urn:example:math divideResponse"`
+		Value   float64  `xml:"urn:example:math quotient"`
+	}
+	op, err := hhfr.NewOperation[Divide, Quotient]("urn:example:math:divide", soap.V12)
+	if err != nil {
+		panic(err) // a struct that cannot be a message
+	}
+	url, stop := listening(&hhfr.Server{Handler: op.Handler(func(_ context.Context, d *Divide) (*Quotient, error) {
+		if d.Divisor == 0 {
+			return nil, &soap.Fault{Code: soap.Client, Reason: "division by zero"}
+		}
+		return &Quotient{Value: d.Dividend / d.Divisor}, nil
+	})})
+	defer stop()
+	ctx := context.Background()
+	client, err := hhfr.Dial(ctx, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	res, err := hhfr.Invoke(ctx, client, op, &Divide{Dividend: 7, Divisor: 2})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(res.Value)
+	_, err = hhfr.Invoke(ctx, client, op, &Divide{Dividend: 7})
+	var fault *soap.Fault
+	fmt.Println(errors.As(err, &fault), fault.Code == soap.Client, fault.Reason)
+	// Output:
+	// 3.5
+	// true true division by zero
+	// <nil> <nil>
+}
+
+// A struct that cannot be a message is an error before the first message, and names the field.
+func ExampleBind() {
+	type Line struct {
+		Price chan int
+	}
+	type Order struct {
+		XMLName xml.Name `xml:"urn:example:shop Order"`
+		Lines   []Line   `xml:"Line"`
+	}
+	_, err := hhfr.Bind[Order]()
+	fmt.Println(err)
+	// Output:
+	// hhfr: invalid: Order.Lines[].Price: chan int has no form in XML
 }

@@ -42,8 +42,7 @@ func (r *Reply) ReadAll() ([]byte, error) {
 		all = all[:len(all)+n]
 		switch {
 		case len(all) > maxReadAll:
-			err = &Error{Code: TooLarge, Sent: true, Err: fmt.Errorf("a reply of more than %d bytes", maxReadAll)}
-			return all[:maxReadAll], err
+			return all[:maxReadAll], tooLong("reply")
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case err != nil:
@@ -52,6 +51,10 @@ func (r *Reply) ReadAll() ([]byte, error) {
 			all = slices.Grow(all, 1)
 		}
 	}
+}
+
+func tooLong(what string) error {
+	return &Error{Code: TooLarge, Sent: true, Err: fmt.Errorf("a %s of more than %d bytes", what, maxReadAll)}
 }
 
 // Fault returns the SOAP fault in the reply; nil if it is none. It reads no more than it needs for
@@ -100,13 +103,19 @@ func (l *looking) fault() *soap.Fault {
 		err = fmt.Errorf("a fault of more than %d bytes", maxFault)
 	}
 	if errors.Is(err, io.EOF) {
-		var envelope *soap.Envelope
-		if envelope, err = soap.Parse(l.start, soap.Limits{MaxBytes: maxFault}); err == nil {
-			if f, ok := envelope.Fault(); ok {
-				return &f
-			}
-			err = errors.New("a fault that says nothing")
+		return faultOf(l.start)
+	}
+	return &soap.Fault{Reason: err.Error()}
+}
+
+// faultOf is the fault in an envelope. If it cannot be parsed, the reason says why.
+func faultOf(message []byte) *soap.Fault {
+	envelope, err := soap.Parse(message, soap.Limits{MaxBytes: maxFault})
+	if err == nil {
+		if f, ok := envelope.Fault(); ok {
+			return &f
 		}
+		err = errors.New("a fault that says nothing")
 	}
 	return &soap.Fault{Reason: err.Error()}
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/internal/xmltext/pull"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -38,12 +40,23 @@ func refuse(format string, args ...any) error {
 	return &complaint{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
-// envelope reads a requestReader of either version as it comes, up to the children of the Body's
-// one child. It goes by names and namespaces, never by prefixes.
+// envelope reads a request of either version as it comes, up to the children of the Body's one
+// child. It goes by names and namespaces, never by prefixes. A tag that it came to has its name and
+// attributes there, text its bytes.
 type envelope struct {
-	decoder *xml.Decoder
+	tags    tags
 	version soap.Version
 	depth   int
+
+	name  xml.Name
+	attrs []xml.Attr
+	chars []byte
+	value []byte
+}
+
+// tags gives an envelope what stands in it next, but for comments and instructions.
+type tags interface {
+	next(e *envelope) (pull.Found, error)
 }
 
 // bounded reads up to left bytes, and then fails.
@@ -68,38 +81,56 @@ func newEnvelope(r *http.Request) *envelope {
 	body, declared := text(r)
 	d := xml.NewDecoder(body)
 	d.CharsetReader = declared
-	return &envelope{decoder: d, version: soap.V11}
+	return &envelope{tags: streamed{d}, version: soap.V11}
 }
 
-// token gives the next start or end tag, or text; comments and instructions are passed over.
-func (e *envelope) token() (xml.Token, error) {
+// token goes to the next start or end tag, or text.
+func (e *envelope) token() (pull.Found, error) {
+	step, err := e.tags.next(e)
+	if err != nil {
+		return 0, err
+	}
+	switch step {
+	case pull.StartTag:
+		if e.depth++; e.depth > maxDepth {
+			return 0, refuse("elements nest deeper than %d", maxDepth)
+		}
+	case pull.EndTag:
+		e.depth--
+	case pull.Chars:
+	}
+	return step, nil
+}
+
+// streamed are the tags of a request that is read as it comes.
+type streamed struct{ decoder *xml.Decoder }
+
+func (s streamed) next(e *envelope) (pull.Found, error) {
 	for {
-		t, err := e.decoder.Token()
+		t, err := s.decoder.Token()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, err
+			return 0, err
 		case err != nil:
-			return nil, e.judge(err)
+			return 0, judge(err)
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			if e.depth++; e.depth > maxDepth {
-				return nil, refuse("elements nest deeper than %d", maxDepth)
-			}
-			return t, nil
+			e.name, e.attrs = t.Name, t.Attr
+			return pull.StartTag, nil
 		case xml.EndElement:
-			e.depth--
-			return t, nil
+			return pull.EndTag, nil
 		case xml.CharData:
-			return t, nil
+			e.chars = t
+			return pull.Chars, nil
 		case xml.Directive:
-			return nil, refuse("a document type declaration is not allowed")
+			return 0, refuse("a document type declaration is not allowed")
 		}
 	}
 }
 
 // judge tells a request that is malformed from one that does not come.
-func (e *envelope) judge(err error) error {
+func judge(err error) error {
 	var own *complaint
 	var syntax *xml.SyntaxError
 	switch {
@@ -113,52 +144,42 @@ func (e *envelope) judge(err error) error {
 	return err
 }
 
-// child goes to the next child element of the element that the requestReader stands in; ok is false
-// at its end, which is passed then. Text between children is white space.
-func (e *envelope) child() (name xml.StartElement, ok bool, err error) {
+// child goes to the next child element of the element that the request stands in; ok is false at
+// its end, which is passed then. Text between children is white space.
+func (e *envelope) child() (name xml.Name, ok bool, err error) {
 	for {
-		t, err := e.token()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = refuse("the request ends too early")
-			}
+		step, err := e.token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return name, false, refuse("the request ends too early")
+		case err != nil:
 			return name, false, err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			return t, true, nil
-		case xml.EndElement:
-			return name, false, nil
-		case xml.CharData:
-			if strings.TrimLeft(string(t), " \t\r\n") != "" {
-				return name, false, refuse("text %.40q between elements", t)
-			}
+		case step != pull.Chars:
+			return e.name, step == pull.StartTag, nil
+		case len(bytes.TrimLeft(e.chars, " \t\r\n")) > 0:
+			return name, false, refuse("text %.40q between elements", e.chars)
 		}
 	}
 }
 
 // text reads the rest of an element that has text only.
 func (e *envelope) text(name string) (string, error) {
-	var b strings.Builder
+	e.value = e.value[:0]
 	for {
-		t, err := e.token()
+		step, err := e.token()
 		switch {
 		case errors.Is(err, io.EOF):
 			return "", refuse("the request ends too early")
 		case err != nil:
 			return "", err
+		case step == pull.StartTag:
+			return "", refuse("%s has a child element %s", name, e.name.Local)
+		case step == pull.EndTag:
+			return string(e.value), nil
+		case len(e.value)+len(e.chars) > maxText:
+			return "", refuse("%s is longer than %d octets", name, maxText)
 		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			return "", refuse("%s has a child element %s", name, t.Name.Local)
-		case xml.EndElement:
-			return b.String(), nil
-		case xml.CharData:
-			if b.Len()+len(t) > maxText {
-				return "", refuse("%s is longer than %d octets", name, maxText)
-			}
-			b.Write(t)
-		}
+		e.value = append(e.value, e.chars...)
 	}
 }
 
@@ -180,15 +201,14 @@ func (e *envelope) skip() error {
 
 // open reads up to the start tag of the Body's child, which is returned.
 func (e *envelope) open() (xml.Name, error) {
-	root, err := e.root()
-	if err != nil {
+	if err := e.root(); err != nil {
 		return xml.Name{}, err
 	}
 	switch {
-	case root.Name.Local != "Envelope":
-		return xml.Name{}, refuse("%s is no SOAP envelope", root.Name.Local)
-	case root.Name.Space == xmlns.SOAP11:
-	case root.Name.Space == xmlns.SOAP12:
+	case e.name.Local != "Envelope":
+		return xml.Name{}, refuse("%s is no SOAP envelope", e.name.Local)
+	case e.name.Space == xmlns.SOAP11:
+	case e.name.Space == xmlns.SOAP12:
 		e.version = soap.V12
 	default:
 		return xml.Name{}, &complaint{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
@@ -201,38 +221,34 @@ func (e *envelope) open() (xml.Name, error) {
 			return xml.Name{}, err
 		case !ok:
 			return xml.Name{}, refuse("the envelope has no Body")
-		case part.Name == xml.Name{Space: own, Local: "Header"}:
+		case part == xml.Name{Space: own, Local: "Header"}:
 			if err := e.header(); err != nil {
 				return xml.Name{}, err
 			}
-		case part.Name == xml.Name{Space: own, Local: "Body"}:
+		case part == xml.Name{Space: own, Local: "Body"}:
 			child, ok, err := e.child()
 			if err == nil && !ok {
 				err = refuse("the Body is empty")
 			}
-			return child.Name, err
+			return child, err
 		default:
-			return xml.Name{}, refuse("%s is neither Header nor Body", part.Name.Local)
+			return xml.Name{}, refuse("%s is neither Header nor Body", part.Local)
 		}
 	}
 }
 
-func (e *envelope) root() (xml.StartElement, error) {
+func (e *envelope) root() error {
 	for {
-		t, err := e.token()
+		step, err := e.token()
 		switch {
 		case errors.Is(err, io.EOF):
-			return xml.StartElement{}, refuse("the request is empty")
+			return refuse("the request is empty")
 		case err != nil:
-			return xml.StartElement{}, err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			return t, nil
-		case xml.CharData:
-			if strings.Trim(string(t), "\uFEFF \t\r\n") != "" {
-				return xml.StartElement{}, refuse("the request is no XML")
-			}
+			return err
+		case step == pull.StartTag:
+			return nil
+		case step == pull.Chars && strings.Trim(string(e.chars), "\uFEFF \t\r\n") != "":
+			return refuse("the request is no XML")
 		}
 	}
 }
@@ -249,8 +265,8 @@ func (e *envelope) header() error {
 		if !ok {
 			break
 		}
-		if e.mandatory(block.Attr) && len(unknown) < maxUnknown {
-			unknown = append(unknown, soap.Name{Space: block.Name.Space, Local: block.Name.Local})
+		if e.mandatory(e.attrs) && len(unknown) < maxUnknown {
+			unknown = append(unknown, soap.Name{Space: block.Space, Local: block.Local})
 		}
 		if err := e.skip(); err != nil {
 			return err
@@ -287,21 +303,20 @@ func (e *envelope) close() error {
 	for range 2 {
 		extra, more, err := e.child()
 		if err == nil && more {
-			err = refuse("there is %s where nothing more is expected", extra.Name.Local)
+			err = refuse("there is %s where nothing more is expected", extra.Local)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for {
-		t, err := e.token()
+		step, err := e.token()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
-		}
-		if text, ok := t.(xml.CharData); !ok || strings.TrimLeft(string(text), " \t\r\n") != "" {
+		case step != pull.Chars || len(bytes.TrimLeft(e.chars, " \t\r\n")) > 0:
 			return refuse("there is something behind the envelope")
 		}
 	}

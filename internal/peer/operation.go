@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -71,13 +70,32 @@ func (o *wrappedOperation) replySchema() *schema.Schema {
 
 // ServeHTTP answers one request.
 func (o *wrappedOperation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := newEnvelope(r)
-	c, err := o.read(r.Context(), e)
+	v, c, err := o.serve(r)
 	if err != nil {
-		sendError(w, r, e.version, err)
+		sendError(w, r, v, err)
 		return
 	}
-	sendResult(w, r, e.version, o.name, c)
+	sendResult(w, r, v, o.name, c)
+}
+
+// serve reads a request: one that is whole and short at once, and whatever that cannot read as it
+// comes, which says what is wrong with it.
+func (o *wrappedOperation) serve(r *http.Request) (soap.Version, content, error) {
+	if wholeRequest(r) {
+		m := mediums.Get().(*medium)
+		defer m.free()
+		body := m.take(r)
+		if m.whole {
+			if c, err := o.read(r.Context(), &m.envelope); err == nil {
+				return m.version, c, nil
+			}
+		}
+		same := *r
+		same.Body, r = body, &same
+	}
+	e := newEnvelope(r)
+	c, err := o.read(r.Context(), e)
+	return e.version, c, err
 }
 
 func (o *wrappedOperation) read(ctx context.Context, e *envelope) (content, error) {
@@ -96,9 +114,13 @@ func (o *wrappedOperation) read(ctx context.Context, e *envelope) (content, erro
 	return c, e.close()
 }
 
+// roomAround is about how much stands around what an operation gives, in bytes.
+const roomAround = 320
+
 // sendResult sends what an operation gives.
 func sendResult(w http.ResponseWriter, r *http.Request, v soap.Version, operation string, c content) {
 	var b bytes.Buffer
+	b.Grow(len(c.text) + roomAround)
 	open(&b, v, operation+"Response")
 	b.Write(c.text)
 	end := closing(operation + "Response")
@@ -114,8 +136,11 @@ func sendResult(w http.ResponseWriter, r *http.Request, v soap.Version, operatio
 }
 
 func open(b *bytes.Buffer, v soap.Version, name string) {
-	fmt.Fprintf(b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+
-		`<soap:Envelope xmlns:soap="%s"><soap:Body><%s xmlns="%s">`, v.Namespace(), name, Namespace)
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="`)
+	b.WriteString(v.Namespace())
+	b.WriteString(`"><soap:Body><`)
+	b.WriteString(name)
+	b.WriteString(` xmlns="` + Namespace + `">`)
 }
 
 func closing(name string) string { return "</" + name + "></soap:Body></soap:Envelope>" }
@@ -128,10 +153,10 @@ func (e *envelope) children(do func(name string) error) error {
 		if err != nil || !ok {
 			return err
 		}
-		if child.Name.Space != Namespace && child.Name.Space != "" {
-			return refuse("%s is not of %s", soap.Name{Space: child.Name.Space, Local: child.Name.Local}, Namespace)
+		if child.Space != Namespace && child.Space != "" {
+			return refuse("%s is not of %s", soap.Name{Space: child.Space, Local: child.Local}, Namespace)
 		}
-		if err := do(child.Name.Local); err != nil {
+		if err := do(child.Local); err != nil {
 			return err
 		}
 	}

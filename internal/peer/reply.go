@@ -9,7 +9,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-const xmlType = "text/xml; charset=utf-8"
+const (
+	xmlType  = "text/xml; charset=utf-8"
+	soapType = "application/soap+xml; charset=utf-8"
+)
 
 // trackedBody knows whether a request was read to its end.
 type trackedBody struct {

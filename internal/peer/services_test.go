@@ -1,12 +1,14 @@
 package peer_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"strings"
@@ -295,6 +297,40 @@ func FuzzServices(f *testing.F) {
 			reply := serve(t, s, message).Body.Bytes()
 			require.NoError(t, d.ReadFromBytes(reply), "%s", reply)
 			assert.Equal(t, "Envelope", d.Root().Tag)
+		}
+	})
+}
+
+// FuzzRequestsAtOnce: requests that are whole at once have the same replies as those that are read
+// as they come.
+func FuzzRequestsAtOnce(f *testing.F) {
+	list := services(f)[:4]
+	for _, s := range list {
+		f.Add(s.Example)
+	}
+	for _, inner := range []string{
+		"<item>&#13;1.5 </item><!-- c --><item><![CDATA[2]]></item>", "<item>x</item>", "<item>1</item>x",
+		`<item xmlns="">1</item><z:item xmlns:z="urn:hhfr:peer:1">2</z:item>`, "<record><flag>1</flag></record>",
+		"<item>", "<item>&lt;</item>",
+	} {
+		f.Add([]byte(envelope(soap.V12, "sum", inner)))
+		f.Add([]byte(envelope(soap.V11, "concat", inner)))
+		f.Add([]byte(envelope(soap.V11, "records", inner)))
+	}
+	f.Add([]byte(strings.Replace(envelope(soap.V11, "sum", ""), "<e:Body>",
+		`<e:Header><a:b xmlns:a="urn:a" e:mustUnderstand="1"/></e:Header><e:Body>`, 1)))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		for _, s := range list {
+			var replies [2]*httptest.ResponseRecorder
+			for i, length := range []int64{int64(len(message)), -1} {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.Path, bytes.NewReader(message))
+				r.ContentLength = length
+				replies[i] = httptest.NewRecorder()
+				s.Handler.ServeHTTP(replies[i], r)
+			}
+			require.Equal(t, replies[1].Code, replies[0].Code)
+			require.Equal(t, replies[1].Body.String(), replies[0].Body.String())
+			require.Equal(t, replies[1].Header(), replies[0].Header())
 		}
 	})
 }

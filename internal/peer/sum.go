@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"strconv"
-	"strings"
+
+	"github.com/hhfr/hhfr/internal/bind"
 )
 
 // SumPath is where [Sum] stands.
@@ -53,46 +53,14 @@ func Sum() Service {
 
 // parseFloat reads an xs:float (XML Schema part 2, section 3.2.4).
 func parseFloat(text string) (float64, error) {
-	switch text {
-	case "INF", "+INF":
-		return math.Inf(1), nil
-	case "-INF":
-		return math.Inf(-1), nil
-	case "NaN":
-		return math.NaN(), nil
-	}
-	// Go reads more than XML Schema allows: hexadecimal digits, underscores, words.
-	if text == "" || strings.Trim(text, "+-0123456789.eE") != "" {
-		return 0, refuse("%.40q is no float", text)
-	}
-	v, err := strconv.ParseFloat(text, 32)
+	v, err := bind.ParseFloat([]byte(text), 32)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, refuse("%.40q is no float", text)
 	}
 	return v, nil
 }
 
+// formatFloat writes a binary32; adding 0 makes 0 of -0.
 func formatFloat(v float64) string {
-	switch f := float64(float32(v)); {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "INF"
-	case math.IsInf(f, -1):
-		return "-INF"
-	case f == 0:
-		return "0"
-	case math.Abs(f) >= 1e-3 && math.Abs(f) < 1e7:
-		return strconv.FormatFloat(f, 'f', -1, 32)
-	default:
-		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 32), "E")
-		if !strings.Contains(mantissa, ".") {
-			mantissa += ".0"
-		}
-		n, err := strconv.Atoi(exponent)
-		if err != nil {
-			return mantissa + "E" + exponent
-		}
-		return mantissa + "E" + strconv.Itoa(n)
-	}
+	return string(bind.AppendFloat(nil, float64(float32(v))+0, 32))
 }

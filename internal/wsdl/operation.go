@@ -30,6 +30,8 @@ func (w *operationCompiler) compile(bound *xsd.DocumentNode, port *qualified) {
 		p.Name = xsd.QName{Space: port.target, Local: port.node.Attr("name")}
 		return
 	}
+	w.o.PortType, w.o.PortTypePlace = xsd.QName{Space: port.target, Local: port.node.Attr("name")}, port.node.Place
+	w.o.Declared = abstract.Place
 	w.o.Input = w.message(bound.First(name("input")), abstract.First(name("input")), w.o.Name)
 	w.o.Output = w.message(bound.First(name("output")), abstract.First(name("output")), w.o.Name+"Response")
 	for _, n := range abstract.All(name("fault")) {

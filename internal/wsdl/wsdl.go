@@ -17,6 +17,11 @@ type Operation struct {
 	Name    string
 	Binding xsd.QName
 	Place   xsd.Position
+	// PortType is what the binding binds, with its place, and Declared where that has the
+	// operation.
+	PortType      xsd.QName
+	PortTypePlace xsd.Position
+	Declared      xsd.Position
 	// SOAP is 11 or 12.
 	SOAP   int
 	Action string

@@ -118,6 +118,18 @@ func (t *Tokenizer) Next() (Token, error) {
 	return t.startTag()
 }
 
+// EndOf passes over the end tag of an element of a name, if that is what comes next, without white
+// space in it. Otherwise it reports false, and [Tokenizer.Next] goes on from where it was.
+func (t *Tokenizer) EndOf(name []byte) bool {
+	end := t.at + len("</") + len(name)
+	if end >= len(t.src) || t.src[end] != '>' || t.src[t.at+1] != '/' || t.src[t.at] != '<' ||
+		string(t.src[t.at+len("</"):end]) != string(name) {
+		return false
+	}
+	t.at, t.attrs = end+1, t.attrs[:0]
+	return true
+}
+
 func (t *Tokenizer) give(tok Token) (Token, error) {
 	t.at = tok.To
 	return tok, nil

@@ -80,7 +80,7 @@ func (t *TypeDef) find(name QName) (at int, found bool) {
 
 // attribute makes the use of an attribute; nil if it cannot be.
 func (s *Set) attribute(t *TypeDef, n *DocumentNode, d *schemaDocument) (a *AttributeRule, prohibited bool) {
-	a = &AttributeRule{Required: n.Attr("use") == "required", place: n.Place}
+	a = &AttributeRule{Required: n.Attr("use") == "required", Place: n.Place}
 	node, doc := n, d
 	if ref, ok := n.Get("ref"); ok {
 		name, wrong := d.name(n, ref)

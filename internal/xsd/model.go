@@ -114,8 +114,18 @@ type AttributeRule struct {
 	Required       bool
 	Default, Fixed *string
 
-	of    *TypeDef // whose text Type is; nil: of an attribute that every processor knows
-	place Position // of the use; zero: of an attribute that the compiler makes
+	// Place is that of the use; zero: of an attribute that the compiler makes.
+	Place Position
+
+	of *TypeDef // whose text Type is; nil: of an attribute that every processor knows
+}
+
+// TypeName is the name of the type; zero: it has none.
+func (a *AttributeRule) TypeName() (name QName) {
+	if a.of != nil {
+		name = a.of.Name
+	}
+	return name
 }
 
 // ParticleKind is what a particle is.

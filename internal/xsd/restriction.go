@@ -63,18 +63,18 @@ func (r *restriction) attributes(t, base *TypeDef) {
 		at, there := base.find(a.Name)
 		if !there {
 			if base.AnyAttribute == nil || !base.AnyAttribute.Allows(a.Name.Space) {
-				r.fail(a.place, "that has no attribute %s", a.Name)
+				r.fail(a.Place, "that has no attribute %s", a.Name)
 			}
 			continue
 		}
 		switch was := base.Attributes[at]; {
 		case a == was:
 		case was.Required && !a.Required:
-			r.fail(a.place, "the attribute %s is required there", a.Name)
+			r.fail(a.Place, "the attribute %s is required there", a.Name)
 		case !sameFixed(was.Fixed, a.Fixed, was.Type):
-			r.fail(a.place, "the attribute %s is always %.40q there", a.Name, *was.Fixed)
+			r.fail(a.Place, "the attribute %s is always %.40q there", a.Name, *was.Fixed)
 		case !r.narrows(a.of, was.of):
-			r.fail(a.place, "the type of the attribute %s is not derived from the one there", a.Name)
+			r.fail(a.Place, "the type of the attribute %s is not derived from the one there", a.Name)
 		}
 	}
 	for _, was := range base.Attributes {

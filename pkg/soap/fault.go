@@ -71,6 +71,15 @@ type Fault struct {
 	Detail []Element
 }
 
+// Error implements error, for services that fail with a fault, and for their clients.
+func (f *Fault) Error() string {
+	code := f.Code.local(V11)
+	if f.Subcode != "" {
+		code += "." + f.Subcode
+	}
+	return "fault: " + code + ": " + f.Reason
+}
+
 // BuildFault writes a whole envelope with the fault in it. None is taken as SOAP 1.1.
 func BuildFault(v Version, f Fault) ([]byte, error) {
 	if v == None {

@@ -26,6 +26,6 @@ func All(g *command.Global) []*cobra.Command {
 	return []*cobra.Command{
 		demo.New(g), serve.New(g), negotiate.New(g), stream.New(g), call.New(g), call.NewList(g), call.NewDescribe(g),
 		decode.New(g), estimate.New(g), reconstruct.New(g), proxy.New(g), replay.New(g), bench.New(g),
-		transcode.New(g), schema.New(g), contexts.New(g),
+		transcode.New(g), schema.New(g), schema.NewGen(g), contexts.New(g),
 	}
 }

@@ -44,6 +44,11 @@ func ImportFlags(f *pflag.FlagSet, fetch *bool, catalog *string) {
 	f.StringVar(catalog, "catalog", "", "XML catalog (OASIS) that says where imported documents are")
 }
 
+// BindingFlag declares --binding.
+func BindingFlag(f *pflag.FlagSet, binding *string) {
+	f.StringVar(binding, "binding", "", "binding or port of the operation; empty: the first that has it")
+}
+
 // AnnotationFlag declares --binding-namespace, for commands that open sessions.
 func (s *SchemaSource) AnnotationFlag(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.annotations, "binding-namespace", nil,

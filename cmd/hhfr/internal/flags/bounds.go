@@ -28,6 +28,11 @@ func Seed(f *pflag.FlagSet, to *uint64) {
 	f.Uint64Var(to, "seed", 0, "choice of all that may differ in samples; 0: all that is optional, always the same")
 }
 
+// Out declares --out.
+func Out(f *pflag.FlagSet, to *string, value string) {
+	f.StringVar(to, "out", value, "file to write; - is stdout")
+}
+
 // MaxPerPeer has a command say how many connections one address may have. more is added to its
 // help.
 func MaxPerPeer(f *pflag.FlagSet, to *int, value int, more string) {

@@ -28,7 +28,7 @@ type operationSource struct {
 
 func (o *operationSource) flags(f *pflag.FlagSet) {
 	description.ImportFlags(f, &o.fetch, &o.catalog)
-	f.StringVar(&o.binding, "binding", "", "binding or port of the operation; empty: the first that has it")
+	description.BindingFlag(f, &o.binding)
 }
 
 // load compiles a description, with what client fetches; nil: one with the defaults of net/http. Of

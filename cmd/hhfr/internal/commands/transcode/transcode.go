@@ -60,7 +60,7 @@ message into shape and content, and to join it again.`,
 	f := c.Flags()
 	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
-	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
+	flags.Out(f, &o.out, "")
 	o.store.AboutFlags(f, "", "write shapes to this context store and not into the stream: ")
 	o.schema.Flags(f)
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
