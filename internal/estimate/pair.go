@@ -316,7 +316,7 @@ func (h *halfSent) announce(lane uint64, part *wire.Part, head bool, now time.Ti
 	_, sure := h.coder.Has(s.Fingerprint())
 	for t := h.enc.Announce(lane, part, head, now); t != nil && !h.enc.Piece(t, now); {
 	}
-	if !sure {
+	if _, kept := h.peer.coder.Has(s.Fingerprint()); !sure && !kept {
 		h.peer.coder.Keep(s)
 	}
 }
