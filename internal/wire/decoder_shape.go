@@ -64,7 +64,7 @@ func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error
 	if err := d.shapes.set(number, e); err != nil {
 		return nil, &Error{Code: Limits, At: d.at, Err: err}
 	}
-	if old != nil && old != e && old.program == nil && d.held.waits(old) {
+	if old != nil && old != e && old.program == nil && !old.unread && d.held.waits(old) {
 		if err := d.giveUp(); err != nil {
 			return nil, err
 		}

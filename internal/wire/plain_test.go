@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/learn"
+	"github.com/hhfr/hhfr/internal/shape/transit"
 	"github.com/hhfr/hhfr/internal/wire"
 )
 
@@ -112,6 +113,54 @@ func TestTextsThatAreNotReadAreAskedFor(t *testing.T) {
 			v := p.r.verdicts[len(p.r.verdicts)-1]
 			require.True(t, v.Right || !v.Known)
 		})
+	}
+}
+
+// Texts that wait have their shapes, whatever their numbers stand for meanwhile: senders gave these
+// on before a sync.
+func TestNumbersOfTextsThatWait(t *testing.T) {
+	p := newPairTo(t, wire.EncoderConfig{}, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxHeld: 1 << 20})
+	p.send(1, nil, strings.Repeat("a text that the window has ", 4))
+	lacking := p.learn("<lacking>1</lacking>")
+	p.peer.believed[lacking.Shape().Fingerprint()] = true
+	p.put(1, lacking, "<lacking>1</lacking>")
+	by := p.shapes.Keep(p.plainOf(order(1, "somebody")))
+	p.put(1, by, order(1, "somebody")) // waits behind it
+	p.put(2, by, order(2, "else"))     // waits for it
+	require.NoError(t, p.deliver())
+	require.Equal(t, []uint64{1}, p.r.lacks)
+	other := transit.Pack(nil, p.learn("<other>1</other>").Shape().Octets(), nil)
+	p.tape = frame.Shape{Number: 2, Form: frame.Full, Total: uint64(len(other)), Piece: other}.AppendTo(p.tape)
+	require.NoError(t, p.deliver())
+	transfer := p.enc.Lacks(1)
+	require.NotNil(t, transfer)
+	require.True(t, p.enc.Piece(transfer, p.now))
+	require.NoError(t, p.deliver())
+	require.Len(t, p.r.messages, 4)
+	for _, m := range p.r.messages {
+		require.NoError(t, m.err)
+		require.True(t, m.whole)
+		require.Equal(t, string(p.sent[m.Key].body), string(m.body))
+	}
+}
+
+// A number that a text has announced stands for nothing else before the next sync: its receiver may
+// ask for the shape by the number alone.
+func TestNumbersOfTextsAreKept(t *testing.T) {
+	p := newPairTo(t, wire.EncoderConfig{Limits: tight(3)}, allStages, wire.DecoderConfig{Shapes: newShelf(),
+		MaxHeld: 1 << 20, MaxShapes: 3})
+	texts := 0
+	for i := range 12 {
+		m := element(fmt.Sprintf("kind%d", i), i)
+		by := p.shapes.Keep(p.plainOf(m))
+		p.send(1, by, m)
+		assert.Empty(t, p.announced(), "a number was given on")
+		f, _, err := frame.Parse(p.came, 0, 0)
+		if _, sync := f.(frame.Sync); err == nil && sync {
+			texts = 0
+		}
+		texts++
+		assert.LessOrEqual(t, texts, 3)
 	}
 }
 

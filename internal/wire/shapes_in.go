@@ -85,8 +85,8 @@ func (e *numberedShape) awaits(o *numberedShape) bool {
 	switch {
 	case e.program != nil || !o.whole:
 		return false
-	case e.plain:
-		return o.program != nil
+	case e.plain: // a text that is still to be read gives its shape itself
+		return !e.unread && o.program != nil && (!e.named || e.name == o.name)
 	case e.base != nil:
 		return o.program != nil && e.base.Checked && e.base.Check == transit.CheckOf(o.fingerprint)
 	}

@@ -39,6 +39,9 @@ type sentShape struct {
 	open      int    // parts of messages under way that are under it
 	times     int    // how often it was used since the last sync
 	used      uint64 // when it was used last
+	// stated: a text has announced it since the last sync, so that the peer may ask for it by its
+	// number alone.
+	stated bool
 	// pinned: announced by reference on the word of the negotiation, so that the peer may ask for
 	// it at any time.
 	pinned   bool
@@ -95,7 +98,7 @@ func (t *sending) of(p *program.Program) *sentShape {
 
 // stated notes that a text has announced a shape.
 func (t *sending) stated(s *sentShape) {
-	s.announced, s.plain, s.referred = true, nil, true
+	s.announced, s.plain, s.referred, s.stated = true, nil, true, true
 	t.bases.keep(s.program.Shape(), 0, nil)
 	t.bases.doubtful = true
 }
@@ -167,7 +170,7 @@ func (t *sending) take(p *program.Program, l frame.Limits) *sentShape {
 func (t *sending) spare(numbers bool, uses uint64) *sentShape {
 	var oldest, rarest *sentShape
 	for _, s := range t.byNumber.All {
-		if s.open > 0 || s.due || s.transfer != nil || s.pinned {
+		if s.open > 0 || s.due || s.transfer != nil || s.pinned || s.stated {
 			continue
 		}
 		if oldest == nil || s.used < oldest.used {
@@ -219,7 +222,7 @@ func (t *sending) epoch() (listed []frame.Announced) {
 		default:
 			s.announced = false
 		}
-		s.times, s.due, s.learned = 0, false, learned{}
+		s.times, s.due, s.stated, s.learned = 0, false, false, learned{}
 	}
 	t.vacant = int32(len(t.free))
 	return listed
