@@ -54,7 +54,7 @@ func (o *login) secret() (string, error) {
 	case o.user == "" && (o.passwordFile != "" || o.wss != "" || o.digest):
 		return "", exit.Usagef("", "--password-file, --wss and --digest go with --user")
 	case o.wss != "" && o.digest:
-		return "", exit.Usagef("", "--wss and --digest are two ways to log in: which one?")
+		return "", exit.Usagef("", "--wss and --digest both say how to log in")
 	case o.wss != "" && o.wss != "text" && o.wss != "digest":
 		return "", exit.Usagef("", "--wss is text or digest, not %s", o.wss)
 	case o.user == "":
