@@ -14,7 +14,7 @@ for part; do
 		mvn -q -B -f "$from/pom.xml" dependency:copy-dependencies -DoutputDirectory="$PWD/lib"
 		javac -proc:none -nowarn -encoding UTF-8 -cp 'lib/*' -d classes "$from"/*.java
 		# Axis reads the names of parameters from classes, of an old format.
-		javac -proc:none -nowarn -Xlint:-options --release 8 -g -cp 'lib/*' -d classes "$from"/axis/*.java
+		javac -proc:none -nowarn -Xlint:-options --release 8 -g -cp 'lib/*' -d classes "$from"/../axis/*.java
 		;;
 	python)
 		python3 -m venv venv
