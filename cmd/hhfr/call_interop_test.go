@@ -154,7 +154,8 @@ func TestInteropCallJava(t *testing.T) {
 	dir := t.TempDir()
 	sources := shared.Testdata(t, "interop", "stacks")
 	build(t, dir, "sh", filepath.Join(sources, "build.sh"), dir, "java")
-	ports := startPrinting(t, "env", "-C", shared.Testdata(t, "interop", "axis"), "java", "-XX:TieredStopAtLevel=1", "-cp",
+	folder := shared.Testdata(t, "interop", "axis")
+	ports := startPrinting(t, "env", "-C", folder, "java", "-XX:TieredStopAtLevel=1", "-cp",
 		filepath.Join(dir, "lib", "*")+":"+filepath.Join(dir, "classes"), "Called")
 	cxf, axis, _ := strings.Cut(ports, " ")
 	cxf, axis = "http://"+cxf+"/login", "http://127.0.0.1:"+axis+"/axis/services/encoded"
