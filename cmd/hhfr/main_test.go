@@ -85,9 +85,9 @@ func execute(ctx context.Context, env command.Env, args []string) int {
 	return cmdline.Execute(ctx, env, newRoot, args)
 }
 
-// measured is hhfr, whose last lines are the most memory that it took, and the part of it that is the
-// program's own file, if the system knows them. Tests are part of that file, so it is none of hhfr's
-// needs, and how much of it is mapped is up to the system.
+// measured is hhfr, whose last lines are the most memory that it took, and the part of it that is
+// the program's own file, if the system knows them. Tests are part of that file, so it is none of
+// hhfr's needs, and how much of it is mapped is up to the system.
 func measured() {
 	code := cmdline.Run(command.ProcessEnv(""), newRoot, os.Args[1:])
 	status, _ := os.ReadFile("/proc/self/status")

@@ -41,8 +41,8 @@ func packed(t *testing.T, messages int) (file string, message []byte) {
 	return file, message
 }
 
-// requireFrugal runs hhfr, which must take no more than 48 MB beside a message and its own file. On a
-// busy machine the collector comes late, so the least of three runs counts.
+// requireFrugal runs hhfr, which must take no more than 48 MB beside a message and its own file. On
+// a busy machine the collector comes late, so the least of three runs counts.
 func requireFrugal(t *testing.T, message int, in []byte, args ...string) {
 	t.Helper()
 	limit, least := int64(48<<20+message), int64(math.MaxInt64)

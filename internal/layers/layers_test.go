@@ -91,6 +91,8 @@ var plan = map[string]row{
 
 	"internal/replay":    {floor: 9},
 	"internal/bench":     {floor: 9},
+	"internal/load":      {floor: 9, third: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
+	"internal/report":    {floor: 9, not: []string{"internal/bench", "internal/load"}},
 	"internal/demo":      {floor: 9},
 	"internal/estimate":  {floor: 9, third: []string{"github.com/klauspost/compress"}},
 	"internal/transcode": {floor: 9, third: []string{"github.com/klauspost/compress"}},
@@ -212,6 +214,7 @@ var plan = map[string]row{
 	"internal/pcapng":       {floor: 0, third: []string{"github.com/gopacket/gopacket"}},
 	"internal/resolve":      {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
 	"internal/sdnotify":     {floor: base, third: []string{"golang.org/x/sys/unix"}},
+	"internal/experiment":   {floor: 0},
 	"internal/link":         {floor: 0}, // waits on the clock
 	"internal/accept":       {floor: 0}, // waits on the clock
 	"internal/sock":         {floor: 0}, // waits on the clock
