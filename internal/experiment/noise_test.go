@@ -1,0 +1,44 @@
+package experiment
+
+import (
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A process that does not run, a clock that is set, and a machine that sleeps, with clocks that go
+// on and clocks that do not.
+func TestNoise(t *testing.T) {
+	const usual = 26 * time.Millisecond
+	for name, c := range map[string]struct {
+		took, byDay time.Duration
+		want        Noise
+	}{
+		"nothing":              {usual, usual + time.Millisecond, Noise{}},
+		"stopped":              {time.Second, time.Second, Noise{Pauses: 1, LongestMillis: 1000}},
+		"clock set forward":    {usual, usual + time.Second, Noise{Pauses: 1, LongestMillis: 1026, ClockJumpMillis: 1000}},
+		"clock set back":       {usual, usual - time.Second, Noise{ClockJumpMillis: -1000}},
+		"sleep, clock stopped": {usual, time.Minute, Noise{Pauses: 1, LongestMillis: 60000, ClockJumpMillis: 59974}},
+		"sleep, clock runs on": {time.Minute, time.Minute, Noise{Pauses: 1, LongestMillis: 60000}},
+	} {
+		var n Noise
+		n.see(usual, usual)
+		n.see(c.took, c.byDay)
+		n.see(usual, usual)
+		assert.Equal(t, c.want, n, name)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	stat := "cpu  1000 50 250 90000 700 10 40 0 300 0\ncpu0 1 2 3 4\n"
+	root := fstest.MapFS{"proc/stat": &fstest.MapFile{Data: []byte(stat)}}
+	assert.InDelta(t, 13.5, busy(root), 1e-9)
+	assert.Zero(t, busy(fstest.MapFS{}))
+
+	w := Watch()
+	n := w.End()
+	assert.LessOrEqual(t, n.OthersShare, 1.0)
+	assert.GreaterOrEqual(t, n.OthersShare, -1.0)
+}
