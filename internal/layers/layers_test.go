@@ -225,6 +225,7 @@ var plan = map[string]row{
 	"internal/arq":          {floor: 1}, // works on the window
 	"pkg/workload":          {floor: base},
 	"internal/shared":       {floor: base},
+	"internal/papers":       {floor: base},
 	"internal/timeline":     {floor: base},
 	"internal/spool":        {floor: base},
 	"internal/layers":       {floor: base},
