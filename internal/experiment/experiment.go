@@ -14,7 +14,8 @@ import (
 // Version is that of the form. Fields are added, never changed or removed.
 const Version = 1
 
-// Measured is a line of the file: one of its fields. What follows an environment was measured there.
+// Measured is a line of the file: one of its fields. What follows an environment was measured
+// there.
 type Measured struct {
 	Environment *Environment `json:"environment,omitempty"`
 	Session     *SessionRow  `json:"session,omitempty"`

@@ -19,7 +19,7 @@ func TestComputers(t *testing.T) {
 	phone := fstest.MapFS{
 		"proc/sys/kernel/osrelease": file("6.1.75-android14\n"),
 		"proc/device-tree/model":    file("Some Phone 5\x00"),
-		"proc/cpuinfo":              file("processor\t: 0\nCPU part\t: 0xd05\n\nHardware\t: Some SoC\n"),
+		"proc/cpuinfo":              file("CPU part\t: 0xd05\n\nHardware\t: Some SoC\n"),
 		"proc/meminfo":              file("MemTotal:        3907028 kB\nMemFree: 1 kB\n"),
 		"proc/loadavg":              file("1.25 0.90 0.50 2/900 4711\n"),
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq":  file("1766400\n"),
@@ -124,7 +124,8 @@ func TestRead(t *testing.T) {
 		`{"session":{}}`:                "line 1: no environment before the first measurement, which bench writes",
 		environment + "{\"noise\"":      "line 2 is no record of a measurement: unexpected end of JSON input",
 		`{"environment":{"version":2}}`: "line 1: records of version 2, this program reads version 1",
-		"<xml/>":                        "line 1 is no record of a measurement: invalid character '<' looking for beginning of value",
+		"<xml/>": "line 1 is no record of a measurement: invalid character '<' looking for " +
+			"beginning of value",
 		environment + strings.Repeat(" ", 17<<20): "line 2 is longer than any record",
 	} {
 		assert.EqualError(t, experiment.Read(strings.NewReader(in), keep), want)

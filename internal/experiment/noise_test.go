@@ -16,9 +16,11 @@ func TestNoise(t *testing.T) {
 		took, byDay time.Duration
 		want        Noise
 	}{
-		"nothing":              {usual, usual + time.Millisecond, Noise{}},
-		"stopped":              {time.Second, time.Second, Noise{Pauses: 1, LongestMillis: 1000}},
-		"clock set forward":    {usual, usual + time.Second, Noise{Pauses: 1, LongestMillis: 1026, ClockJumpMillis: 1000}},
+		"nothing": {usual, usual + time.Millisecond, Noise{}},
+		"stopped": {time.Second, time.Second, Noise{Pauses: 1, LongestMillis: 1000}},
+		"clock set forward": {
+			usual, usual + time.Second, Noise{Pauses: 1, LongestMillis: 1026, ClockJumpMillis: 1000},
+		},
 		"clock set back":       {usual, usual - time.Second, Noise{ClockJumpMillis: -1000}},
 		"sleep, clock stopped": {usual, time.Minute, Noise{Pauses: 1, LongestMillis: 60000, ClockJumpMillis: 59974}},
 		"sleep, clock runs on": {time.Minute, time.Minute, Noise{Pauses: 1, LongestMillis: 60000}},

@@ -214,24 +214,27 @@ var plan = map[string]row{
 	"internal/pcapng":       {floor: 0, third: []string{"github.com/gopacket/gopacket"}},
 	"internal/resolve":      {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
 	"internal/sdnotify":     {floor: base, third: []string{"golang.org/x/sys/unix"}},
-	"internal/experiment":   {floor: 0, third: []string{"golang.org/x/perf/benchmath"}}, // reads the clock
-	"internal/link":         {floor: 0},                                                 // waits on the clock
-	"internal/accept":       {floor: 0},                                                 // waits on the clock
-	"internal/sock":         {floor: 0},                                                 // waits on the clock
-	"internal/principal":    {floor: 0},                                                 // reads heads with internal/http1
-	"internal/oneport":      {floor: 2},                                                 // recognizes a hello
-	"internal/window":       {floor: 0},                                                 // reads packets with internal/bin
-	"internal/datagram":     {floor: base},
-	"internal/arq":          {floor: 1}, // works on the window
-	"pkg/workload":          {floor: base},
-	"internal/shared":       {floor: base},
-	"internal/papers":       {floor: base},
-	"internal/timeline":     {floor: base},
-	"internal/spool":        {floor: base},
-	"internal/layers":       {floor: base},
-	"internal/middleboxes":  {floor: 8}, // tests of everything below
-	"testdata/soap":         {floor: base},
-	"packaging":             {floor: base},
+	"internal/experiment": {
+		floor: 0, // reads the clock
+		third: []string{"golang.org/x/perf/benchmath"},
+	},
+	"internal/link":        {floor: 0}, // waits on the clock
+	"internal/accept":      {floor: 0}, // waits on the clock
+	"internal/sock":        {floor: 0}, // waits on the clock
+	"internal/principal":   {floor: 0}, // reads heads with internal/http1
+	"internal/oneport":     {floor: 2}, // recognizes a hello
+	"internal/window":      {floor: 0}, // reads packets with internal/bin
+	"internal/datagram":    {floor: base},
+	"internal/arq":         {floor: 1}, // works on the window
+	"pkg/workload":         {floor: base},
+	"internal/shared":      {floor: base},
+	"internal/papers":      {floor: base},
+	"internal/timeline":    {floor: base},
+	"internal/spool":       {floor: base},
+	"internal/layers":      {floor: base},
+	"internal/middleboxes": {floor: 8}, // tests of everything below
+	"testdata/soap":        {floor: base},
+	"packaging":            {floor: base},
 }
 
 // forTests are the modules that any test may use, and no other code.

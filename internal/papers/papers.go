@@ -1,5 +1,5 @@
-// Package papers has what the papers measured, to compare with. A copy of it is made by each call;
-// none is kept.
+// Package papers has what the papers measured, to compare with. Each call makes a copy of it;
+// none stays.
 package papers
 
 import (
@@ -15,9 +15,9 @@ var sessions string
 //go:embed phones.csv
 var phones string
 
-// Session is the time of one session on a Treo 600 at 14.4 kbit/s: tables 2 to 5 of "HHFR:
+// PaperSession is the time of one session on a Treo 600 at 14.4 kbit/s: tables 2 to 5 of "HHFR:
 // optimizing messaging with a context store".
-type Session struct {
+type PaperSession struct {
 	Service string // concat: strings are concatenated; sum: floats are added
 	HHFR    bool   // with HHFR; else with SOAP on a connection for each message
 	Size    int    // items in a message
@@ -26,9 +26,9 @@ type Session struct {
 }
 
 // Sessions lists all of them, by table, size and number of messages.
-func Sessions() (list []Session) {
+func Sessions() (list []PaperSession) {
 	for _, r := range rows(sessions) {
-		list = append(list, Session{
+		list = append(list, PaperSession{
 			Service: r[0], HHFR: r[1] == "hhfr", Size: int(number(r[2])), N: int(number(r[3])), Millis: number(r[4]),
 		})
 	}
