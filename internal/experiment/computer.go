@@ -1,16 +1,40 @@
 package experiment
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
 
-// This describes this computer; program is the version of hhfr.
-func This(program string) Computer { return Describe(os.DirFS("/"), program) }
+// This describes this computer, and the program that runs.
+func This() Computer {
+	info, _ := debug.ReadBuildInfo() // nil: the program has none
+	return Describe(os.DirFS("/"), build(info))
+}
+
+// build is the version of a program, with the commit of its source if that is known.
+func build(info *debug.BuildInfo) string {
+	if info == nil {
+		return "devel"
+	}
+	version, commit, changes := cmp.Or(strings.Trim(info.Main.Version, "()"), "devel"), "", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = " " + s.Value[:min(len(s.Value), 12)]
+		case "vcs.modified":
+			if s.Value == "true" {
+				changes = "+changes"
+			}
+		}
+	}
+	return version + commit + changes
+}
 
 // Describe describes the computer that the process runs on, by the files of Linux and Android under
 // a root. What cannot be read, as most of it in an app on Android, is left out.

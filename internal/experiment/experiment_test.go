@@ -1,7 +1,13 @@
 package experiment_test
 
 import (
+	"encoding/json"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -46,6 +52,37 @@ func TestComputers(t *testing.T) {
 	bare := experiment.Describe(fstest.MapFS{}, "v1")
 	assert.Equal(t, experiment.Computer{Program: "v1", Go: c.Go, System: c.System, Processors: c.Processors}, bare)
 	assert.NotEmpty(t, c.System)
+}
+
+// Whoever tells nothing, or something else, is not asked again.
+func TestAsk(t *testing.T) {
+	c := experiment.Computer{Program: "v1", System: "linux/arm64", Processors: 8}
+	told, err := json.Marshal(c)
+	require.NoError(t, err)
+	for _, answer := range []struct {
+		status int
+		body   string
+		want   *experiment.Computer
+	}{
+		{http.StatusOK, string(told), &c},
+		{http.StatusNotFound, string(told), nil},
+		{http.StatusOK, "<html>", nil},
+		{http.StatusOK, `{"other":1}`, nil},
+		{http.StatusOK, `{"system":"` + strings.Repeat("x", 1<<20), nil},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			assert.Equal(t, "/machine", r.URL.Path)
+			w.WriteHeader(answer.status)
+			_, _ = io.WriteString(w, answer.body)
+		}))
+		at, err := url.Parse(s.URL + "/geoip?x=1")
+		require.NoError(t, err)
+		assert.Equal(t, answer.want, experiment.Ask(t.Context(), s.Client(), at), answer.body[:min(20, len(answer.body))])
+		s.Close()
+		assert.Nil(t, experiment.Ask(t.Context(), s.Client(), at))
+	}
+	assert.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, experiment.This().System)
+	assert.NotEmpty(t, experiment.This().Program)
 }
 
 // Medians of sorted lists, and intervals that hold the median of what the repeats are taken from

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"runtime/debug"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -43,4 +44,20 @@ func TestBusy(t *testing.T) {
 	n := w.End()
 	assert.LessOrEqual(t, n.OthersShare, 1.0)
 	assert.GreaterOrEqual(t, n.OthersShare, -1.0)
+}
+
+func TestBuilds(t *testing.T) {
+	vcs := func(modified string) []debug.BuildSetting {
+		return []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: modified},
+		}
+	}
+	for want, info := range map[string]*debug.BuildInfo{
+		"devel":                       nil,
+		"v1.2.3":                      {Main: debug.Module{Version: "v1.2.3"}},
+		"devel 0123456789ab":          {Main: debug.Module{Version: "(devel)"}, Settings: vcs("false")},
+		"v1.2.3 0123456789ab+changes": {Main: debug.Module{Version: "v1.2.3"}, Settings: vcs("true")},
+	} {
+		assert.Equal(t, want, build(info))
+	}
 }

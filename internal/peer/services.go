@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/internal/wsdl"
 	"github.com/hhfr/hhfr/pkg/schema"
@@ -45,6 +46,15 @@ type Service struct {
 type Services struct {
 	byPath    map[string]Service
 	contracts map[string]func() *typed.Contract // of those that have a description
+	machine   func() experiment.Computer        // nil: it is not told
+}
+
+// Telling returns the same services, with a JSON object at [experiment.MachinePath] for a GET: what
+// machine says.
+func (s *Services) Telling(machine func() experiment.Computer) *Services {
+	other := *s
+	other.machine = machine
+	return &other
 }
 
 // NewServices makes a registry. Errors: BadConfig, for a path that stands twice or does not begin

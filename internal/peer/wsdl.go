@@ -3,11 +3,13 @@ package peer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/typed"
 	"github.com/hhfr/hhfr/internal/wsdl"
@@ -111,6 +113,14 @@ func (o *wrappedOperation) wsdl(location string) []byte {
 // describe answers GET: /NAME?wsdl and /NAME.wsdl are descriptions, all else is not found. streams
 // are what they declare; nil: nothing. policy stands in their bindings.
 func (s *Services) describe(w http.ResponseWriter, r *http.Request, streams *wsdl.DeclaredStreams, policy []byte) {
+	if r.URL.Path == experiment.MachinePath && s.machine != nil {
+		text, err := json.Marshal(s.machine())
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		send(w, r, http.StatusOK, "application/json", text)
+		return
+	}
 	path, ok := strings.CutSuffix(r.URL.Path, ".wsdl")
 	service := s.byPath[path]
 	if n, err := strconv.Atoi(r.URL.Query().Get("wsdl")); err == nil && n > 0 && service.Document != nil {

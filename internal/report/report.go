@@ -71,7 +71,7 @@ type Picture struct {
 	Log    bool     `json:"log"`  // both axes; of lines only
 	Labels []string `json:"labels,omitempty"`
 	Series []Series `json:"series"`
-	Marks  []Pin  `json:"marks,omitempty"`
+	Marks  []Pin    `json:"marks,omitempty"`
 }
 
 // Series is one line of a picture, or the bars of one color: then x is the number of a label.

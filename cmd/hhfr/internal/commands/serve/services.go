@@ -10,6 +10,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
+	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
 )
@@ -29,7 +30,11 @@ func (o *serveOptions) services(
 		list = append(list, peer.Service{Path: server.ContextPath, Handler: s.Contexts, WSDL: wscontext.Description,
 			Example: []byte(ContextExample)})
 	}
-	return peer.NewServices(list...)
+	services, err := peer.NewServices(list...)
+	if err != nil {
+		return nil, err
+	}
+	return services.Telling(experiment.This), nil
 }
 
 // own are the test services; a new one is one line here.
