@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/call"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/contexts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/demo"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/doctor"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/estimate"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/proxy"
@@ -52,6 +53,7 @@ var printed = []printedForm{
 		"listed before as unverified", reflect.TypeFor[listing.CheckReport]()},
 	{"decode-jsonl", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging",
 		reflect.TypeFor[listing.SequenceLine]()},
+	{"doctor", "one object", reflect.TypeFor[doctor.DoctorReport]()},
 	{"estimate", "one object", reflect.TypeFor[estimate.EstimateReport]()},
 	{"reconstruct", "as `decode`", nil},
 	{"stream", "a line for each reply, in sending order", reflect.TypeFor[results.ExchangeReport]()},

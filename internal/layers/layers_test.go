@@ -94,6 +94,7 @@ var plan = map[string]row{
 	"internal/load":      {floor: 9, third: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 	"internal/report":    {floor: 9, not: []string{"internal/bench", "internal/load"}},
 	"internal/demo":      {floor: 9},
+	"internal/doctor":    {floor: 9},
 	"internal/estimate":  {floor: 9, third: []string{"github.com/klauspost/compress"}},
 	"internal/transcode": {floor: 9, third: []string{"github.com/klauspost/compress"}},
 

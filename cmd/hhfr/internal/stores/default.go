@@ -17,10 +17,10 @@ import (
 // MemoryStore is the store that ends with the process.
 const MemoryStore = "mem:"
 
-// statesFolder is where this user's servers keep what they need again after a restart: the folder
+// StatesFolder is where this user's servers keep what they need again after a restart: the folder
 // of the service that systemd started, or that of the user for states ($XDG_STATE_HOME); "" if
 // neither is known.
-func statesFolder() string {
+func StatesFolder() string {
 	if of, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); of != "" {
 		return filepath.Join(of, "stores")
 	}
@@ -49,7 +49,7 @@ func DefaultStore(command, address string) string {
 	if err != nil || port == "0" {
 		return MemoryStore
 	}
-	states := statesFolder()
+	states := StatesFolder()
 	if states == "" {
 		return ""
 	}
@@ -65,7 +65,7 @@ func DefaultStore(command, address string) string {
 
 // DefaultStores are those of this user that there are.
 func DefaultStores() []string {
-	all, _ := filepath.Glob(filepath.Join(statesFolder(), "*-*-*")) // the pattern is right
+	all, _ := filepath.Glob(filepath.Join(StatesFolder(), "*-*-*")) // the pattern is right
 	return all
 }
 
