@@ -124,6 +124,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SOAP", shared.Testdata(t, "soap"))
 			env.Setenv("PCAP", shared.Testdata(t, "pcap"))
+			env.Setenv("INSTALL", filepath.Join(dir, "..", "..", "scripts", "termux-install.sh"))
 			env.Setenv("HHFR_SHARED", "")
 			env.Setenv(printedDir, os.Getenv(printedDir))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
