@@ -11,8 +11,10 @@ LINT := bin/golangci-lint-$(LINT_VERSION)
 SOAKTIME ?= 60m
 NFPM_VERSION := v2.45.2
 NFPM := bin/nfpm-$(NFPM_VERSION)
+BILL_VERSION := v1.10.0
+BILL := bin/cyclonedx-gomod-$(BILL_VERSION)
 
-.PHONY: help build demo test race lint fuzz bench compare harness cross arm interop soak figures packages check
+.PHONY: help build demo test race lint fuzz bench compare harness cross arm interop soak figures packages release check
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
@@ -80,5 +82,14 @@ $(NFPM):
 	GOBIN=$(CURDIR)/bin/install $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION) || \
 		{ echo "nfpm $(NFPM_VERSION) cannot be had from the module proxy: NFPM=PROGRAM names another" >&2; exit 1; }
 	@mv bin/install/nfpm $@ && rmdir bin/install
+
+release: $(NFPM) $(BILL) ## archives of all systems, packages, bill of materials and checksums, into dist/release
+	NFPM=$(CURDIR)/$(NFPM) BILL=$(CURDIR)/$(BILL) scripts/release.sh
+
+$(BILL):
+	@mkdir -p bin/install
+	GOBIN=$(CURDIR)/bin/install $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(BILL_VERSION) || \
+		{ echo "cyclonedx-gomod $(BILL_VERSION) cannot be had from the module proxy: BILL=PROGRAM names another" >&2; exit 1; }
+	@mv bin/install/cyclonedx-gomod $@ && rmdir bin/install
 
 check: lint race cross fuzz ## what must hold before a change goes in
