@@ -32,7 +32,7 @@ func (s *Stream) tell(ctx context.Context, note sequenceNote) error {
 	defer q.mu.Unlock()
 	if q.hasEnded() || q.said {
 		q.gate.release(n)
-		return q.ended.took(Unsent)
+		return q.why.out.took(Unsent)
 	}
 	q.acks.push(note)
 	q.wakeForData()

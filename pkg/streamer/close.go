@@ -107,7 +107,7 @@ func (s *Stream) deafen() {
 	why := s.ending.err
 	s.ending.mu.Unlock()
 	s.exchanges.deafen(why)
-	s.queue.unbegun(why)
+	s.queue.deafen(why)
 	s.endSoon()
 	s.queue.wakeWriter()
 }

@@ -34,11 +34,17 @@ type queue struct {
 	live    []*outbound                   // neither whole nor dropped
 	begun   few.Map[frame.Key, *outbound] // those of them that are written in part
 	over    onceSignal                    // given when nothing more goes in
-	ended   *Error                        // why that is; nil: the stream ended in order
-	shut    bool                          // no request begins any more
-	said    bool                          // our close frame is written, or about to be
-	idle    bool                          // the writer waits
-	resync  resyncs                       // what is due of them
+	why     whyOver
+	shut    bool    // no request begins any more
+	said    bool    // our close frame is written, or about to be
+	idle    bool    // the writer waits
+	resync  resyncs // what is due of them
+}
+
+// whyOver is why directions are over.
+type whyOver struct {
+	out *Error // why nothing more goes in; nil: it does, or the stream ended in order
+	in  *Error // why no more credit comes; nil: it does
 }
 
 // priorityItem is what goes before all messages: that the shape of a number of the peer's is
@@ -106,7 +112,7 @@ func (q *queue) admit(out *outbound) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.hasEnded() {
-		return q.ended.took(Unsent)
+		return q.why.out.took(Unsent)
 	}
 	if q.shut && out.slots != nil {
 		return (*Error)(nil).took(Unsent)
@@ -173,7 +179,7 @@ func (q *queue) lost(out *outbound) error {
 	case out != nil && out.dropped != nil:
 		return out.dropped
 	case q.hasEnded():
-		return q.ended.took(fate(out != nil && out.begun))
+		return q.why.out.took(fate(out != nil && out.begun))
 	}
 	return nil
 }
@@ -312,7 +318,7 @@ func (q *queue) lacks(number uint64) bool {
 func (q *queue) end(why *Error) {
 	q.mu.Lock()
 	if !q.hasEnded() {
-		q.ended = why
+		q.why.out = why
 		q.over.give()
 	}
 	q.mu.Unlock()
@@ -336,9 +342,17 @@ func (q *queue) rest() {
 	}
 }
 
-// unbegun drops the requests of which nothing was written, since no reply would come.
-func (q *queue) unbegun(why *Error) {
-	q.dropAll(why, func(out *outbound) bool { return out.asks && !out.begun })
+// deafen is called when nothing more comes from the peer, for a reason, nil if it is done. It drops
+// the requests of which nothing was written, since no reply would come, and what waits for credit.
+// The peer may have refused that, or not have seen it: it cannot say so behind its close frame.
+func (q *queue) deafen(why *Error) {
+	if why == nil {
+		why = &Error{Code: Closed}
+	}
+	q.mu.Lock()
+	q.why.in = why
+	q.mu.Unlock()
+	q.dropAll(why, func(out *outbound) bool { return out.asks && !out.begun || !out.mayGo() })
 }
 
 func (q *queue) dropAll(why *Error, which func(*outbound) bool) {

@@ -15,13 +15,21 @@ func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error
 		if err == nil && !granted && out.message.Interim {
 			err = &Error{Code: TooLarge, Err: errors.New("interim reply is longer than the peer's window")}
 		}
-		if granted && err == nil {
+		starved := err == nil && !granted && q.why.in != nil &&
+			q.dropLocked(out, q.why.in.took(fate(out.begun)), frame.Aborted)
+		switch {
+		case starved:
+			err = out.dropped
+		case granted && err == nil:
 			out.credit -= cost
-		} else if err == nil && out.granted == nil {
+		case err == nil && out.granted == nil:
 			out.granted = make(chan struct{})
 		}
 		wait := out.granted
 		q.mu.Unlock()
+		if starved {
+			out.over(out.dropped)
+		}
 		if err != nil || granted {
 			return err
 		}
@@ -57,8 +65,13 @@ func (q *queue) creditLocked(out *outbound, more int64) {
 // it.
 func (q *queue) charge(out *outbound, more int64) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.creditLocked(out, -more)
+	starved := q.why.in != nil && !out.mayGo() &&
+		q.dropLocked(out, q.why.in.took(fate(out.begun)), frame.Aborted)
+	q.mu.Unlock()
+	if starved {
+		out.over(out.dropped)
+	}
 }
 
 // put queues a piece of a message, when there is credit and room for it. The last one of a message
