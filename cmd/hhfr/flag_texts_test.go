@@ -30,6 +30,7 @@ var ownTexts = map[string]string{
 	"output":       "not all commands have all forms",
 	"record":       "a proxy records its link alone, not its clients and servers",
 	"remember":     "0 lets stream ask each time; a proxy, which asks beside its calls, refuses it",
+	"repeat":       "of the FILEs; of what is measured",
 	"require-hhfr": "a command fails; a proxy refuses calls",
 	"schema":       "of messages; at schema check the FILE itself",
 	"soap-rm":      "stream sends sequences, serve takes them, a proxy makes some of what clients send",
