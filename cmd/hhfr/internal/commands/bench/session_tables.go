@@ -215,10 +215,10 @@ func modelTable(models []bench.Model) []report.Section {
 		return nil
 	}
 	return []report.Section{{Title: "The papers' cost model", Table: g,
-		Text: "Milliseconds a message of explicit sessions, from sessions of all lengths (t1: hhfr, queued or not; " +
-			"t2: SOAP on a connection for each and on one), before the first (Ob; the papers: Oa + Ob), after how " +
-			"many messages hhfr is faster (N: queued against SOAP on a connection for each, as in the papers; not queued " +
-			"against both; all: as N queued, with Oa and Oc added). -: not known."}}
+		Text: "Milliseconds a message of explicit sessions, from sessions of all lengths (t1: hhfr, queued or " +
+			"not; t2: SOAP on a connection for each and on one), before the first (Ob; the papers: Oa + Ob), " +
+			"after how many messages hhfr is faster (N: queued against SOAP on a connection for each, as in the " +
+			"papers; not queued against both; all: as N queued, with Oa and Oc added). -: not known."}}
 }
 
 // cost formats milliseconds that may not be known.
@@ -250,7 +250,8 @@ func sweepTable(list []bench.Sweep) []report.Section {
 	return []report.Section{{Title: "Time over size", Table: g,
 		Text: "The line y = p1 x + p2 of hhfr and y = p3 x + p4 of SOAP that is closest to the sessions of n " +
 			"messages: y is their milliseconds, x the items in a message. Where the two lines cross hhfr begins " +
-			"to be as fast; the paper has that for floats. 0: it is at all sizes; -: it is at none, or no longer from there on."}}
+			"to be as fast; the paper has that for floats. 0: it is at all sizes; -: it is at none, or no " +
+			"longer from there on."}}
 }
 
 // known formats a figure, or a dash for a missing one.
