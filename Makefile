@@ -61,7 +61,7 @@ harness: ## the tests of compare, a module of its own
 cross: ## build and vet for every system, into dist/
 	scripts/cross.sh
 
-arm: ## the main job and a pair of proxies on ARM, under qemu
+arm: ## the main job, a pair of proxies and a measurement on ARM, under qemu
 	scripts/arm.sh
 
 interop: ## against other people's programs (tshark, curl, xmllint, python, gSOAP, Java, node, PHP, Perl, Mono, nginx, HAProxy, squid, Chromium)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the main job and a pair of proxies on ARM: builds for linux/arm (v7) and linux/arm64 and runs
+# Runs the main job, a pair of proxies and a measurement on ARM: builds for linux/arm (v7) and linux/arm64 and runs
 # both under qemu's user emulation (Debian: qemu-user-static). Everything stays on loopback, and
 # nothing is left running.
 set -euo pipefail
@@ -105,6 +105,14 @@ after_pair() {
 	done
 }
 
+# measure: sessions of two sizes and two lengths, with the server in another process.
+measure() {
+	hhfr bench session "$url" --service sum --sizes 5,10 --n 1,5 --repeat 2 --save "$dir/bench.jsonl" > "$dir/bench.txt"
+	[[ $(grep -c '"session":' "$dir/bench.jsonl") == 56 ]] || fail "$arch: not all sessions were measured"
+	grep -q '^ *10 .* / 5650 ' "$dir/bench.txt" || fail "$arch: no table of the paper's floats"
+	hhfr bench report "$dir/bench.jsonl" > "$dir/report.txt"
+}
+
 address() { sed -E 's/.*"http":"([^"]*)".*/http:\/\/\1/' "$dir/$1.json"; }
 
 run() {
@@ -116,9 +124,10 @@ run() {
 	hhfr version
 	main_job
 	proxy_pair
+	measure
 	stop "${pids[2]}" "${pids[1]}" "${pids[0]}"
 	after_pair
-	echo "$arch: $(wc -l < "$dir/sent") messages there and back, by a stream and through a pair: as sent ($SECONDS s)"
+	echo "$arch: $(wc -l < "$dir/sent") messages there and back, by a stream and through a pair: as sent; sessions measured ($SECONDS s)"
 }
 
 run arm qemu-arm-static
