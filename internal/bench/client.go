@@ -42,11 +42,12 @@ type talk struct {
 // open opens what messages go over, on lines.
 func (c *nearEnd) open(ctx context.Context, l lines) (*talk, error) {
 	m := c.trial.manner
+	secure := c.server.tls()
+	secure.ClientSessionCache = c.tickets
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
 		DisableKeepAlives: !m.kept, DisableCompression: true, Protocols: m.protocols(),
-		TLSClientConfig: &tls.Config{RootCAs: c.server.trust, MinVersion: tls.VersionTLS13,
-			ClientSessionCache: c.tickets},
+		TLSClientConfig: secure,
 	}
 	if c.trial.peer != nil {
 		t.ResponseHeaderTimeout = patience

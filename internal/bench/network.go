@@ -17,6 +17,7 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	streamertls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
 // lines are what the connections of a session go over.
@@ -32,19 +33,27 @@ type lines interface {
 // lines opens what the session goes over: the link, or the network to a peer.
 func (c *nearEnd) lines(ends *sockets) (lines, error) {
 	if c.trial.peer != nil {
-		return &network{}, nil
+		return &network{secure: c.trial.manner.tls}, nil
 	}
 	return c.trial.open(c.clock, ends)
 }
 
 // network is the real one. It counts what its connections carry, below TLS and with all heads.
-type network struct{ sent, received atomic.Int64 }
+type network struct {
+	secure         bool // streams are in TLS
+	sent, received atomic.Int64
+}
 
 func (n *network) connect(ctx context.Context, addr string) (net.Conn, error) {
 	return n.Dial(ctx, addr)
 }
 
-func (n *network) streams(*tls.Config) streamer.Transport { return n }
+func (n *network) streams(secure *tls.Config) streamer.Transport {
+	if n.secure {
+		return streamertls.New(secure, n)
+	}
+	return n
+}
 
 func (n *network) stats() directions {
 	return directions{link.Direction{Wire: n.sent.Load()}, link.Direction{Wire: n.received.Load()}}
@@ -98,15 +107,22 @@ const patience = time.Minute
 var ErrPeer = errors.New("no hhfr serve with the services to measure")
 
 // peerOf is the server at a URL, which may name one of its services.
-func peerOf(u *url.URL) *sessionServer {
+func peerOf(u *url.URL, configured *tls.Config) *sessionServer {
 	base := *u
 	base.User, base.RawQuery, base.Fragment, base.RawPath = nil, "", "", ""
 	for name := range papers {
 		base.Path = strings.TrimSuffix(base.Path, "/"+name)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	return &sessionServer{url: base.String(), addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")),
-		close: func() error { return nil }}
+	port := "80"
+	if u.Scheme == "https" {
+		port = "443"
+		if configured == nil {
+			configured = &tls.Config{}
+		}
+	}
+	return &sessionServer{url: base.String(), addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)),
+		configured: configured, close: func() error { return nil }}
 }
 
 // LeftOut is what the peer does not have.
@@ -116,12 +132,15 @@ type LeftOut struct {
 }
 
 // warmUp has a session of each kind, which does not count, before anything is measured. The first
-// shows whether the peer is what was expected. HTTP/2 without TLS may be missing there: that is
-// left out.
+// shows whether the peer is what was expected. HTTP/2 may be missing there: that is left out.
 func (r *Results) warmUp(ctx context.Context, cfg *SessionConfig, there known) error {
+	probe := FirstCall
+	if cfg.secure() {
+		probe = FirstCallTLS
+	}
 	for _, service := range cfg.Services {
 		size := orElse(cfg.Sizes, cfg.tables(service).sizes)[0]
-		for _, way := range append([]SessionWay{FirstCall}, cfg.Ways...) {
+		for _, way := range append([]SessionWay{probe}, cfg.Ways...) {
 			s, err := cfg.trial(service, way, size, 1, there)
 			if err != nil {
 				return err
@@ -130,7 +149,7 @@ func (r *Results) warmUp(ctx context.Context, cfg *SessionConfig, there known) e
 				return context.Cause(ctx)
 			}
 			switch {
-			case err != nil && way == H2CQueued:
+			case err != nil && s.manner.http2:
 				r.LeftOut = append(r.LeftOut, LeftOut{string(way), err.Error()})
 				cfg.Ways = slices.DeleteFunc(slices.Clone(cfg.Ways), func(w SessionWay) bool { return w == way })
 			case err != nil:

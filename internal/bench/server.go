@@ -42,7 +42,17 @@ type sessionServer struct {
 	url   string // without path
 	addr  string
 	trust *x509.CertPool
-	close func() error
+	// configured is the TLS configuration for a peer; nil: there is no TLS, or trust is all.
+	configured *tls.Config
+	close      func() error
+}
+
+// tls is the configuration of clients.
+func (s *sessionServer) tls() *tls.Config {
+	if s.configured != nil {
+		return s.configured.Clone()
+	}
+	return &tls.Config{RootCAs: s.trust, MinVersion: tls.VersionTLS13}
 }
 
 // server is the peer, or the server that serve starts.

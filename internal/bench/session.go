@@ -5,6 +5,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -40,9 +41,12 @@ type SessionConfig struct {
 	// fits the link, 20 at most. Sessions whose times are not those of the link alone are rerun, at
 	// half the speed and then a quarter of it.
 	Speed float64
-	// Peer is an hhfr serve to measure with, over the network and in real time, without TLS and
-	// datagrams; nil: a server of its own, beyond an emulated link.
+	// Peer is an hhfr serve to measure with, over the network and in real time, without datagrams;
+	// nil: a server of its own, beyond an emulated link. All is in TLS with an https URL, and
+	// nothing with others.
 	Peer *url.URL
+	// TLS is the configuration for an https URL; nil: whom the system trusts.
+	TLS *tls.Config
 	// Repeat is how many times each session is run; 0: once.
 	Repeat int
 	// Overheads has the papers' costs beside the messages measured, as Explicit has.
@@ -110,9 +114,13 @@ func (cfg SessionConfig) check() error {
 			return fmt.Errorf("%w: %s begins with a first call, which asks for no stream over udp; explicit does",
 				ErrConfig, w)
 		}
-		if m.tls && cfg.Peer != nil {
-			return fmt.Errorf("%w: %s is measured on links, not to a peer", ErrConfig, w)
+		if cfg.Peer != nil && m.tls != cfg.secure() {
+			return fmt.Errorf("%w: %s at an %s URL; those in TLS are for https URLs, the others for http URLs",
+				ErrConfig, w, cfg.Peer.Scheme)
 		}
+	}
+	if cfg.secure() && cfg.Overheads {
+		return fmt.Errorf("%w: the costs beside the messages are measured without TLS", ErrConfig)
 	}
 	if cfg.Repeat < 1 || cfg.Repeat > maxItems {
 		return fmt.Errorf("%w: %d repeats, 1 to %d are possible", ErrConfig, cfg.Repeat, maxItems)
@@ -197,20 +205,26 @@ func (cfg *SessionConfig) complete() {
 	default:
 		cfg.Services = []string{"concat", "sum"}
 	}
-	if len(cfg.Ways) == 0 {
+	switch {
+	case len(cfg.Ways) > 0:
+	case cfg.Transport == "udp":
+		cfg.Ways = datagramWays
+	case cfg.secure():
+		cfg.Ways = secureWays
+	default:
 		cfg.Ways = UsualWays
-		if cfg.Transport == "udp" {
-			cfg.Ways = datagramWays
-		}
 	}
 	cfg.Transport, cfg.Repeat = cmp.Or(cfg.Transport, "tcp"), cmp.Or(cfg.Repeat, 1)
 	if cfg.Peer != nil {
-		cfg.at = peerOf(cfg.Peer)
+		cfg.at = peerOf(cfg.Peer, cfg.TLS)
 		cfg.Link, cfg.Speed = "", 1
 	} else {
 		cfg.Link = cmp.Or(cfg.Link, "14k4")
 	}
 }
+
+// secure reports whether the peer is measured in TLS.
+func (cfg *SessionConfig) secure() bool { return cfg.Peer != nil && cfg.Peer.Scheme == "https" }
 
 // open finds the link.
 func (cfg *SessionConfig) open() (err error) {

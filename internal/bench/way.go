@@ -50,6 +50,9 @@ const (
 // UsualWays are those that hhfr stream uses, SOAP as in the papers, and what else makes SOAP fast.
 var UsualWays = []SessionWay{FirstCall, FirstCallQueued, Met, MetQueued, SOAPNew, SOAPKept, SOAPKeptGzip, H2CQueued}
 
+// secureWays are their likes in TLS.
+var secureWays = []SessionWay{FirstCallTLS, MetTLS, MetTLSQueued, HTTPSNew, HTTPSKept, HTTPSKeptGzip, H2Queued}
+
 // datagramWays are those where streams go over datagrams, which no first call asks for.
 var datagramWays = []SessionWay{Explicit, ExplicitQueued, SOAPNew, SOAPKept, SOAPKeptGzip, H2CQueued}
 

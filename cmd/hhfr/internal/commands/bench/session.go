@@ -16,10 +16,12 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/bench"
 	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/report"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -28,6 +30,7 @@ type sessionOptions struct {
 	bench.SessionConfig
 	service, output, save string
 	ways, messages        []string
+	tls                   trust.ClientTLS
 }
 
 // peerRepeats is how often a session is repeated on a network, whose times differ; on a link they
@@ -56,7 +59,7 @@ opened: explicit (as in the papers), first-call, or met (the peers had a session
 it is in TLS 1.3. Plain SOAP uses HTTP/1.1: soap-new opens a connection for each message, as in the
 papers, soap-kept uses one for all; https- is the same in TLS 1.3, https-resumed- in TLS that resumes
 an earlier session; -gzip compresses. h2c- and h2- use HTTP/2 without and with TLS. Messages of
--queued do not wait for replies. What is in TLS is for links.
+-queued do not wait for replies. With an http URL nothing is in TLS, with an https URL all.
 
 N is from how many messages on, among the session lengths measured, hhfr is at least as fast as plain
 SOAP of some kind (against gzip: within 1 %). --overheads, and explicit, measure the papers'
@@ -77,7 +80,7 @@ SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
   hhfr bench session --service sum --sizes 10 --n 10,50 --transport udp --link 14k4,loss=5%,seed=7`,
 		Args: command.Takes("[URL]"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.read(c, args); err != nil {
+			if err := o.read(g, c, args); err != nil {
 				return err
 			}
 			return o.run(c.Context(), g)
@@ -99,19 +102,19 @@ SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 	network.ClockedLinkFlags(f, &o.Link, "14k4", &o.Speed)
 	f.StringVar(&o.Transport, "transport", "tcp", "transport of streams: tcp or udp")
 	f.StringVar(&o.save, "save", "", "append what was measured to this file, a record a line")
+	o.tls.Flags(f)
 	command.OutputFlag(c, &o.output)
 	return c
 }
 
 // read checks the arguments, and reads the files that they name.
-func (o *sessionOptions) read(c *cobra.Command, args []string) (err error) {
+func (o *sessionOptions) read(g *command.Global, c *cobra.Command, args []string) (err error) {
 	if len(args) > 0 {
 		if o.Peer, err = command.CheckURL("URL", args[0]); err != nil {
 			return err
 		}
-		if o.Peer.Scheme != "http" {
-			return exit.Usagef("TLS is measured on links, without a URL", "bench session measures http URLs, not %s",
-				o.Peer.Redacted())
+		if o.TLS, err = o.tls.Config(g.System); err != nil {
+			return err
 		}
 		for _, name := range []string{"link", "speed", "transport"} {
 			if c.Flags().Changed(name) {
@@ -137,7 +140,9 @@ func (o *sessionOptions) read(c *cobra.Command, args []string) (err error) {
 	if slices.Contains(o.ways, allWays) {
 		o.Ways = bench.Ways()
 		if o.Peer != nil {
-			o.Ways = slices.DeleteFunc(o.Ways, bench.SessionWay.Secure)
+			o.Ways = slices.DeleteFunc(o.Ways, func(w bench.SessionWay) bool {
+				return w.Secure() != (o.Peer.Scheme == "https")
+			})
 		}
 	}
 	return o.readMessages()
@@ -207,7 +212,11 @@ func (o *sessionOptions) run(ctx context.Context, g *command.Global) (err error)
 	case errors.As(err, &profile), errors.Is(err, bench.ErrConfig):
 		return exit.Usage(err, "")
 	case errors.Is(err, bench.ErrPeer):
-		return exit.With(exit.NoPeer, err, "hhfr serve there listens at URL, http://HOST:PORT")
+		hint := "hhfr serve there listens at URL, http://HOST:PORT"
+		if session.TroubleOf(err) != 0 {
+			hint = exit.UnreachableHint(err)
+		}
+		return exit.With(exit.NoPeer, err, hint)
 	case r == nil:
 		return err
 	case out.Err != nil:
@@ -302,7 +311,7 @@ func (s *saved) open(ctx context.Context, o *sessionOptions) (err error) {
 		const patience = 10 * time.Second
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		transport := &http.Transport{}
+		transport := &http.Transport{TLSClientConfig: o.TLS.Clone()}
 		defer transport.CloseIdleConnections()
 		s.here.Peer = experiment.Ask(ctx, &http.Client{Transport: transport}, o.Peer)
 	}
