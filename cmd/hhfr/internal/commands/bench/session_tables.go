@@ -59,7 +59,8 @@ func legend(r *bench.Results) string {
 		text += "."
 	}
 	if len(r.BreakEvens) > 0 {
-		text += " N: from how many messages on, of these, hhfr is as fast; against gzip within 1 %; -: from none."
+		text += " N: from how many messages on, of these, hhfr is as fast as SOAP (new and kept connections, kept with " +
+			"gzip, HTTP/2; against gzip within 1 %); -: from none."
 	}
 	if bad > 0 {
 		text += " *: not the link's time alone."
@@ -98,7 +99,7 @@ func sessionTable(cells []bench.Repeated, all []bench.BreakEven) report.Section 
 		g.Head = append(g.Head, fmt.Sprintf("n = %d", count))
 	}
 	for _, rival := range rivals {
-		g.Head = append(g.Head, "N to "+string(rival))
+		g.Head = append(g.Head, "N "+rivalName(rival))
 	}
 	for _, size := range sizes {
 		row := []string{strconv.Itoa(size)}
@@ -121,6 +122,21 @@ func sessionTable(cells []bench.Repeated, all []bench.BreakEven) report.Section 
 		g.Rows = append(g.Rows, row)
 	}
 	return report.Section{Table: g}
+}
+
+// rivalName is short where SOAP is one of the usual, so that tables fit screens.
+func rivalName(w bench.SessionWay) string {
+	switch w {
+	case bench.SOAPNew:
+		return "new"
+	case bench.SOAPKept:
+		return "kept"
+	case bench.SOAPKeptGzip:
+		return "gzip"
+	case bench.H2CQueued:
+		return "h2"
+	}
+	return string(w)
 }
 
 // cellText is the time here, and in the paper.
