@@ -136,3 +136,16 @@ func TestBreakEvens(t *testing.T) {
 			Last: 140. / 139},
 	}, bench.BreakEvens(all))
 }
+
+// A hundred messages that do not wait for each other, between peers that have met and that have
+// not, beside plain SOAP on one connection and HTTP/2.
+func TestEchoOfAHundred(t *testing.T) {
+	for _, profile := range []string{"gprs", "edge", "3g", "geo"} {
+		soap, http2 := echo(t, profile, bench.SOAPKept, 100), echo(t, profile, bench.H2CQueued, 100)
+		met, first := echo(t, profile, bench.MetQueued, 100), echo(t, profile, bench.FirstCallQueued, 100)
+		t.Logf("%s: met %.1f and first call %.1f times as fast as SOAP, %.1f and %.1f times as HTTP/2", profile,
+			soap.Millis/met.Millis, soap.Millis/first.Millis, http2.Millis/met.Millis, http2.Millis/first.Millis)
+		assert.GreaterOrEqual(t, soap.Millis/met.Millis, 35.0, profile)
+		assert.GreaterOrEqual(t, soap.Millis/first.Millis, 25.0, profile)
+	}
+}
