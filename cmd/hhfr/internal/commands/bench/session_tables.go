@@ -59,8 +59,8 @@ func legend(r *bench.Results) string {
 		text += "."
 	}
 	if len(r.BreakEvens) > 0 {
-		text += " N: from how many messages on, of these, hhfr is as fast as SOAP (new and kept connections, kept with " +
-			"gzip, HTTP/2; against gzip within 1 %); -: from none."
+		text += " N: from how many messages on, of these, hhfr is as fast as SOAP (new and kept connections, kept " +
+			"with gzip, HTTP/2; against gzip within 1 %); -: from none."
 	}
 	if bad > 0 {
 		text += " *: not the link's time alone."
