@@ -135,8 +135,9 @@ func rivalName(w bench.SessionWay) string {
 		return "gzip"
 	case bench.H2CQueued:
 		return "h2"
+	default:
+		return string(w)
 	}
-	return string(w)
 }
 
 // cellText is the time here, and in the paper.
