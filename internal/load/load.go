@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -86,10 +87,14 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	peer := c.URL
+	if u, err := url.Parse(c.URL); err == nil {
+		peer = u.Redacted()
+	}
 	for _, way := range c.Ways {
 		for _, clients := range c.Clients {
 			for repeat := range c.Repeat {
-				row := experiment.LoadRow{Peer: c.URL, Service: c.Service, Way: way, Clients: clients, Rate: c.Rate,
+				row := experiment.LoadRow{Peer: peer, Service: c.Service, Way: way, Clients: clients, Rate: c.Rate,
 					Repeat: repeat + 1}
 				r := &rowRun{cfg: &c, questions: questions}
 				if row, err = r.row(ctx, row); err != nil {
@@ -127,10 +132,11 @@ func (r *rowRun) row(ctx context.Context, row experiment.LoadRow) (experiment.Lo
 		return row, err
 	}
 	defer r.to.close()
-	if row.Way == Stream { // what opens it is none of the requests
-		warm, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
-		_, _ = r.to.exchange(warm, r.questions[0].body)
+	if s, ok := r.to.(*streamExchanger); ok { // what opens it is none of the requests
+		first, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+		_, _ = s.exchange(first, r.questions[0].body)
 		cancel()
+		s.before = s.client.Counters()
 	}
 	sent, received := r.to.traffic()
 	computed := clock.Processor()
@@ -169,8 +175,10 @@ func (r *rowRun) doubt(row *experiment.LoadRow) (why string) {
 	if all := float64(row.Responses + row.Unsent); all > 0 && float64(row.Late+row.Unsent) > mostLate*all {
 		why = joined(why, fmt.Sprintf("%d of %.0f requests were sent late or not at all", row.Late+row.Unsent, all))
 	}
-	if s, ok := r.to.(*streamExchanger); ok && s.plain.Load() != nil {
-		why = joined(why, fmt.Sprintf("not over a stream: %v", *s.plain.Load()))
+	if s, ok := r.to.(*streamExchanger); ok {
+		if n, cause := s.asPlain(); n > 0 {
+			why = joined(why, fmt.Sprintf("%d requests went as plain SOAP%s", n, cause))
+		}
 	}
 	return why
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -63,7 +64,7 @@ func TestAnswersAreRight(t *testing.T) {
 				assert.Empty(t, r.Errors)
 				assert.Positive(t, r.SentOctets)
 				assert.Positive(t, r.ReceivedOctets)
-				assert.NotContains(t, r.Doubt, "stream")
+				assert.NotContains(t, r.Doubt, "plain SOAP")
 				assert.InDelta(t, -1, r.ServerMillis, 0)
 				counted := int64(0)
 				for _, s := range r.Course {
@@ -75,6 +76,20 @@ func TestAnswersAreRight(t *testing.T) {
 			assert.Less(t, stream.SentOctets/stream.Responses, kept.SentOctets/kept.Responses)
 		})
 	}
+}
+
+// A service that has no streams answers all the same, and the row says that it is of plain SOAP.
+func TestWithoutStreams(t *testing.T) {
+	s, err := peer.NewServices(peer.GeoIP(peer.DutchRanges()))
+	require.NoError(t, err)
+	server := httptest.NewServer(s)
+	defer server.Close()
+	r := measure(t, load.Config{URL: strings.Replace(server.URL, "//", "//me:secret@", 1) + "/geoip", Service: "geoip",
+		Ways: []string{load.Stream}, Clients: []int{2}})[0]
+	assert.Equal(t, r.Responses, r.Successful, "%v", r.Examples)
+	assert.Contains(t, r.Doubt, fmt.Sprintf("%d requests went as plain SOAP: ", r.Responses))
+	assert.NotContains(t, r.Peer, "secret")
+	assert.Zero(t, r.SentOctets)
 }
 
 // Each kind of error is told from the others, by plain SOAP on new and stored connections, and over
@@ -217,7 +232,7 @@ func TestUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial, release, stop := stalled(t)
 		r := measure(t, load.Config{URL: "http://service/geoip", Service: "geoip", Ways: []string{load.SOAPNew},
-			Clients: []int{1}, Rate: 100, For: time.Second, Timeout: time.Second, Dial: dial})[0]
+			Clients: []int{1}, Rate: 100, For: time.Second, Timeout: 2 * time.Second, Dial: dial})[0]
 		release()
 		stop()
 		assert.EqualValues(t, 1, r.Responses)
@@ -310,7 +325,12 @@ func TestStatisticsAreThoseOfSorts(t *testing.T) {
 			check(r, slices.Clone(all[at:at+int(r.Successful)]), r.Successful)
 			at += int(r.Successful)
 		}
-		check(load.Average(rows), all, int64(float64(len(all))/3+0.5))
+		together := load.Together(rows)
+		check(together, all, int64(len(all)))
+		assert.Equal(t, 3, together.Repeat)
+		assert.InDelta(t, 180, together.Seconds, 1)
+		first := rows[0].Course[7].Successful + rows[1].Course[7].Successful + rows[2].Course[7].Successful
+		assert.Equal(t, first, together.Course[7].Successful)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/hhfr/hhfr"
@@ -48,6 +49,10 @@ func outcome(q *question, a answered, err error) (kind, text string) {
 // start is the beginning of an answer.
 func start(body []byte) string { return fmt.Sprintf("%.500s", body) }
 
+// closedIdle is what net/http calls a connection that the server ended before the request was
+// there; the error has no name.
+const closedIdle = "server closed idle connection"
+
 func kindOf(err error) string {
 	var dialing *net.OpError
 	var unresolved *net.DNSError
@@ -60,7 +65,8 @@ func kindOf(err error) string {
 	case errors.As(err, &dialing) && dialing.Op == "dial":
 		return refused
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
-		errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed), errors.As(err, &dialing):
+		errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed), errors.As(err, &dialing),
+		strings.Contains(err.Error(), closedIdle):
 		return reset
 	case !errors.As(err, &ours):
 		return otherError

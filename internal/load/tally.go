@@ -128,15 +128,14 @@ func quantiles(r *experiment.LoadRow) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Average is the row of several repeats: the mean of what was counted, the response times of all
-// their requests together. The first row says of what.
-func Average(rows []experiment.LoadRow) experiment.LoadRow {
-	a := rows[0]
-	a.Course, a.Histogram = nil, nil
-	a.Errors = map[string]int64{}
+// Together is the row of all requests of several repeats. The first row says of what, Repeat how
+// many there were.
+func Together(rows []experiment.LoadRow) experiment.LoadRow {
+	t := newRowTally(rows[0], time.Time{})
+	a, times, computed := &t.row, map[float64]int64{}, 0.0
+	a.Histogram, a.Course, a.Doubt, a.Repeat = nil, nil, "", len(rows)
 	a.Seconds, a.Responses, a.Successful, a.Unsent, a.Late, a.SentOctets, a.ReceivedOctets = 0, 0, 0, 0, 0, 0, 0
-	a.MaxMillis, a.MeanMillis, a.ServerMillis, a.GeneratorShare, a.Doubt = 0, 0, 0, 0, ""
-	times := map[float64]int64{}
+	a.MaxMillis, a.MeanMillis, a.ServerMillis = 0, 0, 0
 	for i := range rows {
 		r := &rows[i]
 		a.Seconds += r.Seconds
@@ -146,17 +145,31 @@ func Average(rows []experiment.LoadRow) experiment.LoadRow {
 		a.Late += r.Late
 		a.SentOctets += r.SentOctets
 		a.ReceivedOctets += r.ReceivedOctets
-		a.GeneratorShare += r.GeneratorShare
+		computed += r.GeneratorShare * r.Seconds
 		a.MeanMillis += r.MeanMillis * float64(r.Successful)
 		a.ServerMillis += r.ServerMillis * float64(r.Successful)
 		a.MaxMillis = max(a.MaxMillis, r.MaxMillis)
 		a.Doubt = joined(a.Doubt, r.Doubt)
-		for kind, n := range r.Errors {
-			a.Errors[kind] += n
+		addAll(a.Errors, r.Errors)
+		for kind, text := range r.Examples {
+			if a.Examples[kind] == "" {
+				a.Examples[kind] = text
+			}
+		}
+		for _, s := range r.Course {
+			second := t.second(s.At)
+			second.Successful += s.Successful
+			if len(s.Errors) > 0 && second.Errors == nil {
+				second.Errors = map[string]int64{}
+			}
+			addAll(second.Errors, s.Errors)
 		}
 		for _, bar := range r.Histogram {
 			times[bar.Millis] += bar.Count
 		}
+	}
+	if a.GeneratorShare = 0; a.Seconds > 0 {
+		a.GeneratorShare = computed / a.Seconds
 	}
 	if a.Successful > 0 {
 		a.MeanMillis /= float64(a.Successful)
@@ -165,17 +178,14 @@ func Average(rows []experiment.LoadRow) experiment.LoadRow {
 	for _, ms := range slices.Sorted(maps.Keys(times)) {
 		a.Histogram = append(a.Histogram, experiment.Bar{Millis: ms, Count: times[ms]})
 	}
-	quantiles(&a)
-	n := int64(len(rows))
-	mean := func(sum int64) int64 { return (sum + n/2) / n }
-	a.Seconds /= float64(n)
-	a.GeneratorShare /= float64(n)
-	a.Responses, a.Successful, a.Unsent, a.Late = mean(a.Responses), mean(a.Successful), mean(a.Unsent), mean(a.Late)
-	a.SentOctets, a.ReceivedOctets = mean(a.SentOctets), mean(a.ReceivedOctets)
-	for kind := range a.Errors {
-		a.Errors[kind] = mean(a.Errors[kind])
+	quantiles(a)
+	return *a
+}
+
+func addAll(to, more map[string]int64) {
+	for kind, n := range more {
+		to[kind] += n
 	}
-	return a
 }
 
 // joined adds a doubt, unless it is there.

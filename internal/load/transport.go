@@ -125,14 +125,15 @@ func (c *loadConn) Write(b []byte) (int, error) {
 // streamExchanger sends requests over one stream.
 type streamExchanger struct {
 	client *hhfr.Client
-	plain  atomic.Pointer[error] // why a request went as plain SOAP
+	before hhfr.Counters         // of what does not count
+	why    atomic.Pointer[error] // a request went as plain SOAP
 }
 
 func newStreamed(ctx context.Context, c *Config) (*streamExchanger, error) {
 	s := &streamExchanger{}
 	var err error
 	s.client, err = hhfr.Dial(ctx, c.URL, &hhfr.Config{
-		TLS: c.TLS, Reconnect: c.Timeout, OnPlain: func(why error) { s.plain.Store(&why) },
+		TLS: c.TLS, Reconnect: c.Timeout, OnPlain: func(why error) { s.why.Store(&why) },
 	})
 	return s, err
 }
@@ -150,6 +151,15 @@ func (s *streamExchanger) exchange(ctx context.Context, body []byte) (a answered
 func (s *streamExchanger) traffic() (sent, received int64) {
 	c := s.client.Counters()
 	return c.Sent.Wire, c.Received.Wire
+}
+
+// asPlain is how many requests went as plain SOAP, and why.
+func (s *streamExchanger) asPlain() (n int64, why string) {
+	c := s.client.Counters()
+	if p := s.why.Load(); p != nil {
+		why = ": " + (*p).Error()
+	}
+	return c.Requests - s.before.Requests - (c.Sent.Messages - s.before.Sent.Messages), why
 }
 
 func (s *streamExchanger) close() { _ = s.client.Close() }

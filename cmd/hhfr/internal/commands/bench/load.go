@@ -35,18 +35,21 @@ with --message FILE and --expect TEXT.
 Without --rate each client sends as soon as it has its answer (a closed loop). With --rate requests
 are due at that rate, whatever the answers do (an open loop), and the response time counts from when
 a request was due, so that a server that stalls shows it in full. A request that finds --clients
-requests in flight waits. Requests that were sent 10 ms or more late, or not at all, are counted.
+requests in flight waits. Requests that were sent over 10 ms late, or not at all, are counted.
 
 A row does not count when load took over 80 % of its processors' time, when over 1 % of its requests
-were sent late, or when requests of stream went as plain SOAP. It says so.
+were sent late or not at all, or when requests of stream went as plain SOAP. It says so.
 
-SUCCESSFUL/S counts right answers. AVG EXEC MS is the mean response time, from the first byte sent,
-or from when the request was due, to the last byte received; so are P50 to MAX. AVG SERVER MS is what
-the service says that it worked, by the field Server-Timing of its answers (hhfr serve
---server-timing); - where it does not say. All times are of requests with the right answer. BYTES are
-those on the network for each request: of plain SOAP all, heads included; of a stream what the stream
-took. Errors are: refused (no connection), reset (the connection ended early), timed out (--timeout),
-fault, wrong answer, status (an HTTP status), and other.
+RESPONSES and SUCCESSFUL, which counts right answers, are means of the repeats, all else is of all
+repeats together. AVG EXEC MS is the mean response time, from the first byte sent, or from when the
+request was due, to the last byte received; so are P50 to MAX, of requests with the right answer. AVG
+SERVER MS is what the service says that it worked, by the field Server-Timing of its answers (hhfr
+serve --server-timing); - where it does not say. BYTES are those on the network for each request: of
+plain SOAP all, heads included; of a stream what the stream took. Errors are: refused (no
+connection), reset (the connection ended early), timed out (--timeout), fault, wrong answer, status
+(an HTTP status), and other.
+
+A server has a limit for one address: hhfr serve takes 1000 clients of it with --max-per-peer 1024.
 
 With --threshold the exit code is 1 if a row, over its repeats, misses it or does not count. Metrics
 are p50, p90, p99, p999, mean and max with a time, errors with a percentage, and rate, right answers
@@ -102,6 +105,12 @@ func newBenchLoad(g *command.Global) *cobra.Command {
 		"'rate>100'; may be given again")
 	f.Uint64Var(&o.Seed, "seed", 0, "choice of requests, and of times by --arrival poisson")
 	f.StringVar(&o.save, "save", "", "append what was measured to this file, a record a line")
+	for flag, list := range map[string][]string{
+		"service": load.Services(), "ways": load.WayNames(), "arrival": {"constant", "poisson"},
+	} {
+		complete := cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+		_ = c.RegisterFlagCompletionFunc(flag, complete) // fails only for a flag that does not exist
+	}
 	// fail only for flags that do not exist
 	_ = f.SetAnnotation("message", command.PlaceholderOf, []string{"FILE"})
 	_ = f.SetAnnotation("expect", command.PlaceholderOf, []string{"TEXT"})
@@ -249,7 +258,7 @@ func (r *loadRun) print() {
 	if len(r.repeats) == 0 {
 		return
 	}
-	row := load.Average(r.repeats)
+	row := load.Together(r.repeats)
 	r.repeats = nil
 	for _, t := range r.required {
 		is := t.Missed(&row)
@@ -289,14 +298,31 @@ func loadLine(w io.Writer, r *experiment.LoadRow, first, another bool) {
 		}
 		return fmt.Sprintf("%.1f", float64(bytes)/float64(r.Responses))
 	}
-	var remarks strings.Builder
+	mean := func(all int64) int64 { return (all + int64(r.Repeat)/2) / int64(r.Repeat) }
+	fmt.Fprintf(w, line, r.Way, r.Clients, mean(r.Responses), mean(r.Successful), load.ErrorPercent(r),
+		load.SuccessRate(r), ms(r.MeanMillis), ms(r.ServerMillis), ms(r.P50Millis), ms(r.P90Millis), ms(r.P99Millis),
+		ms(r.MaxMillis), each(r.SentOctets), each(r.ReceivedOctets), loadRemarks(r))
+}
+
+// loadRemarks are the errors of a row, of all repeats, with the second in which each kind began,
+// what was not sent in time, and why the row does not count.
+func loadRemarks(r *experiment.LoadRow) string {
+	var b strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-		fmt.Fprintf(&remarks, "  %s: %d", kind, r.Errors[kind])
+		fmt.Fprintf(&b, "  %s: %d", kind, r.Errors[kind])
+		from := slices.IndexFunc(r.Course, func(s experiment.Second) bool { return s.Errors[kind] > 0 })
+		if from > 0 {
+			fmt.Fprintf(&b, " (from second %d)", from+1)
+		}
+	}
+	if r.Late > 0 {
+		fmt.Fprintf(&b, "  sent late: %d", r.Late)
+	}
+	if r.Unsent > 0 {
+		fmt.Fprintf(&b, "  unsent: %d", r.Unsent)
 	}
 	if r.Doubt != "" {
-		remarks.WriteString("  DOES NOT COUNT: " + r.Doubt)
+		b.WriteString("  DOES NOT COUNT: " + r.Doubt)
 	}
-	fmt.Fprintf(w, line, r.Way, r.Clients, r.Responses, r.Successful, load.ErrorPercent(r), load.SuccessRate(r),
-		ms(r.MeanMillis), ms(r.ServerMillis), ms(r.P50Millis), ms(r.P90Millis), ms(r.P99Millis), ms(r.MaxMillis),
-		each(r.SentOctets), each(r.ReceivedOctets), printing.Printable(remarks.String()))
+	return printing.Printable(b.String())
 }
