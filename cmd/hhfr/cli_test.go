@@ -237,7 +237,7 @@ func TestCompletion(t *testing.T) {
 		{"replay x --as ", "soap\nhhfr\n:4\n"},
 		{"decode --save-dir ", ":16\n"},
 		{"version --log-format ", "text\njson\n:4\n"},
-		{"help bench ", "session\tWhole sessions on an emulated link: hhfr beside plain SOAP\n:4\n"},
+		{"help bench s", "session\tWhole sessions on an emulated link: hhfr beside plain SOAP\n:4\n"},
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)
