@@ -4,6 +4,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -94,7 +95,7 @@ func Run(ctx context.Context, c Config) error {
 	for _, way := range c.Ways {
 		for _, clients := range c.Clients {
 			for repeat := range c.Repeat {
-				row := experiment.LoadRow{Peer: peer, Service: c.Service, Way: way, Clients: clients, Rate: c.Rate,
+				row := experiment.LoadRow{Peer: peer, Service: cmp.Or(c.Service, "file"), Way: way, Clients: clients, Rate: c.Rate,
 					Repeat: repeat + 1}
 				r := &rowRun{cfg: &c, questions: questions}
 				if row, err = r.row(ctx, row); err != nil {
@@ -154,7 +155,12 @@ func (r *rowRun) row(ctx context.Context, row experiment.LoadRow) (experiment.Lo
 	if computed >= 0 {
 		row.GeneratorShare = float64(clock.Processor()-computed) / float64(took) / float64(runtime.GOMAXPROCS(0))
 	}
-	row.Doubt = r.doubt(&row)
+	row.Doubt = doubt(&row)
+	if s, ok := r.to.(*streamExchanger); ok {
+		if n, cause := s.asPlain(); n > 0 {
+			row.Doubt = joined(row.Doubt, fmt.Sprintf("%d requests went as plain SOAP%s", n, cause))
+		}
+	}
 	return row, nil
 }
 
@@ -167,18 +173,13 @@ const (
 	lateBy   = 10 * time.Millisecond
 )
 
-// doubt is why a row does not count.
-func (r *rowRun) doubt(row *experiment.LoadRow) (why string) {
+// doubt is why a row does not count; "": it does.
+func doubt(row *experiment.LoadRow) (why string) {
 	if row.GeneratorShare > mostComputing {
 		why = fmt.Sprintf("the generator took %.0f %% of its processors' time", 100*row.GeneratorShare)
 	}
 	if all := float64(row.Responses + row.Unsent); all > 0 && float64(row.Late+row.Unsent) > mostLate*all {
 		why = joined(why, fmt.Sprintf("%d of %.0f requests were sent late or not at all", row.Late+row.Unsent, all))
-	}
-	if s, ok := r.to.(*streamExchanger); ok {
-		if n, cause := s.asPlain(); n > 0 {
-			why = joined(why, fmt.Sprintf("%d requests went as plain SOAP%s", n, cause))
-		}
 	}
 	return why
 }

@@ -334,6 +334,26 @@ func TestStatisticsAreThoseOfSorts(t *testing.T) {
 	})
 }
 
+// A row counts up to 80 % of the processors' time, and up to 1 % of requests that are late or unsent.
+func TestRowsThatDoNotCount(t *testing.T) {
+	for _, c := range []struct {
+		row  experiment.LoadRow
+		want string
+	}{
+		{experiment.LoadRow{Responses: 1000, Late: 10, GeneratorShare: 0.8}, ""},
+		{experiment.LoadRow{Responses: 1000, Late: 11}, "11 of 1000 requests were sent late or not at all"},
+		{experiment.LoadRow{Responses: 990, Unsent: 10, Late: 1}, "11 of 1000 requests were sent late or not at all"},
+		{experiment.LoadRow{Responses: 990, Unsent: 10}, ""},
+		{experiment.LoadRow{Responses: 1, GeneratorShare: 0.81}, "the generator took 81 % of its processors' time"},
+		{experiment.LoadRow{Responses: 1, GeneratorShare: -1}, ""},
+		{experiment.LoadRow{Unsent: 1, GeneratorShare: 1}, "the generator took 100 % of its processors' time; " +
+			"1 of 1 requests were sent late or not at all"},
+		{experiment.LoadRow{}, ""},
+	} {
+		assert.Equal(t, c.want, load.Doubt(&c.row), "%+v", c.row)
+	}
+}
+
 // What cannot be measured is an error before anything is sent.
 func TestCheck(t *testing.T) {
 	good := load.Config{URL: "http://127.0.0.1:1/", Service: "geoip", Ways: load.WayNames(), Clients: []int{1},

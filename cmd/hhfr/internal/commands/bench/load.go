@@ -128,7 +128,10 @@ func (o *loadOptions) read(g *command.Global, rawURL string, clients bool) (err 
 	if o.Service == "" && o.message == "" {
 		o.Service = o.at.Path[strings.LastIndex(o.at.Path, "/")+1:]
 	}
-	if (o.message == "") != (o.Expect == "") {
+	switch {
+	case o.message != "" && o.Service != "":
+		return exit.Usagef("", "--message is for services that --service does not know")
+	case (o.message == "") != (o.Expect == ""):
 		return exit.Usagef("", "--message and --expect go together: answers are checked")
 	}
 	if o.message != "" {
@@ -187,6 +190,8 @@ type loadRun struct {
 	out     io.Writer
 	save    func(experiment.Measured) error
 	report  LoadReport
+	note    func(format string, args ...any)
+	noted   map[string]bool      // transports and kinds of error of which one was told
 	repeats []experiment.LoadRow // of the row that is not printed yet
 	way     string               // of the row that was printed last
 }
@@ -195,7 +200,8 @@ func (o *loadOptions) run(ctx context.Context, g *command.Global) (err error) {
 	ctx, out, stop := printing.NewPrintout(ctx, g.Out)
 	defer stop()
 	g.Out = out
-	r := &loadRun{loadOptions: o, out: out, save: func(experiment.Measured) error { return nil }}
+	r := &loadRun{loadOptions: o, out: out, save: func(experiment.Measured) error { return nil }, note: g.Note,
+		noted: map[string]bool{}}
 	r.report.Version, r.report.Rows = 1, []experiment.LoadRow{}
 	if o.save != "" {
 		f, err := os.OpenFile(o.save, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -267,6 +273,12 @@ func (r *loadRun) print() {
 		}
 		if is != "" {
 			r.report.Missed = append(r.report.Missed, MissedThreshold{row.Way, row.Clients, t.String(), is})
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(row.Examples)) {
+		if about := row.Way + ", " + kind; !r.noted[about] {
+			r.noted[about] = true
+			r.note("%s, the first one: %s", about, printing.Printable(row.Examples[kind]))
 		}
 	}
 	if r.output == "text" {
