@@ -95,8 +95,8 @@ func Run(ctx context.Context, c Config) error {
 	for _, way := range c.Ways {
 		for _, clients := range c.Clients {
 			for repeat := range c.Repeat {
-				row := experiment.LoadRow{Peer: peer, Service: cmp.Or(c.Service, "file"), Way: way, Clients: clients, Rate: c.Rate,
-					Repeat: repeat + 1}
+				row := experiment.LoadRow{Peer: peer, Service: cmp.Or(c.Service, "file"), Way: way, Clients: clients,
+					Rate: c.Rate, Repeat: repeat + 1}
 				r := &rowRun{cfg: &c, questions: questions}
 				if row, err = r.row(ctx, row); err != nil {
 					return err

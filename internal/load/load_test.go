@@ -334,7 +334,7 @@ func TestStatisticsAreThoseOfSorts(t *testing.T) {
 	})
 }
 
-// A row counts up to 80 % of the processors' time, and up to 1 % of requests that are late or unsent.
+// A row counts up to 80 % of the processors' time, and up to 1 % of requests late or unsent.
 func TestRowsThatDoNotCount(t *testing.T) {
 	for _, c := range []struct {
 		row  experiment.LoadRow
