@@ -29,7 +29,7 @@ func New(g *command.Global) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchSession(g), newReport(g), newCompare(g))
+	c.AddCommand(newBenchSession(g), newBenchLoad(g), newReport(g), newCompare(g))
 	return c
 }
 
