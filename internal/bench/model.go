@@ -84,21 +84,8 @@ func (m *Model) add(list []Overhead, link string) {
 // slope of the line through all sessions of one way that is closest to them (least squares). ok:
 // there are sessions of at least two lengths.
 func perMessage(cells []Cell, way SessionWay) (ms float64, ok bool) {
-	var n, meanN, meanMillis float64
-	for _, c := range cells {
-		if c.Way == way {
-			n, meanN, meanMillis = n+1, meanN+float64(c.N), meanMillis+c.Millis
-		}
-	}
-	meanN, meanMillis = meanN/n, meanMillis/n
-	var together, apart float64
-	for _, c := range cells {
-		if c.Way == way {
-			d := float64(c.N) - meanN
-			together, apart = together+d*(c.Millis-meanMillis), apart+d*d
-		}
-	}
-	return together / apart, apart > 0
+	ms, _, ok = line(cells, func(c Cell) (float64, bool) { return float64(c.N), c.Way == way })
+	return ms, ok
 }
 
 // breakEven is (Oa + Ob) / (t2 - t1), 0 if hhfr never is faster, or one of them is not known.

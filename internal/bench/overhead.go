@@ -12,7 +12,6 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/wire"
-	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
@@ -28,7 +27,8 @@ type Overhead struct {
 	// connection), Ob (negotiation with a schema of 326 bytes, and opening the stream), or Oc (what
 	// the first message with a shape takes more than the second).
 	Name     string  `json:"name"`
-	Link     string  `json:"link"`           // the profile
+	Link     string  `json:"link"`           // the profile; empty: the network on the way to a peer
+	Repeat   int     `json:"repeat"`         // from 1
 	Millis   float64 `json:"ms"`             // time of the link
 	Request  int     `json:"request_octets"` // of the SOAP request, without its HTTP head; Oc: none
 	Sent     int64   `json:"sent_octets"`    // on the link, with 40 for the headers of each packet
@@ -65,37 +65,59 @@ const sampleSchema = `<xs:element name="concat" targetNamespace="urn:hhfr:servic
 </xs:element>
 `
 
-// overheads measures all of them on a link.
-func overheads(ctx context.Context, name string) (list []Overhead, err error) {
-	profile, err := link.ParseProfile(name)
-	if err != nil {
-		return nil, err
-	}
-	profile = profile.Reliable()
-	m, err := Explicit.manner()
-	if err != nil {
-		return nil, err
-	}
+// overheads measures all of them on a link, or, without a name, to the peer.
+func (r *Results) overheads(ctx context.Context, cfg *SessionConfig, name string) error {
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	s := &trial{service: "concat", size: 4, n: 2, way: Explicit, manner: m, transport: "tcp", there: newKnown(store),
-		speed: min(profile.Speed(), 4), profile: profile}
-	for _, measure := range []func(context.Context) ([]Overhead, error){s.storeAccess, s.negotiationAndShape} {
-		rows, err := measure(ctx)
+	s, err := cfg.trial("concat", Explicit, 4, 2, newKnown(store))
+	if err != nil {
+		return err
+	}
+	if s.transport = "tcp"; name != "" {
+		profile, err := link.ParseProfile(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, row := range rows {
-			row.Link = name
-			row.Paper, row.PaperReq = paperOverhead(row.Name, name)
-			list = append(list, row)
+		s.profile = profile.Reliable()
+		s.speed = min(s.profile.Speed(), 4)
+	}
+	for repeat := range cfg.Repeat {
+		for _, measure := range []func(context.Context) ([]Overhead, error){s.storeAccess, s.negotiationAndShape} {
+			rows, err := measure(ctx)
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case errors.Is(err, errNoStore):
+				if repeat == 0 {
+					r.LeftOut = append(r.LeftOut, LeftOut{"Oa", err.Error()})
+				}
+				continue
+			case err != nil:
+				return err
+			}
+			for _, row := range rows {
+				row.Link, row.Repeat = name, repeat+1
+				row.Paper, row.PaperReq = paperOverhead(row.Name, name)
+				r.Overheads = append(r.Overheads, row)
+				if cfg.EachOverhead != nil {
+					if err := cfg.EachOverhead(row); err != nil {
+						return err
+					}
+				}
+			}
 		}
 	}
-	return list, nil
+	return nil
 }
+
+// errNoStore says that the peer serves no context store.
+var errNoStore = errors.New("the peer serves no context store at /context: hhfr serve --context does")
 
 // paperOverhead is what the papers have: on a phone at 14.4 kbit/s, and on a wired host.
 func paperOverhead(name, link string) (ms float64, request int) {
+	if link == "" {
+		link = "14k4" // a phone stands beside theirs
+	}
 	times := map[string]map[string]float64{
 		"Oa-set": {"14k4": 4120, Wired: 20}, "Oa-get": {"14k4": 4120, Wired: 20}, "Ob": {"14k4": 4800},
 	}
@@ -104,10 +126,10 @@ func paperOverhead(name, link string) (ms float64, request int) {
 }
 
 // measured is the cost of what do does, on a link of its own for each.
-func (s *trial) measured(l *sessionLinks, do func() error) (o Overhead, err error) {
-	before, began := l.stats(), l.clock.Now()
+func (c *nearEnd) measured(l lines, do func() error) (o Overhead, err error) {
+	before, began := l.stats(), c.clock.Now()
 	err = do()
-	o.Millis = millis(l.clock.Since(began))
+	o.Millis = millis(c.clock.Since(began))
 	d := l.stats().since(before)
 	o.Sent, o.Received = d.up.Wire, d.down.Wire
 	return o, err
@@ -115,23 +137,15 @@ func (s *trial) measured(l *sessionLinks, do func() error) (o Overhead, err erro
 
 // storeAccess measures Oa: a context is set, and read.
 func (s *trial) storeAccess(ctx context.Context) (rows []Overhead, err error) {
-	ticks := clock.Scaled(s.speed)
-	ends := newSockets(ticks)
+	c := &nearEnd{trial: s, clock: s.clock()}
+	ends := newSockets(c.clock)
 	defer ends.close()
-	store := memory.New(memory.Config{})
-	defer func() { _ = store.Close() }()
-	service, err := wscontext.New(wscontext.Config{Store: store})
+	at, end, err := s.contextStore(ctx, ends)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := ends.listen(ctx, plainAddr)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: service, ReadHeaderTimeout: time.Hour}
-	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Close() }()
-	l, err := s.open(ticks, ends)
+	defer end()
+	l, err := c.lines(ends)
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +155,20 @@ func (s *trial) storeAccess(ctx context.Context) (rows []Overhead, err error) {
 		DialContext:        func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
 		DisableCompression: true,
 	}}
-	h, err := wscontext.NewContextServiceHandler("http://"+plainAddr+"/",
-		wscontext.ClientConfig{Transport: sizes, Timeout: time.Hour})
+	h, err := wscontext.NewContextServiceHandler(at, wscontext.ClientConfig{Transport: sizes, Timeout: s.timeout()})
 	if err != nil {
 		return nil, err
 	}
 	const uri = "urn:example:header"
-	set, err := s.measured(l, func() error { return h.SetContent(ctx, uri, []byte(sampleHeader)) })
+	set, err := c.measured(l, func() error { return h.SetContent(ctx, uri, []byte(sampleHeader)) })
+	if err != nil && s.peer != nil {
+		return nil, fmt.Errorf("%w (%w)", errNoStore, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	set.Name, set.Request = "Oa-set", sizes.last
-	get, err := s.measured(l, func() error {
+	get, err := c.measured(l, func() error {
 		content, err := h.GetContent(ctx, uri)
 		if err == nil && string(content) != sampleHeader {
 			err = fmt.Errorf("another context than was set: %.80q", content)
@@ -161,6 +177,28 @@ func (s *trial) storeAccess(ctx context.Context) (rows []Overhead, err error) {
 	})
 	get.Name, get.Request = "Oa-get", sizes.last
 	return []Overhead{set, get}, err
+}
+
+// contextStore is the URL of the peer's context store, or of one that is served here until end.
+func (s *trial) contextStore(ctx context.Context, ends *sockets) (at string, end func(), err error) {
+	if s.peer != nil {
+		return s.peer.url + "/context", func() {}, nil
+	}
+	store := memory.New(memory.Config{})
+	service, err := wscontext.New(wscontext.Config{Store: store})
+	if err != nil {
+		return "", nil, errors.Join(err, store.Close())
+	}
+	listener, err := ends.listen(ctx, plainAddr)
+	if err != nil {
+		return "", nil, errors.Join(err, store.Close())
+	}
+	server := &http.Server{Handler: service, ReadHeaderTimeout: time.Hour}
+	go func() { _ = server.Serve(listener) }()
+	return "http://" + plainAddr + "/", func() {
+		_ = server.Close()
+		_ = store.Close()
+	}, nil
 }
 
 // requestSizes notes the length of request bodies.
@@ -187,30 +225,32 @@ func (s *trial) negotiationAndShape(ctx context.Context) (rows []Overhead, err e
 	if err != nil {
 		return nil, err
 	}
-	ticks := clock.Scaled(s.speed)
-	ends := newSockets(ticks)
+	c := &nearEnd{trial: s, clock: s.clock()}
+	ends := newSockets(c.clock)
 	defer ends.close()
-	server, err := s.serve(ctx, ticks, ends)
+	server, err := s.server(ctx, c.clock, ends)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = server.close() }()
-	l, err := s.open(ticks, ends)
+	l, err := c.lines(ends)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = l.Close() }()
-	sizes := &requestSizes{base: &http.Transport{
+	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
-	}}
+	}
+	defer transport.CloseIdleConnections()
+	sizes := &requestSizes{base: transport}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	var opened *session.Session
-	ob, err := s.measured(l, func() (err error) {
+	ob, err := c.measured(l, func() (err error) {
 		opened, err = session.Dial(ctx, server.url+"/"+s.service, session.Config{
-			HTTPClient: &http.Client{Transport: sizes}, Transports: map[string]streamer.Transport{"tcp": near{l}},
+			HTTPClient: &http.Client{Transport: sizes}, Transports: map[string]streamer.Transport{"tcp": l.streams(nil)},
 			Mode: negotiate.Explicit, Store: store, Coders: newKnown(store).coders, RequireHHFR: true,
-			RequestSchema: described, Clock: ticks, Timeout: time.Hour,
+			RequestSchema: described, Clock: c.clock, Timeout: s.timeout(),
 		})
 		return err
 	})
@@ -221,7 +261,7 @@ func (s *trial) negotiationAndShape(ctx context.Context) (rows []Overhead, err e
 	ob.Name, ob.Request = "Ob", sizes.last
 	var both [2]Overhead
 	for i := range both {
-		if both[i], err = s.measured(l, func() error { return call(ctx, opened, messages[i]) }); err != nil {
+		if both[i], err = c.measured(l, func() error { return call(ctx, opened, messages[i]) }); err != nil {
 			return nil, err
 		}
 	}

@@ -45,6 +45,14 @@ type sessionServer struct {
 	close func() error
 }
 
+// server is the peer, or the server that serve starts.
+func (s *trial) server(ctx context.Context, ticks clock.Clock, ends *sockets) (*sessionServer, error) {
+	if s.peer != nil {
+		return s.peer, nil
+	}
+	return s.serve(ctx, ticks, ends)
+}
+
 // serve starts the server that the session needs, whose timers run on the link's clock.
 func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*sessionServer, error) {
 	services, err := peer.NewServices(peer.Concat(), peer.Sum(), peer.ReadWhole(peer.Echo()))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ type SessionConfig struct {
 	// Services are `concat` (tables 2 and 3 of paper 2), `sum` (tables 4 and 5), and `echo`, which
 	// echoes messages of floats; nil: those of the papers.
 	Services []string
-	// Ways are how messages travel; nil: [PaperWays].
+	// Ways are how messages travel; nil: [UsualWays].
 	Ways []SessionWay
 	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each
 	// service.
@@ -37,23 +38,42 @@ type SessionConfig struct {
 	// fits the link, 20 at most. Sessions whose times are not those of the link alone are rerun, at
 	// half the speed and then a quarter of it.
 	Speed float64
-	// Each, if given, is called with every cell as it ends.
-	Each func(Cell)
+	// Peer is an hhfr serve to measure with, over the network and in real time; nil: a server of its
+	// own, beyond an emulated link. There are no TLS and no datagrams then.
+	Peer *url.URL
+	// Repeat is how many times each session is run; 0: once.
+	Repeat int
+	// Overheads has the papers' costs beside the messages measured, as the way Explicit has.
+	Overheads bool
+	// SweepSize has lines fitted to the times over the sizes of messages. It has sizes and a number
+	// of messages of its own, where none are given.
+	SweepSize bool
+	// Messages are the requests of the service file, each a SOAP envelope; they are sent in turn.
+	Messages [][]byte
+	// Each and EachOverhead, if given, are called with all that was measured as it ends. Their
+	// errors end the measurement.
+	Each         func(Cell) error
+	EachOverhead func(Overhead) error
+	at           *sessionServer // the peer
+	profile      link.Profile
 }
 
 // Results is the result of [Session].
 type Results struct {
-	Link      string `json:"link"`      // the profile
-	Transport string `json:"transport"` // of the streams
+	Link      string `json:"link"`           // the profile; empty: the network on the way to a peer
+	Peer      string `json:"peer,omitempty"` // its URL
+	Transport string `json:"transport"`      // of the streams
 	// how many times faster than the link the clock ran, except in reruns
 	Speed float64 `json:"speed"`
 	// share of the run's time that this process computed; -1 if the system does not report it
 	CPU        float64     `json:"cpu_share"`
-	Cells      []Cell      `json:"cells"`       // the sessions
+	Cells      []Cell      `json:"cells"`       // the sessions, each repeat
 	Models     []Model     `json:"models"`      // the papers' cost model, for each service and size
 	BreakEvens []BreakEven `json:"break_evens"` // hhfr beside plain SOAP, by the sessions themselves
 	// the papers' costs beside the messages, on this link and on a wired one
 	Overheads []Overhead `json:"overheads"`
+	Sweeps    []Sweep    `json:"sweeps,omitempty"`   // session time over size of messages, if asked for
+	LeftOut   []LeftOut  `json:"left_out,omitempty"` // what the peer does not have
 }
 
 const (
@@ -75,14 +95,21 @@ var (
 // check validates the configuration before anything runs.
 func (cfg SessionConfig) check() error {
 	for _, service := range cfg.Services {
-		if _, known := papers[service]; !known {
+		if _, known := papers[service]; !known || service == FileService && len(cfg.Messages) == 0 {
 			return fmt.Errorf("%w: no service %q to measure, concat, sum and echo are", ErrConfig, service)
 		}
 	}
 	for _, w := range cfg.Ways {
-		if _, err := w.manner(); err != nil {
+		m, err := w.manner()
+		if err != nil {
 			return err
 		}
+		if m.tls && cfg.Peer != nil {
+			return fmt.Errorf("%w: %s is measured on links, not to a peer", ErrConfig, w)
+		}
+	}
+	if cfg.Repeat < 1 || cfg.Repeat > maxItems {
+		return fmt.Errorf("%w: %d repeats, 1 to %d are possible", ErrConfig, cfg.Repeat, maxItems)
 	}
 	for _, n := range slices.Concat(cfg.Sizes, cfg.Counts) {
 		if n < 1 || n > maxItems {
@@ -90,7 +117,7 @@ func (cfg SessionConfig) check() error {
 		}
 	}
 	for _, service := range cfg.Services {
-		p := papers[service]
+		p := cfg.tables(service)
 		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)),
 			slices.Max(orElse(cfg.Counts, p.counts)); n > maxItems/size {
 			return fmt.Errorf("%w: %d times %d items in a session, %d are possible", ErrConfig, n, size, maxItems)
@@ -114,50 +141,35 @@ const (
 )
 
 // Session runs the sessions, one after the other, and reports; after a failure it returns the
-// report so far. The server is in the same process, at the far end of the link. Errors: ErrConfig,
-// those of link.ParseProfile, link.Relay and Carries, without a report; ErrNotTheLink; that of a
-// session.
+// report so far. The server is in the same process, at the far end of the link, or a peer. Errors:
+// ErrConfig, ErrPeer, those of link.ParseProfile, link.Relay and Carries, without a report;
+// ErrNotTheLink; that of a session.
 func Session(ctx context.Context, cfg SessionConfig) (*Results, error) {
-	if len(cfg.Services) == 0 {
-		cfg.Services = []string{"concat", "sum"}
-	}
-	if cfg.Link == "" {
-		cfg.Link = "14k4"
-	}
-	if len(cfg.Ways) == 0 {
-		cfg.Ways = PaperWays
-	}
-	cfg.Transport = cmp.Or(cfg.Transport, "tcp")
+	cfg.complete()
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	profile, err := link.ParseProfile(cfg.Link)
-	if err != nil {
+	if err := cfg.open(); err != nil {
 		return nil, err
-	}
-	if cfg.Transport == "tcp" && profile != profile.Reliable() {
-		_, err := link.Relay(nil, profile) // returns why not
-		return nil, err
-	}
-	if cfg.Transport == "udp" {
-		if err := profile.Carries(udp.DefaultDatagram); err != nil {
-			return nil, err
-		}
-	}
-	if cfg.Speed == 0 {
-		cfg.Speed = profile.Speed()
 	}
 	r := &Results{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{},
 		Models: []Model{}, BreakEvens: []BreakEven{}, Overheads: []Overhead{}}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	there := newKnown(store)
-	if err := r.measureOverheads(ctx, cfg); err != nil {
+	if cfg.Peer != nil {
+		r.Peer = cfg.Peer.Redacted()
+		if err := r.warmUp(ctx, &cfg, there); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.measureOverheads(ctx, &cfg); err != nil {
 		return r, err
 	}
+	var err error
 	began, used := time.Now(), clock.Processor()
 	for _, service := range cfg.Services {
-		if err = r.live(ctx, cfg, service, there, profile); err != nil {
+		if err = r.live(ctx, &cfg, service, there); err != nil {
 			break
 		}
 	}
@@ -170,59 +182,129 @@ func Session(ctx context.Context, cfg SessionConfig) (*Results, error) {
 	return r, err
 }
 
-// live adds the cells and models of one service.
-func (r *Results) live(
-	ctx context.Context,
-	cfg SessionConfig,
-	service string,
-	there known,
-	profile link.Profile,
-) error {
+// complete replaces what was left out.
+func (cfg *SessionConfig) complete() {
+	switch {
+	case len(cfg.Services) > 0:
+	case len(cfg.Messages) > 0:
+		cfg.Services = []string{FileService}
+	default:
+		cfg.Services = []string{"concat", "sum"}
+	}
+	if len(cfg.Ways) == 0 {
+		cfg.Ways = UsualWays
+	}
+	cfg.Transport, cfg.Repeat = cmp.Or(cfg.Transport, "tcp"), cmp.Or(cfg.Repeat, 1)
+	if cfg.Peer != nil {
+		cfg.at = peerOf(cfg.Peer)
+		cfg.Link, cfg.Speed = "", 1
+	} else {
+		cfg.Link = cmp.Or(cfg.Link, "14k4")
+	}
+}
+
+// open finds the link.
+func (cfg *SessionConfig) open() (err error) {
+	if cfg.Peer != nil {
+		return nil
+	}
+	if cfg.profile, err = link.ParseProfile(cfg.Link); err != nil {
+		return err
+	}
+	if cfg.Transport == "tcp" && cfg.profile != cfg.profile.Reliable() {
+		_, err := link.Relay(nil, cfg.profile) // returns why not
+		return err
+	}
+	if cfg.Transport == "udp" {
+		if err := cfg.profile.Carries(udp.DefaultDatagram); err != nil {
+			return err
+		}
+	}
+	if cfg.Speed == 0 {
+		cfg.Speed = cfg.profile.Speed()
+	}
+	return nil
+}
+
+// sweptSizes are around the size at which the paper's lines cross for floats, 50 to 60.
+var sweptSizes = []int{10, 25, 50, 100, 200, 400}
+
+// tables are those of the papers for a service; the size of messages of files is how many
+// there are.
+func (cfg *SessionConfig) tables(service string) paperTables {
 	p := papers[service]
+	if cfg.SweepSize {
+		p.sizes, p.counts = sweptSizes, []int{1}
+	}
+	if service == FileService {
+		p.sizes = []int{len(cfg.Messages)}
+	}
+	return p
+}
+
+func (cfg *SessionConfig) trial(service string, way SessionWay, size, n int, there known) (*trial, error) {
+	m, err := way.manner()
+	return &trial{service: service, files: cfg.Messages, size: size, n: n, way: way, manner: m,
+		transport: cfg.Transport, there: there, speed: cfg.Speed, profile: cfg.profile, peer: cfg.at}, err
+}
+
+// live runs the sessions of one service. Repeats of a session do not follow each other: what
+// disturbs them for a while then disturbs others as well.
+func (r *Results) live(ctx context.Context, cfg *SessionConfig, service string, there known) error {
+	p, begun := cfg.tables(service), len(r.Cells)
 	for _, size := range orElse(cfg.Sizes, p.sizes) {
 		first := len(r.Cells)
-		for _, way := range cfg.Ways {
-			m, err := way.manner()
-			if err != nil {
-				return err
-			}
-			if !m.hhfr() && profile != profile.Reliable() {
-				continue
-			}
-			for _, n := range orElse(cfg.Counts, p.counts) {
-				s := trial{service: service, size: size, n: n, way: way, manner: m, transport: cfg.Transport,
-					there: there, speed: cfg.Speed, profile: profile}
-				c, err := s.lived(ctx)
-				if err != nil {
-					return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)
-				}
-				c.Paper = p.time(way, size, n)
-				if r.Cells = append(r.Cells, c); cfg.Each != nil {
-					cfg.Each(c)
+		for repeat := range cfg.Repeat {
+			for _, way := range cfg.Ways {
+				for _, n := range orElse(cfg.Counts, p.counts) {
+					s, err := cfg.trial(service, way, size, n, there)
+					if err != nil {
+						return err
+					}
+					if !s.manner.hhfr() && s.profile != s.profile.Reliable() {
+						continue
+					}
+					c, err := s.lived(ctx)
+					if err != nil {
+						return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)
+					}
+					c.Paper, c.Repeat = p.time(way, size, n), repeat+1
+					r.Cells = append(r.Cells, c)
+					if cfg.Each != nil {
+						if err := cfg.Each(c); err != nil {
+							return err
+						}
+					}
 				}
 			}
 		}
 		if cells := r.Cells[first:]; len(cells) > 0 {
+			cells = typical(cells)
 			m := model(cells, p.costs[size])
 			m.add(r.Overheads, r.Link)
 			r.Models = append(r.Models, m)
 			r.BreakEvens = append(r.BreakEvens, BreakEvens(cells)...)
 		}
 	}
+	if cells := typical(r.Cells[begun:]); cfg.SweepSize && len(cells) > 0 {
+		r.Sweeps = append(r.Sweeps, sweeps(cells, orElse(cfg.Counts, p.counts))...)
+	}
 	return nil
 }
 
 // measureOverheads adds the costs beside the messages, where those of the papers are compared.
-func (r *Results) measureOverheads(ctx context.Context, cfg SessionConfig) error {
-	if !slices.Contains(cfg.Ways, Explicit) {
+func (r *Results) measureOverheads(ctx context.Context, cfg *SessionConfig) error {
+	if !cfg.Overheads && !slices.Contains(cfg.Ways, Explicit) {
 		return nil
 	}
-	for _, name := range []string{cfg.Link, Wired} {
-		rows, err := overheads(ctx, name)
-		if err != nil {
+	names := []string{cfg.Link}
+	if cfg.Peer == nil {
+		names = append(names, Wired)
+	}
+	for _, name := range names {
+		if err := r.overheads(ctx, cfg, name); err != nil {
 			return fmt.Errorf("costs beside the messages: %w", err)
 		}
-		r.Overheads = append(r.Overheads, rows...)
 	}
 	return nil
 }

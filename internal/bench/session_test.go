@@ -20,6 +20,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
+// paperWays are those of the papers' experiment, and SOAP on a kept connection.
+var paperWays = []bench.SessionWay{bench.Explicit, bench.ExplicitQueued, bench.SOAPNew, bench.SOAPKept}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestSession runs short sessions on a thin link. The exactness of its times is for the soak test,
@@ -27,8 +30,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestSession(t *testing.T) {
 	heard := 0
 	r, err := bench.Session(t.Context(),
-		bench.SessionConfig{Counts: []int{1, 3}, Sizes: []int{4, 10}, Link: "3g", Speed: 60, Each: func(bench.Cell) {
+		bench.SessionConfig{Ways: paperWays, Counts: []int{1, 3}, Sizes: []int{4, 10}, Link: "3g", Speed: 60, Each: func(bench.Cell) error {
 			heard++
+			return nil
 		}})
 	if err != nil {
 		require.ErrorIs(t, err, bench.ErrNotTheLink)
@@ -66,7 +70,7 @@ func TestSession(t *testing.T) {
 func TestSessionThatLoses(t *testing.T) {
 	counts := []int{3, 10}
 	r, err := bench.Session(t.Context(),
-		bench.SessionConfig{Services: []string{"sum"}, Counts: counts, Sizes: []int{10},
+		bench.SessionConfig{Services: []string{"sum"}, Ways: paperWays, Counts: counts, Sizes: []int{10},
 			Link: "3g,loss=5%,reorder=5%,seed=1", Transport: "udp", Speed: 20})
 	if err != nil {
 		require.ErrorIs(t, err, bench.ErrNotTheLink)
@@ -110,8 +114,9 @@ func TestSessionInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := bench.Session(ctx, bench.SessionConfig{Counts: []int{1}, Sizes: []int{4}, Speed: 100,
-		Each: func(bench.Cell) {
+		Each: func(bench.Cell) error {
 			cancel()
+			return nil
 		}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Cells, 1)

@@ -15,7 +15,7 @@ import (
 // TestSoakSessionTimes: each cell of the papers' tables takes its bytes by bandwidth and its round
 // trips, by its own counts, within a tenth.
 func TestSoakSessionTimes(t *testing.T) {
-	r, err := bench.Session(t.Context(), bench.SessionConfig{})
+	r, err := bench.Session(t.Context(), bench.SessionConfig{Ways: paperWays})
 	require.NoError(t, err)
 	require.Len(t, r.Cells, 4*(4*4+3*4))
 	for _, c := range r.Cells {

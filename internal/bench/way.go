@@ -20,14 +20,15 @@ type SessionWay string
 // -kept one for all; resumed connections resume an earlier TLS session; -gzip compresses requests,
 // and echo's replies.
 const (
-	Explicit       SessionWay = "explicit"
-	ExplicitQueued SessionWay = "explicit-queued"
-	FirstCall      SessionWay = "first-call"
-	FirstCallTLS   SessionWay = "first-call-tls"
-	Met            SessionWay = "met"
-	MetQueued      SessionWay = "met-queued"
-	MetTLS         SessionWay = "met-tls"
-	MetTLSQueued   SessionWay = "met-tls-queued"
+	Explicit        SessionWay = "explicit"
+	ExplicitQueued  SessionWay = "explicit-queued"
+	FirstCall       SessionWay = "first-call"
+	FirstCallQueued SessionWay = "first-call-queued"
+	FirstCallTLS    SessionWay = "first-call-tls"
+	Met             SessionWay = "met"
+	MetQueued       SessionWay = "met-queued"
+	MetTLS          SessionWay = "met-tls"
+	MetTLSQueued    SessionWay = "met-tls-queued"
 
 	SOAPNew              SessionWay = "soap-new"
 	SOAPKept             SessionWay = "soap-kept"
@@ -46,8 +47,8 @@ const (
 	H2ResumedQueued      SessionWay = "h2-resumed-queued"
 )
 
-// PaperWays are those of the papers' experiment, and SOAP on a kept connection.
-var PaperWays = []SessionWay{Explicit, ExplicitQueued, SOAPNew, SOAPKept}
+// UsualWays are those that `hhfr stream` uses, SOAP as in the papers, and what else makes SOAP fast.
+var UsualWays = []SessionWay{FirstCall, FirstCallQueued, Met, MetQueued, SOAPNew, SOAPKept, SOAPKeptGzip, H2CQueued}
 
 // manner is the definition of a way.
 type manner struct {
@@ -84,6 +85,7 @@ var ways = []struct {
 	{Explicit, manner{mode: negotiate.Explicit, kept: true}},
 	{ExplicitQueued, manner{mode: negotiate.Explicit, kept: true, queued: true}},
 	{FirstCall, manner{mode: negotiate.FirstCall, kept: true}},
+	{FirstCallQueued, manner{mode: negotiate.FirstCall, kept: true, queued: true}},
 	{FirstCallTLS, manner{mode: negotiate.FirstCall, tls: true, kept: true}},
 	{Met, manner{mode: negotiate.Met, kept: true}},
 	{MetQueued, manner{mode: negotiate.Met, kept: true, queued: true}},
@@ -129,6 +131,12 @@ func (w SessionWay) manner() (manner, error) {
 	return manner{}, fmt.Errorf("%w: no way %q, there are %s", ErrConfig, w, strings.Join(names, ", "))
 }
 
+// Secure reports whether messages travel in TLS.
+func (w SessionWay) Secure() bool {
+	m, err := w.manner()
+	return err == nil && m.tls
+}
+
 // hhfr reports whether messages travel with hhfr.
 func (m manner) hhfr() bool { return m.mode != "" }
 
@@ -148,11 +156,25 @@ func (m manner) setup() int {
 	return m.connect()
 }
 
+// alone is how many of n messages are sent each after the reply to the one before: of queued ones
+// the first call, whose reply tells where the others go.
+func (m manner) alone(n int) int {
+	switch {
+	case !m.queued:
+		return n
+	case m.mode == negotiate.FirstCall:
+		return 1
+	}
+	return 0
+}
+
 // rounds are the round trips of a session of n messages.
 func (m manner) rounds(n int) int {
 	switch {
+	case m.queued && n == m.alone(n):
+		return m.setup() + n
 	case m.queued:
-		return m.setup() + 1
+		return m.setup() + m.alone(n) + 1
 	case m.kept:
 		return m.setup() + n
 	}
@@ -175,9 +197,10 @@ func (m manner) least(p link.Profile, before, all directions) time.Duration {
 	return time.Duration(m.connect()+1)*p.RTT + before.up.Busy + before.down.Busy + max(after.up.Busy, after.down.Busy)
 }
 
-// rival reports whether a session in manner m is compared with plain SOAP in manner o.
+// rival reports whether a session in manner m is compared with plain SOAP in manner o: also, as in
+// the papers, one that does not wait for replies with plain SOAP that does.
 func (m manner) rival(o manner) bool {
-	return m.hhfr() && !o.hhfr() && m.tls == o.tls && m.resumed == o.resumed && m.queued == o.queued
+	return m.hhfr() && !o.hhfr() && m.tls == o.tls && m.resumed == o.resumed && (m.queued || !o.queued)
 }
 
 // BreakEven is the number of messages from which hhfr is at least as fast as plain SOAP.
