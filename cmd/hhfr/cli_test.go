@@ -240,7 +240,7 @@ func TestCompletion(t *testing.T) {
 		{"help bench ", "compare\tWhat two runs differ in, and whether that is chance\n" +
 			"load\tA service under the requests of many clients\n" +
 			"report\tTables and pictures of what was measured, beside the papers'\n" +
-			"session\tWhole sessions on an emulated link: hhfr beside plain SOAP\n:4\n"},
+			"session\tWhole sessions, on an emulated link or a network: hhfr beside plain SOAP\n:4\n"},
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)

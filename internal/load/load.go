@@ -50,6 +50,9 @@ type Config struct {
 	TLS     *tls.Config
 	// Each is called with each row; an error of it ends the run.
 	Each func(experiment.LoadRow) error
+	// Within: the service is in this process, so that the share of processor time that sending
+	// takes is not known.
+	Within bool
 	// Dial connects to the service in plain SOAP; nil: over TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -152,7 +155,7 @@ func (r *rowRun) row(ctx context.Context, row experiment.LoadRow) (experiment.Lo
 	nowSent, nowReceived := r.to.traffic()
 	row.SentOctets, row.ReceivedOctets = nowSent-sent, nowReceived-received
 	row.GeneratorShare = -1
-	if computed >= 0 {
+	if computed >= 0 && !r.cfg.Within {
 		row.GeneratorShare = float64(clock.Processor()-computed) / float64(took) / float64(runtime.GOMAXPROCS(0))
 	}
 	row.Doubt = doubt(&row)

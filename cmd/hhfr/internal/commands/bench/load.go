@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -104,7 +103,7 @@ func newBenchLoad(g *command.Global) *cobra.Command {
 	f.StringArrayVar(&o.thresholds, "threshold", nil, "what each row must reach, as 'p99<50ms', 'errors<1%' or "+
 		"'rate>100'; may be given again")
 	f.Uint64Var(&o.Seed, "seed", 0, "choice of requests, and of times by --arrival poisson")
-	f.StringVar(&o.save, "save", "", "append what was measured to this file, a record a line")
+	saveFlag(f, &o.save)
 	for flag, list := range map[string][]string{
 		"service": load.Services(), "ways": load.WayNames(), "arrival": {"constant", "poisson"},
 	} {
@@ -188,7 +187,7 @@ type MissedThreshold struct {
 type loadRun struct {
 	*loadOptions
 	out     io.Writer
-	save    func(experiment.Measured) error
+	saved   saved
 	report  LoadReport
 	note    func(format string, args ...any)
 	noted   map[string]bool      // transports and kinds of error of which one was told
@@ -200,24 +199,12 @@ func (o *loadOptions) run(ctx context.Context, g *command.Global) (err error) {
 	ctx, out, stop := printing.NewPrintout(ctx, g.Out)
 	defer stop()
 	g.Out = out
-	r := &loadRun{loadOptions: o, out: out, save: func(experiment.Measured) error { return nil }, note: g.Note,
-		noted: map[string]bool{}}
+	r := &loadRun{loadOptions: o, out: out, note: g.Note, noted: map[string]bool{}}
 	r.report.Version, r.report.Rows = 1, []experiment.LoadRow{}
-	if o.save != "" {
-		f, err := os.OpenFile(o.save, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		r.save = func(m experiment.Measured) error { return printing.JSON(f, m) }
-		if err := r.save(experiment.Measured{Environment: o.environment(ctx)}); err != nil {
-			return err
-		}
-		watcher := experiment.Watch()
-		defer func() {
-			noise := watcher.End()
-			err = errors.Join(err, r.save(experiment.Measured{Noise: &noise}), f.Close())
-		}()
+	if err := r.saved.open(ctx, o.save, o.at, o.TLS); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, r.saved.close()) }()
 	o.Each = func(row experiment.LoadRow) error { return r.each(&row) }
 	err = load.Run(ctx, o.Config)
 	r.print()
@@ -236,21 +223,11 @@ func (o *loadOptions) run(ctx context.Context, g *command.Global) (err error) {
 	return err
 }
 
-// environment is where this process measures, and where the service is.
-func (o *loadOptions) environment(ctx context.Context) *experiment.Environment {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	transport := &http.Transport{TLSClientConfig: o.TLS.Clone()}
-	defer transport.CloseIdleConnections()
-	return &experiment.Environment{Version: experiment.Version, Started: time.Now(), Arguments: os.Args[1:],
-		Machine: experiment.This(), Peer: experiment.Ask(ctx, &http.Client{Transport: transport}, o.at)}
-}
-
 // each takes a row, and prints it with its other repeats after the last of them.
 func (r *loadRun) each(row *experiment.LoadRow) error {
 	r.report.Rows = append(r.report.Rows, *row)
 	r.repeats = append(r.repeats, *row)
-	if err := r.save(experiment.Measured{Load: row}); err != nil {
+	if err := r.saved.write(experiment.Measured{Load: row}); err != nil {
 		return err
 	}
 	if row.Repeat == r.Repeat {
