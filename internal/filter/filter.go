@@ -55,8 +55,8 @@ func (e *SyntaxError) Caret() string {
 	return e.Expression + "\n" + strings.Repeat(" ", e.Column-1) + "^"
 }
 
-// question is what a name asks: one of its functions is there.
-type question struct {
+// facet is what a name asks: one of its functions is there.
+type facet struct {
 	about   string
 	text    func(*Candidate) string
 	bytes   func(*Candidate) []byte
@@ -68,7 +68,7 @@ type question struct {
 }
 
 // fields are all of them, by name.
-var fields = map[string]question{
+var fields = map[string]facet{
 	"number": {
 		about:  "of the exchange, as decode lists it",
 		number: func(f *Candidate) int64 { return int64(f.Number) },
@@ -132,7 +132,7 @@ func Fields() (list [][2]string) {
 }
 
 // alone is what a field without operator asks.
-func (f question) alone() func(*Candidate) bool {
+func (f facet) alone() func(*Candidate) bool {
 	switch {
 	case f.truth != nil:
 		return f.truth
@@ -173,7 +173,7 @@ func order(compared int) int {
 }
 
 // refuses says why a field is not compared by an operator; empty: it is.
-func (f question) refuses(op string) string {
+func (f facet) refuses(op string) string {
 	switch {
 	case f.truth != nil:
 		return "it is true or not: it stands alone, or behind !"
@@ -193,7 +193,7 @@ func (f question) refuses(op string) string {
 
 // compare makes what a field, an operator that it does not refuse, and a value ask. Its error says
 // what values are.
-func (f question) compare(op, value string) (func(*Candidate) bool, error) {
+func (f facet) compare(op, value string) (func(*Candidate) bool, error) {
 	takes := ordered[op]
 	switch {
 	case f.text != nil || f.bytes != nil:
@@ -223,7 +223,7 @@ func (f question) compare(op, value string) (func(*Candidate) bool, error) {
 
 // compareText compares with a text, or searches for a regular expression (RE2, which ends in linear
 // time).
-func (f question) compareText(op, value string) (func(*Candidate) bool, error) {
+func (f facet) compareText(op, value string) (func(*Candidate) bool, error) {
 	get := f.bytes
 	if get == nil {
 		get = func(m *Candidate) []byte { return []byte(f.text(m)) }
