@@ -29,6 +29,7 @@ type nearEnd struct {
 	server  *sessionServer
 	store   ctxstore.Store
 	tickets tls.ClientSessionCache
+	zipper  *gzip.Writer // of all messages, which are not sent at once with gzip
 }
 
 // talk carries messages over what was opened before the first one.
@@ -151,7 +152,7 @@ func (s *trial) path() string {
 func (c *nearEnd) post(ctx context.Context, by http.RoundTripper, message []byte) (reply []byte, err error) {
 	body := message
 	if c.trial.manner.gzip {
-		if body, err = zip(message); err != nil {
+		if body, err = c.zip(message); err != nil {
 			return nil, err
 		}
 	}
@@ -184,11 +185,15 @@ func (c *nearEnd) post(ctx context.Context, by http.RoundTripper, message []byte
 	return io.ReadAll(unzipped)
 }
 
-func zip(message []byte) ([]byte, error) {
+func (c *nearEnd) zip(message []byte) ([]byte, error) {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write(message)
-	err = errors.Join(err, w.Close())
+	if c.zipper == nil {
+		c.zipper = gzip.NewWriter(&b)
+	} else {
+		c.zipper.Reset(&b)
+	}
+	_, err := c.zipper.Write(message)
+	err = errors.Join(err, c.zipper.Close())
 	return b.Bytes(), err
 }
 

@@ -16,7 +16,8 @@ const echoFloats = 10
 // bubble of testing/synctest it is virtual, and the times contain no computing. Errors: ErrConfig
 // for an unknown way or invalid n; those of link.ParseProfile and link.Relay; that of the session.
 func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way SessionWay, n int) (c Cell, err error) {
-	cfg := SessionConfig{Services: []string{"echo"}, Ways: []SessionWay{way}, Counts: []int{n}, Transport: "tcp", Repeat: 1}
+	cfg := SessionConfig{Services: []string{"echo"}, Ways: []SessionWay{way}, Counts: []int{n}, Transport: "tcp",
+		Repeat: 1}
 	if err := cfg.check(); err != nil {
 		return c, err
 	}

@@ -1,5 +1,10 @@
 package bench
 
+import (
+	"context"
+	"net/url"
+)
+
 // Paper is the papers' measurement.
 func Paper(service string, way SessionWay, size, n int) float64 {
 	return papers[service].time(way, size, n)
@@ -16,3 +21,17 @@ func ModelOf(cells []Cell) Model { return model(cells, costs{}) }
 
 // Samples are the header and the schema that overheads are measured with.
 func Samples() (header, schema string) { return sampleHeader, sampleSchema }
+
+// Sweeps fits lines over sizes.
+func Sweeps(cells []Cell, counts []int) []Sweep { return sweeps(cells, counts) }
+
+// ToPeer runs one session to a server, without a warm-up.
+func ToPeer(ctx context.Context, u *url.URL, way SessionWay, n int) (Cell, error) {
+	cfg := SessionConfig{Peer: u, Ways: []SessionWay{way}}
+	cfg.complete()
+	s, err := cfg.trial("sum", way, echoFloats, n, known{})
+	if err != nil {
+		return Cell{}, err
+	}
+	return s.lived(ctx)
+}

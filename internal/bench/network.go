@@ -29,7 +29,7 @@ type lines interface {
 	io.Closer
 }
 
-// lines opens what the session goes over: the link, or the network on the way to a peer.
+// lines opens what the session goes over: the link, or the network to a peer.
 func (c *nearEnd) lines(ends *sockets) (lines, error) {
 	if c.trial.peer != nil {
 		return &network{}, nil
@@ -83,10 +83,11 @@ func (c *measuredConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements [io.Writer].
+// Write implements [io.Writer]. The reply may be here before the write returns, so it counts first.
 func (c *measuredConn) Write(b []byte) (int, error) {
+	c.on.sent.Add(int64(len(b)))
 	n, err := c.Conn.Write(b)
-	c.on.sent.Add(int64(n))
+	c.on.sent.Add(int64(n - len(b)))
 	return n, err
 }
 
@@ -110,12 +111,12 @@ func peerOf(u *url.URL) *sessionServer {
 
 // LeftOut is what the peer does not have.
 type LeftOut struct {
-	What string `json:"what"` // a way, or a cost
+	What string `json:"what"` // how messages would travel, or a cost
 	Why  string `json:"why"`
 }
 
-// warmUp has one session of each way, which does not count, before anything is measured. The first
-// shows whether the peer is what was expected. HTTP/2 without TLS may be missing there: that way is
+// warmUp has a session of each kind, which does not count, before anything is measured. The first
+// shows whether the peer is what was expected. HTTP/2 without TLS may be missing there: that is
 // left out.
 func (r *Results) warmUp(ctx context.Context, cfg *SessionConfig, there known) error {
 	for _, service := range cfg.Services {

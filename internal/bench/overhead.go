@@ -27,7 +27,7 @@ type Overhead struct {
 	// connection), Ob (negotiation with a schema of 326 bytes, and opening the stream), or Oc (what
 	// the first message with a shape takes more than the second).
 	Name     string  `json:"name"`
-	Link     string  `json:"link"`           // the profile; empty: the network on the way to a peer
+	Link     string  `json:"link"`           // the profile; empty: the network to a peer
 	Repeat   int     `json:"repeat"`         // from 1
 	Millis   float64 `json:"ms"`             // time of the link
 	Request  int     `json:"request_octets"` // of the SOAP request, without its HTTP head; Oc: none
@@ -248,8 +248,9 @@ func (s *trial) negotiationAndShape(ctx context.Context) (rows []Overhead, err e
 	var opened *session.Session
 	ob, err := c.measured(l, func() (err error) {
 		opened, err = session.Dial(ctx, server.url+"/"+s.service, session.Config{
-			HTTPClient: &http.Client{Transport: sizes}, Transports: map[string]streamer.Transport{"tcp": l.streams(nil)},
-			Mode: negotiate.Explicit, Store: store, Coders: newKnown(store).coders, RequireHHFR: true,
+			HTTPClient: &http.Client{Transport: sizes},
+			Transports: map[string]streamer.Transport{"tcp": l.streams(nil)},
+			Mode:       negotiate.Explicit, Store: store, Coders: newKnown(store).coders, RequireHHFR: true,
 			RequestSchema: described, Clock: c.clock, Timeout: s.timeout(),
 		})
 		return err

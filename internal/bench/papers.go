@@ -35,7 +35,7 @@ var papers = map[string]paperTables{
 	FileService: {counts: []int{1, 2, 4, 8, 10, 100}},
 }
 
-// time is the paper's time for a cell, 0 if it has none, beside which all ways of hhfr without TLS
+// time is the paper's time for a cell, 0 if it has none, beside which all of hhfr without TLS
 // stand. Its SOAP opened a connection for each message.
 func (e paperTables) time(way SessionWay, size, n int) float64 {
 	var table map[int][]float64

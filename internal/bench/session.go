@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -22,7 +23,8 @@ type SessionConfig struct {
 	// Services are `concat` (tables 2 and 3 of paper 2), `sum` (tables 4 and 5), and `echo`, which
 	// echoes messages of floats; nil: those of the papers.
 	Services []string
-	// Ways are how messages travel; nil: [UsualWays].
+	// Ways are how messages travel; nil: [UsualWays], or with udp those of them that can be, and
+	// [Explicit].
 	Ways []SessionWay
 	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each
 	// service.
@@ -38,12 +40,12 @@ type SessionConfig struct {
 	// fits the link, 20 at most. Sessions whose times are not those of the link alone are rerun, at
 	// half the speed and then a quarter of it.
 	Speed float64
-	// Peer is an hhfr serve to measure with, over the network and in real time; nil: a server of its
-	// own, beyond an emulated link. There are no TLS and no datagrams then.
+	// Peer is an hhfr serve to measure with, over the network and in real time, without TLS and
+	// datagrams; nil: a server of its own, beyond an emulated link.
 	Peer *url.URL
 	// Repeat is how many times each session is run; 0: once.
 	Repeat int
-	// Overheads has the papers' costs beside the messages measured, as the way Explicit has.
+	// Overheads has the papers' costs beside the messages measured, as Explicit has.
 	Overheads bool
 	// SweepSize has lines fitted to the times over the sizes of messages. It has sizes and a number
 	// of messages of its own, where none are given.
@@ -60,7 +62,7 @@ type SessionConfig struct {
 
 // Results is the result of [Session].
 type Results struct {
-	Link      string `json:"link"`           // the profile; empty: the network on the way to a peer
+	Link      string `json:"link"`           // the profile; empty: the network to a peer
 	Peer      string `json:"peer,omitempty"` // its URL
 	Transport string `json:"transport"`      // of the streams
 	// how many times faster than the link the clock ran, except in reruns
@@ -103,6 +105,10 @@ func (cfg SessionConfig) check() error {
 		m, err := w.manner()
 		if err != nil {
 			return err
+		}
+		if cfg.Transport == "udp" && (m.mode == negotiate.FirstCall || m.first().mode == negotiate.FirstCall) {
+			return fmt.Errorf("%w: %s begins with a first call, which asks for no stream over udp; explicit does",
+				ErrConfig, w)
 		}
 		if m.tls && cfg.Peer != nil {
 			return fmt.Errorf("%w: %s is measured on links, not to a peer", ErrConfig, w)
@@ -193,6 +199,9 @@ func (cfg *SessionConfig) complete() {
 	}
 	if len(cfg.Ways) == 0 {
 		cfg.Ways = UsualWays
+		if cfg.Transport == "udp" {
+			cfg.Ways = datagramWays
+		}
 	}
 	cfg.Transport, cfg.Repeat = cmp.Or(cfg.Transport, "tcp"), cmp.Or(cfg.Repeat, 1)
 	if cfg.Peer != nil {

@@ -30,10 +30,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestSession(t *testing.T) {
 	heard := 0
 	r, err := bench.Session(t.Context(),
-		bench.SessionConfig{Ways: paperWays, Counts: []int{1, 3}, Sizes: []int{4, 10}, Link: "3g", Speed: 60, Each: func(bench.Cell) error {
-			heard++
-			return nil
-		}})
+		bench.SessionConfig{Ways: paperWays, Counts: []int{1, 3}, Sizes: []int{4, 10}, Link: "3g", Speed: 60,
+			Each: func(bench.Cell) error {
+				heard++
+				return nil
+			}})
 	if err != nil {
 		require.ErrorIs(t, err, bench.ErrNotTheLink)
 	}

@@ -7,8 +7,8 @@ import "math"
 type Sweep struct {
 	Service string     `json:"service"` // as in the cells
 	N       int        `json:"n"`       // messages
-	Way     SessionWay `json:"way"`     // the way of hhfr
-	Against SessionWay `json:"against"` // the way of plain SOAP
+	Way     SessionWay `json:"way"`     // with hhfr, as in the cells
+	Against SessionWay `json:"against"` // the plain SOAP beside it
 	P1      float64    `json:"p1_ms"`
 	P2      float64    `json:"p2_ms"`
 	P3      float64    `json:"p3_ms"`
@@ -17,7 +17,7 @@ type Sweep struct {
 	Crossing float64 `json:"crossing"`
 }
 
-// sweeps compares the ways of hhfr with those of plain SOAP, over the sizes of one service.
+// sweeps compares hhfr with plain SOAP, over the sizes of one service.
 func sweeps(cells []Cell, counts []int) (list []Sweep) {
 	for _, n := range counts {
 		for _, ours := range ways {
@@ -49,7 +49,7 @@ func crossing(p1, p2, p3, p4 float64) float64 {
 	return (p2 - p4) / (p3 - p1)
 }
 
-// overSize is the line through the sessions of a way and number of messages; ok: there are sessions
+// overSize is the line through the sessions of one kind and number of messages; ok: there are some
 // of at least two sizes.
 func overSize(cells []Cell, way SessionWay, n int) (slope, at0 float64, ok bool) {
 	return line(cells, func(c Cell) (float64, bool) { return float64(c.Size), c.Way == way && c.N == n })

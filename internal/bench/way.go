@@ -47,8 +47,11 @@ const (
 	H2ResumedQueued      SessionWay = "h2-resumed-queued"
 )
 
-// UsualWays are those that `hhfr stream` uses, SOAP as in the papers, and what else makes SOAP fast.
+// UsualWays are those that hhfr stream uses, SOAP as in the papers, and what else makes SOAP fast.
 var UsualWays = []SessionWay{FirstCall, FirstCallQueued, Met, MetQueued, SOAPNew, SOAPKept, SOAPKeptGzip, H2CQueued}
+
+// datagramWays are those where streams go over datagrams, which no first call asks for.
+var datagramWays = []SessionWay{Explicit, ExplicitQueued, SOAPNew, SOAPKept, SOAPKeptGzip, H2CQueued}
 
 // manner is the definition of a way.
 type manner struct {

@@ -47,6 +47,7 @@ var placeholders = map[string]string{
 	"metrics-host":      "NAME",
 	"match":             "PATH",
 	"message":           "NAME",
+	"messages":          "FILE,…",
 	"misbehave":         "HOW",
 	"mix":               "KIND=WEIGHT,…",
 	"mode":              "MODE",

@@ -41,7 +41,7 @@ func newBenchSession(g *command.Global) *cobra.Command {
 uses it and with plain SOAP, and prints their times as those tables stand, beside the papers' own.
 
 With a URL the sessions go to that hhfr serve, over the network that is there, in real time; each is
-repeated 5 times unless --repeat says otherwise, after a session of each way that does not count.
+repeated 5 times unless --repeat says otherwise, after one that does not count.
 
 Without one they go over an emulated link, with the server in the same process. For a thin link the
 clock runs faster than real time, for a fast one slower; the times printed are those of the link.
@@ -49,15 +49,15 @@ Each time is compared with the time that the session's own bytes and round trips
 whose time is more than 10 % off, or in which computing took more than 5 % of the time, is rerun at
 half the speed, up to twice. If it is still off, it is marked, and the exit code is 1.
 
---ways chooses other ways for messages to travel, or all. Ways with hhfr are named after the mode in
-which the session is opened: explicit (as in the papers), first-call, or met (the peers had a session
-before); with -tls they are in TLS 1.3. Ways with plain SOAP use HTTP/1.1: soap-new opens a
-connection for each message, as in the papers, soap-kept uses one for all; https- is the same in TLS
-1.3, https-resumed- in TLS that resumes an earlier session; -gzip compresses. h2c- and h2- use HTTP/2
-without and with TLS. Ways that end in -queued do not wait for replies. Ways in TLS are for links.
+--ways chooses how messages travel. With hhfr that is named after the mode in which the session is
+opened: explicit (as in the papers), first-call, or met (the peers had a session before); with -tls
+it is in TLS 1.3. Plain SOAP uses HTTP/1.1: soap-new opens a connection for each message, as in the
+papers, soap-kept uses one for all; https- is the same in TLS 1.3, https-resumed- in TLS that resumes
+an earlier session; -gzip compresses. h2c- and h2- use HTTP/2 without and with TLS. Messages of
+-queued do not wait for replies. What is in TLS is for links.
 
 N is from how many messages on, among the session lengths measured, hhfr is at least as fast as plain
-SOAP of some kind (against gzip: within 1 %). --overheads, and the way explicit, measure the papers'
+SOAP of some kind (against gzip: within 1 %). --overheads, and explicit, measure the papers'
 costs beside the messages: Oa, Ob and Oc; with a URL, Oa needs hhfr serve --context. The cost of a
 message is the slope of the time over explicit sessions of all lengths. A single length has no slope;
 a slope that is not above zero is reported but not used. --sweep-size fits lines to the times over
@@ -88,8 +88,8 @@ SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		"how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
 	f.IntSliceVar(&o.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&o.Counts, "n", nil, "messages in a session; empty: those of the papers")
-	f.StringSliceVar(&o.messages, "messages", nil, "files with SOAP envelopes to send in turn and have echoed, instead "+
-		"of a service's")
+	f.StringSliceVar(&o.messages, "messages", nil,
+		"files with SOAP envelopes to send in turn and have echoed, instead of a service's")
 	f.BoolVar(&o.SweepSize, "sweep-size", false, "fit lines to the times over sizes")
 	f.BoolVar(&o.Overheads, "overheads", false, "measure the costs beside the messages")
 	f.IntVar(&o.Repeat, "repeat", 1, fmt.Sprintf("how many times each row is measured; with a URL %d unless given",
@@ -108,7 +108,7 @@ func (o *sessionOptions) read(c *cobra.Command, args []string) (err error) {
 			return err
 		}
 		if o.Peer.Scheme != "http" {
-			return exit.Usagef("on an emulated link there is TLS: --ways all", "bench session measures http URLs, not %s",
+			return exit.Usagef("TLS is measured on links, without a URL", "bench session measures http URLs, not %s",
 				o.Peer.Redacted())
 		}
 		for _, name := range []string{"link", "speed", "transport"} {
@@ -127,6 +127,9 @@ func (o *sessionOptions) read(c *cobra.Command, args []string) (err error) {
 		o.Services = []string{o.service}
 	}
 	for _, name := range o.ways {
+		if !c.Flags().Changed("ways") {
+			break // the transport may have others
+		}
 		o.Ways = append(o.Ways, bench.SessionWay(name))
 	}
 	if slices.Contains(o.ways, allWays) {
@@ -138,7 +141,7 @@ func (o *sessionOptions) read(c *cobra.Command, args []string) (err error) {
 	return o.readMessages()
 }
 
-// allWays is the value of --ways for all.
+// allWays is the value for all.
 const allWays = "all"
 
 func (o *sessionOptions) readMessages() error {
@@ -154,7 +157,8 @@ func (o *sessionOptions) readMessages() error {
 			return err
 		}
 		if soap.Recognize(b).Version == soap.None {
-			return exit.Withf(exit.Malformed, "--messages takes files of one SOAP envelope each", "%s is no SOAP envelope", name)
+			return exit.Withf(exit.Malformed, "--messages takes files of one SOAP envelope each",
+				"%s is no SOAP envelope", name)
 		}
 		o.Messages = append(o.Messages, b)
 	}
@@ -268,7 +272,8 @@ func (o *sessionOptions) sessionRow(c bench.Cell) *experiment.SessionRow {
 		row.Link = o.Link
 	}
 	if !c.Good() {
-		row.Doubt = fmt.Sprintf("not the link's time alone: %.1f %% off, computing took %.0f %%", 100*c.Off(), 100*c.CPU)
+		row.Doubt = fmt.Sprintf("not the link's time alone: %.1f %% off, computing took %.0f %%",
+			100*c.Off(), 100*c.CPU)
 	}
 	return row
 }

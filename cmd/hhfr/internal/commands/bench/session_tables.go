@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/internal/report"
 )
 
-// sessionTables makes the tables of bench session, each as the papers' stand: for each service and
-// way sizes down, messages across.
+// sessionTables makes the tables of bench session, each as the papers' stand: sizes down, messages
+// across.
 func sessionTables(r *bench.Results) (list []report.Section) {
 	type table struct {
 		service string
@@ -67,7 +67,7 @@ func legend(r *bench.Results) string {
 	return text
 }
 
-// sessionTable is that of one service and way.
+// sessionTable is that of one service, and one of hhfr's modes or plain SOAP.
 func sessionTable(cells []bench.Repeated, all []bench.BreakEven) report.Section {
 	var sizes, counts []int
 	var rivals []bench.SessionWay
@@ -154,18 +154,18 @@ func overheadTable(list []bench.Overhead) []report.Section {
 	if len(list) == 0 {
 		return nil
 	}
-	type cost struct{ name, link string }
-	var order []cost
-	all := map[cost][]bench.Overhead{}
+	type kind struct{ name, link string }
+	var order []kind
+	all := map[kind][]bench.Overhead{}
 	for _, o := range list {
-		c := cost{o.Name, o.Link}
+		c := kind{o.Name, o.Link}
 		if all[c] == nil {
 			order = append(order, c)
 		}
 		all[c] = append(all[c], o)
 	}
-	g := &report.Grid{Head: []string{"cost", "link", "ms / paper", "least", "most", "request / paper", "sent", "received",
-		"compute ms"}}
+	g := &report.Grid{Head: []string{"cost", "link", "ms / paper", "least", "most", "request / paper", "sent",
+		"received", "compute ms"}}
 	for _, c := range order {
 		var ms []float64
 		for _, o := range all[c] {
@@ -187,37 +187,46 @@ func overheadTable(list []bench.Overhead) []report.Section {
 		g.Rows = append(g.Rows, []string{o.Name, link, text, figure(slices.Min(ms)), figure(slices.Max(ms)), request,
 			fmt.Sprint(o.Sent), fmt.Sprint(o.Received), known("%.3f", o.Compute)})
 	}
-	return []report.Section{{Title: "Costs beside the messages", Text: "A header of 847 bytes set in a context store, and " +
-		"read (Oa), negotiation with a schema of 326 bytes (Ob), and what the first message with a shape takes more than " +
-		"the second (Oc, with the computing time of that shape). Medians of their repeats, and bytes of the first.", Table: g}}
+	return []report.Section{{Title: "Costs beside the messages", Table: g,
+		Text: "A header of 847 bytes set in a context store, and read (Oa), negotiation with a schema of 326 bytes " +
+			"(Ob), and what the first message with a shape takes more than the second (Oc, with the computing time " +
+			"of that shape). Medians of their repeats, and bytes of the first."}}
 }
 
-// modelTable has the papers' cost model, where their way to open a session was measured.
+// modelTable has the papers' cost model, where explicit sessions were measured.
 func modelTable(models []bench.Model) []report.Section {
-	g := &report.Grid{Head: []string{"service", "items", "t1", "t1 queued", "t2 new", "t2 kept", "Ob", "N queued", "N new",
-		"N kept", "N all"}}
+	g := &report.Grid{Head: []string{"service", "items", "t1", "t1 queued", "t2 new", "t2 kept", "Ob", "N queued",
+		"N new", "N kept", "N all"}}
 	for _, m := range models {
 		if m.Setup == 0 {
 			continue
 		}
-		g.Rows = append(g.Rows, []string{m.Service, strconv.Itoa(m.Size), known("%.0f", m.T1), known("%.0f", m.T1Queued),
-			known("%.0f", m.T2New), known("%.0f", m.T2Kept), known("%.0f", m.Setup),
+		g.Rows = append(g.Rows, []string{m.Service, strconv.Itoa(m.Size), cost(m.T1), cost(m.T1Queued),
+			cost(m.T2New), cost(m.T2Kept), cost(m.Setup),
 			known("%.2f", m.BreakEvenQueued), known("%.2f", m.BreakEvenNew), known("%.2f", m.BreakEvenKept),
 			known("%.2f", m.BreakEvenAll)})
 		if m.PaperSetup > 0 {
-			g.Rows = append(g.Rows, []string{"paper", strconv.Itoa(m.Size), "-", known("%.0f", m.PaperT1),
-				known("%.0f", m.PaperT2), "-", known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-",
+			g.Rows = append(g.Rows, []string{"paper", strconv.Itoa(m.Size), "-", cost(m.PaperT1),
+				cost(m.PaperT2), "-", cost(m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-",
 				known("%.2f", m.PaperBreakEven)})
 		}
 	}
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	return []report.Section{{Title: "The papers' cost model", Text: "Milliseconds a message of explicit sessions, from " +
-		"sessions of all lengths (t1: hhfr, queued or not; t2: SOAP on new and on kept connections), before the first " +
-		"(Ob; the papers: Oa + Ob), after how many messages hhfr is faster (N: queued against SOAP on new connections, as " +
-		"in the papers; not queued against SOAP on new and on kept connections; all: as N queued, with Oa and Oc added). " +
-		"-: not known.", Table: g}}
+	return []report.Section{{Title: "The papers' cost model", Table: g,
+		Text: "Milliseconds a message of explicit sessions, from sessions of all lengths (t1: hhfr, queued or " +
+			"not; t2: SOAP on a connection for each and on one), before the first (Ob; the papers: Oa + Ob), " +
+			"after how many messages hhfr is faster (N: queued against SOAP on a connection for each, as in the " +
+			"papers; not queued against both; all: as N queued, with Oa and Oc added). -: not known."}}
+}
+
+// cost formats milliseconds that may not be known.
+func cost(ms float64) string {
+	if ms <= 0 {
+		return "-"
+	}
+	return figure(ms)
 }
 
 // sweepTable has the lines over sizes, and where they cross.
@@ -225,7 +234,8 @@ func sweepTable(list []bench.Sweep) []report.Section {
 	if len(list) == 0 {
 		return nil
 	}
-	g := &report.Grid{Head: []string{"service", "n", "hhfr", "p1", "p2", "SOAP", "p3", "p4", "items at the crossing / paper"}}
+	g := &report.Grid{Head: []string{"service", "n", "hhfr", "p1", "p2", "SOAP", "p3", "p4",
+		"items at the crossing / paper"}}
 	for _, s := range list {
 		text := "-"
 		if s.Crossing >= 0 {
@@ -237,10 +247,11 @@ func sweepTable(list []bench.Sweep) []report.Section {
 		g.Rows = append(g.Rows, []string{s.Service, strconv.Itoa(s.N), string(s.Way), fmt.Sprintf("%.3f", s.P1),
 			fmt.Sprintf("%.1f", s.P2), string(s.Against), fmt.Sprintf("%.3f", s.P3), fmt.Sprintf("%.1f", s.P4), text})
 	}
-	return []report.Section{{Title: "Time over size", Text: "The line y = p1 x + p2 of hhfr and y = p3 x + p4 of SOAP that " +
-		"is closest to the sessions of n messages: y is their milliseconds, x the items in a message. Where the two lines " +
-		"cross hhfr begins to be as fast; the paper has that for floats. 0: it is at all sizes; -: it is at none, or no " +
-		"longer from there on.", Table: g}}
+	return []report.Section{{Title: "Time over size", Table: g,
+		Text: "The line y = p1 x + p2 of hhfr and y = p3 x + p4 of SOAP that is closest to the sessions of n " +
+			"messages: y is their milliseconds, x the items in a message. Where the two lines cross hhfr begins " +
+			"to be as fast; the paper has that for floats. 0: it is at all sizes; -: it is at none, or no " +
+			"longer from there on."}}
 }
 
 // known formats a figure, or a dash for a missing one.
