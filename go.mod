@@ -3,6 +3,7 @@ module github.com/hhfr/hhfr
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/VictoriaMetrics/metrics v1.35.1
 	github.com/beevik/etree v1.8.1
 	github.com/google/uuid v1.6.0

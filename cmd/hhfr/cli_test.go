@@ -237,7 +237,10 @@ func TestCompletion(t *testing.T) {
 		{"replay x --as ", "soap\nhhfr\n:4\n"},
 		{"decode --save-dir ", ":16\n"},
 		{"version --log-format ", "text\njson\n:4\n"},
-		{"help bench ", "session\tWhole sessions on an emulated link: hhfr beside plain SOAP\n:4\n"},
+		{"help bench ", "compare\tWhat two runs differ in, and whether that is chance\n" +
+			"load\tA service under the requests of many clients\n" +
+			"report\tTables and pictures of what was measured, beside the papers'\n" +
+			"session\tWhole sessions, on an emulated link or a network: hhfr beside plain SOAP\n:4\n"},
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)

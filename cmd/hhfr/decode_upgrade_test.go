@@ -32,7 +32,7 @@ func TestDecodeUpgraded(t *testing.T) {
 	require.Equal(t, exit.Done, code, stderr)
 	rows := strings.Split(out, "\n")
 	require.Regexp(t, `^ +1 \S+ \S+ +-> \S+ +- +1 request +\S+ +\d+ +\d+ +unchecked$`, rows[1])
-	require.Regexp(t, `^ +1 \S+ \S+ +<- \S+ +05000000 +1 reply +\S+ +\d+ +\d+ +verified$`, rows[2])
+	require.Regexp(t, `^ +1 \S+ \S+ +<- \S+ +05000000 +1 reply +\S+ +\d+ +\d+ +200 +724 us +verified$`, rows[2])
 	require.Regexp(t, `^ +2 \S+ \S+ +-> \S+ +05000000 +2 request +\S+ +\d+ +\d+ +verified$`, rows[3])
 	assert.Contains(t, stderr, "1 stream, 32 messages, 31 verified, 1 unchecked")
 

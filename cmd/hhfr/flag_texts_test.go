@@ -23,9 +23,11 @@ var ownTexts = map[string]string{
 	"allow-host":   "of streams that answers name; at serve of replies that clients want elsewhere",
 	"cert":         "a client's certificate, or a server's, which turns its address to TLS",
 	"check":        "of a proxy's settings; of the values in a store",
+	"expect":       "of the values of a reply; of the text of an answer",
 	"link":         "estimate computes all links unless it is given one",
 	"listen":       "an address; at stream, to wait for messages of the server",
 	"max-per-peer": "a proxy's 0 goes by --max-conns, which others do not have",
+	"message":      "a name in a description; at bench load a file",
 	"mode":         "auto tries other modes at each command",
 	"output":       "not all commands have all forms",
 	"record":       "a proxy records its link alone, not its clients and servers",
@@ -33,11 +35,14 @@ var ownTexts = map[string]string{
 	"repeat":       "of the FILEs; of what is measured",
 	"require-hhfr": "a command fails; a proxy refuses calls",
 	"schema":       "of messages; at schema check the FILE itself",
+	"seed":         "of samples; of requests and times",
+	"service":      "of an emulated session; of a server",
 	"soap-rm":      "stream sends sequences, serve takes them, a proxy makes some of what clients send",
 	"store":        "a server has one of its own unless it is told one; transcode writes shapes there alone",
-	"timeout":      "of the run; of the negotiation; of each attempt to connect",
+	"timeout":      "of the run; of the negotiation; of each attempt to connect; of a request",
 	"to":           "a service; a form of output",
 	"transport":    "a proxy has no UDP, and bench no plain SOAP",
+	"ways":         "of sessions; of the requests of many clients",
 }
 
 // TestOneTextForEachFlag: flags of one name have one help text at all commands, unless they are

@@ -89,6 +89,7 @@ var printed = []printedForm{
 	{"replay", "a line for each exchange", reflect.TypeFor[replay.ReplayLine]()},
 	{"replay", "the last line", reflect.TypeFor[replay.ReplayEnd]()},
 	{"bench-session", "`session`: one object", reflect.TypeFor[bench.BenchReport]()},
+	{"bench-load", "`load`: one object", reflect.TypeFor[bench.LoadReport]()},
 	{"proxy", "one object, once it listens, or would listen by `--check`", reflect.TypeFor[proxy.ProxyReport]()},
 	{"version", "one object, whose `version` is that of hhfr", reflect.TypeFor[cmdline.VersionInfo]()},
 	{"log", "all commands, with `--log-format json`: a line on stderr, an object with these and further values,\n" +

@@ -20,22 +20,22 @@ import (
 	"github.com/hhfr/hhfr/internal/resolve"
 )
 
-// Verdict is how it stands with one thing.
-type Verdict string
+// Health is how it stands with one thing.
+type Health string
 
-// The verdicts.
+// The states.
 const (
-	Works   Verdict = "works"
-	Limited Verdict = "limited" // it works, but not as well as elsewhere, or nobody can know
-	Fails   Verdict = "fails"
+	Works   Health = "works"
+	Limited Health = "limited" // it works, but not as well as elsewhere, or nobody can know
+	Fails   Health = "fails"
 )
 
 // Finding is what was found of one thing.
 type Finding struct {
-	Name   string  `json:"name"`             // of the thing: build, names, certificates and so on
-	State  Verdict `json:"state"`            // works, limited or fails
-	Found  string  `json:"found"`            // for people
-	Advice string  `json:"advice,omitempty"` // what to do
+	Name   string `json:"name"`             // of the thing: build, names, certificates and so on
+	State  Health `json:"state"`            // works, limited or fails
+	Found  string `json:"found"`            // for people
+	Advice string `json:"advice,omitempty"` // what to do
 }
 
 // Device is the machine that is looked at. Tests simulate others.
@@ -218,7 +218,7 @@ func (s Device) rest() Finding {
 	if s.Names.Android() {
 		if f.State == Works {
 			f.State = Limited
-			f.Found += "; nobody can see whether a wake lock is held"
+			f.Found += "; nobody can see whether there is a wake lock"
 		}
 		f.Advice = strings.TrimPrefix(f.Advice+"; termux-wake-lock before long runs, and leave Termux out of "+
 			"battery optimization", "; ")

@@ -101,7 +101,7 @@ func TestTraps(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		trap   func(s *doctor.Device)
-		state  doctor.Verdict
+		state  doctor.Health
 		found  string
 		advice string
 	}{

@@ -97,11 +97,13 @@ type LoadRow struct {
 	Rate    float64 `json:"rate,omitempty"`
 	Repeat  int     `json:"repeat"`
 	Seconds float64 `json:"seconds"`
-	// answers of any kind, and those that are right
+	// requests that ended, by whatever, and those whose answer is right
 	Responses  int64 `json:"responses"`
 	Successful int64 `json:"successful"`
 	// what failed, by kind: refused, reset, timed out, fault, wrong answer, status, other
 	Errors map[string]int64 `json:"errors,omitempty"`
+	// what the first error of each kind said
+	Examples map[string]string `json:"examples,omitempty"`
 	// of what was to be sent at a rate: not sent at all, and sent late
 	Unsent int64 `json:"unsent,omitempty"`
 	Late   int64 `json:"late,omitempty"`
@@ -129,15 +131,15 @@ type LoadRow struct {
 
 // Bar is a part of a histogram.
 type Bar struct {
-	Millis float64 `json:"ms"`
-	Count  int64   `json:"count"`
+	Millis float64 `json:"ms"`    // the upper bound
+	Count  int64   `json:"count"` // not above it, but above the bound before
 }
 
 // Second is what happened in one second of a run.
 type Second struct {
-	At         int              `json:"at"` // seconds from the start
-	Successful int64            `json:"successful"`
-	Errors     map[string]int64 `json:"errors,omitempty"`
+	At         int              `json:"at"`               // seconds from the start
+	Successful int64            `json:"successful"`       // right answers
+	Errors     map[string]int64 `json:"errors,omitempty"` // by kind
 }
 
 // Noise is what disturbed the run before it; its last record.

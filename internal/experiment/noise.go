@@ -3,7 +3,6 @@ package experiment
 import (
 	"io/fs"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +34,7 @@ type Watcher struct {
 // Watch begins to watch. End it with [Watcher.End].
 func Watch() *Watcher {
 	w := &Watcher{root: os.DirFS("/"), begun: time.Now(), own: clock.Processor(), stop: make(chan struct{})}
-	w.all = busy(w.root)
+	w.all, _ = busy(w.root)
 	w.stopped.Go(w.watch)
 	return w
 }
@@ -77,8 +76,8 @@ func (w *Watcher) End() Noise {
 	w.stopped.Wait()
 	n := w.noise
 	n.OthersShare = -1
-	if after := busy(w.root); after > 0 && w.own >= 0 {
-		took := time.Since(w.begun).Seconds() * float64(runtime.NumCPU())
+	if after, processors := busy(w.root); after > 0 && w.own >= 0 {
+		took := time.Since(w.begun).Seconds() * float64(processors)
 		n.OthersShare = max(0, (after-w.all-(clock.Processor()-w.own).Seconds())/took)
 	}
 	n.Celsius = hottest(w.root)
@@ -86,15 +85,20 @@ func (w *Watcher) End() Noise {
 	return n
 }
 
-// busy is the time in which the machine's processors worked, in seconds; 0: not known.
-func busy(root fs.FS) (seconds float64) {
+// busy is the time in which the machine's processors worked, in seconds, and how many they are,
+// whichever this process may use; 0: not known.
+func busy(root fs.FS) (seconds float64, processors int) {
 	const hertz, idle, wait, guest = 100, 3, 4, 8 // of /proc/stat, proc_stat(5)
-	line, _, _ := strings.Cut(text(root, "proc/stat"), "\n")
-	times := strings.Fields(strings.TrimPrefix(line, "cpu "))
-	for i, s := range times {
+	all, rest, _ := strings.Cut(text(root, "proc/stat"), "\n")
+	for i, s := range strings.Fields(strings.TrimPrefix(all, "cpu ")) {
 		if x, ok := number(s); ok && i != idle && i != wait && i < guest {
 			seconds += x / hertz
 		}
 	}
-	return seconds
+	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "cpu") {
+			processors++
+		}
+	}
+	return seconds, max(processors, 1)
 }

@@ -35,10 +35,14 @@ func TestNoise(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
-	stat := "cpu  1000 50 250 90000 700 10 40 0 300 0\ncpu0 1 2 3 4\n"
+	stat := "cpu  1000 50 250 90000 700 10 40 0 300 0\ncpu0 1 2 3 4\ncpu3 1 2 3 4\nintr 5\n"
 	root := fstest.MapFS{"proc/stat": &fstest.MapFile{Data: []byte(stat)}}
-	assert.InDelta(t, 13.5, busy(root), 1e-9)
-	assert.Zero(t, busy(fstest.MapFS{}))
+	seconds, processors := busy(root)
+	assert.InDelta(t, 13.5, seconds, 1e-9)
+	assert.Equal(t, 2, processors)
+	seconds, processors = busy(fstest.MapFS{})
+	assert.Zero(t, seconds)
+	assert.Equal(t, 1, processors)
 
 	w := Watch()
 	n := w.End()

@@ -230,6 +230,7 @@ var plan = map[string]row{
 	"pkg/workload":         {floor: base},
 	"internal/shared":      {floor: base},
 	"internal/papers":      {floor: base},
+	"internal/filter":      {floor: base},
 	"internal/timeline":    {floor: base},
 	"internal/spool":       {floor: base},
 	"internal/layers":      {floor: base},

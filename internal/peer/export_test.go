@@ -24,8 +24,5 @@ func BuiltIn() []byte { return dutch }
 // Has reports whether an address, given as text, is in a range.
 func (r *Ranges) Has(address string) bool {
 	a, ok := parseAddress(address)
-	return ok && r.has(a)
+	return ok && r.Contains(a)
 }
-
-// Len is how many ranges there are; those that touch count as one.
-func (r *Ranges) Len() int { return len(r.bounds) / 2 }

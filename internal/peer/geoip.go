@@ -30,7 +30,7 @@ func GeoIP(ranges *Ranges) Service {
 				return content{}, refuse("%.40q is no IPv4 address", v["address"])
 			}
 			var b bytes.Buffer
-			element(&b, "result", strconv.FormatBool(ranges.has(address)))
+			element(&b, "result", strconv.FormatBool(ranges.Contains(address)))
 			return content{text: b.Bytes()}, nil
 		},
 	}).service()

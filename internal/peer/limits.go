@@ -33,6 +33,8 @@ type Limits struct {
 	// and 64 KiB of a reply may wait for who reads it; 0 means [DefaultStall]. What takes longer
 	// ends its connection. Time in which the service does not read is not counted.
 	Stall time.Duration
+	// Work bounds what services do at once.
+	Work Work
 }
 
 func (l Limits) withDefaults() Limits {

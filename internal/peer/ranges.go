@@ -110,9 +110,15 @@ func parseAddress(text string) (uint32, bool) {
 	return binary.BigEndian.Uint32(octets[:]), true
 }
 
-// has finds an address by binary search: it is in a range if the first bound not below it is the
-// end of one, or is the address itself.
-func (r *Ranges) has(address uint32) bool {
+// Len is how many ranges there are; those that touch count as one.
+func (r *Ranges) Len() int { return len(r.bounds) / 2 }
+
+// At gives the first and the last address of a range, from 0 to below Len.
+func (r *Ranges) At(i int) (first, last uint32) { return r.bounds[2*i], r.bounds[2*i+1] }
+
+// Contains finds an address by binary search: it is in a range if the first bound not below it is
+// the end of one, or is the address itself.
+func (r *Ranges) Contains(address uint32) bool {
 	i := sort.Search(len(r.bounds), func(i int) bool { return r.bounds[i] >= address })
 	return i < len(r.bounds) && (i%2 == 1 || r.bounds[i] == address)
 }

@@ -165,7 +165,8 @@ func newServer(cfg Config) (*Server, error) {
 		}
 		s.reliable, services = endpoint, endpoint
 	}
-	services = metered(cfg.Meter.Serve, cfg.Services, cfg.Clock, b.handler(services))
+	services = cfg.Limits.Work.handler(cfg.Clock, b.handler(services))
+	services = metered(cfg.Meter.Serve, cfg.Services, cfg.Clock, services)
 	var err error
 	s.negotiating, err = responder.NewHandler(services, responder.Config{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit,

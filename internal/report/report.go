@@ -61,6 +61,7 @@ type Section struct {
 type Grid struct {
 	Head []string   `json:"head"`
 	Rows [][]string `json:"rows"`
+	Text []bool     `json:"text,omitempty"` // by column: anything in it is no number; for pages
 }
 
 // Picture is what a chart shows.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -59,12 +60,19 @@ func writeText(w io.Writer, list []Section) error {
 
 // isText reports whether a column has anything that is no number.
 func isText(g *Grid, column int) bool {
-	for _, row := range g.Rows {
-		if c := row[column]; c != "" && c != "-" && !strings.ContainsRune("0123456789+-", rune(c[0])) {
-			return true
+	return slices.ContainsFunc(g.Rows, func(row []string) bool { return !isNumber(row[column]) })
+}
+
+// isNumber reports whether a cell has only numbers and their units.
+func isNumber(cell string) bool {
+	for word := range strings.FieldsSeq(cell) {
+		word = strings.Trim(word, "±%(),/+-")
+		if _, err := strconv.ParseFloat(word, 64); err != nil &&
+			!slices.Contains([]string{"", "ms", "s", "B", "times", "to"}, word) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // wrap breaks a text into lines of 80 columns.
@@ -147,6 +155,14 @@ var assets embed.FS
 // writeHTML writes a page that needs nothing beside it. What comes from records is in it as JSON
 // only, which cannot end the script that it stands in; the script shows it as text.
 func writeHTML(w io.Writer, list []Section) error {
+	for _, s := range list {
+		if s.Table != nil {
+			s.Table.Text = nil
+			for i := range s.Table.Head {
+				s.Table.Text = append(s.Table.Text, isText(s.Table, i))
+			}
+		}
+	}
 	data, err := json.Marshal(list)
 	if err != nil {
 		return err

@@ -13,9 +13,8 @@
     v >= 1e4 ? +(v / 1e3).toPrecision(3) + " k" : String(+v.toPrecision(3));
 
   // table shows cells; columns with anything that is no number stand left.
-  const table = (to, { head, rows }) => {
+  const table = (to, { head, rows, text }) => {
     const t = add(add(to, "div", undefined, "table"), "table");
-    const text = head.map((_, i) => rows.some((r) => r[i] && r[i] !== "-" && !/^[-+0-9]/.test(r[i])));
     const first = add(t, "tr");
     head.forEach((h, i) => add(first, "th", h, text[i] ? "text" : ""));
     for (const r of rows) {

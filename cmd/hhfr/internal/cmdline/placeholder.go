@@ -1,6 +1,10 @@
 package cmdline
 
-import "github.com/spf13/pflag"
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+)
 
 // placeholders stand for the values of flags in help texts, by the name of the flag; other flags
 // use their type.
@@ -14,6 +18,7 @@ var placeholders = map[string]string{
 	"allow-host":        "HOST",
 	"as":                "NAME",
 	"assurance":         "NAME",
+	"arrival":           "HOW",
 	"binding":           "NAME",
 	"binding-namespace": "URI",
 	"cacert":            "FILE",
@@ -44,6 +49,7 @@ var placeholders = map[string]string{
 	"message":           "NAME",
 	"messages":          "FILE,…",
 	"misbehave":         "HOW",
+	"mix":               "KIND=WEIGHT,…",
 	"mode":              "MODE",
 	"negotiate":         "WHO",
 	"node":              "URL",
@@ -70,6 +76,7 @@ var placeholders = map[string]string{
 	"store-key":         "FILE",
 	"store-token":       "FILE",
 	"tcp":               "ADDRESS",
+	"threshold":         "CONDITION",
 	"to":                "TARGET",
 	"transport":         "NAME",
 	"udp":               "ADDRESS",
@@ -89,7 +96,9 @@ var placeholdersOfTypes = map[string]string{
 // Placeholder stands for the value of a flag in help texts; empty for flags without one.
 func Placeholder(f *pflag.Flag) string {
 	kind := f.Value.Type()
-	switch {
+	switch own := f.Annotations[command.PlaceholderOf]; {
+	case len(own) == 1:
+		return own[0]
 	case kind == "bool":
 		return ""
 	case placeholders[f.Name] != "":

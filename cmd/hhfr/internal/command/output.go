@@ -8,6 +8,10 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 )
 
+// PlaceholderOf is the annotation of a flag whose value has another placeholder at its command than
+// elsewhere.
+const PlaceholderOf = "hhfr placeholder"
+
 // OutputFlag adds -o with text, json, and more formats of a command.
 func OutputFlag(c *cobra.Command, p *string, more ...string) {
 	FormatFlag(c, p, append([]string{"text", "json"}, more...)...)

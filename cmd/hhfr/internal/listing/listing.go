@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"io"
+	"time"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/proxy"
@@ -15,6 +17,12 @@ import (
 type listed struct {
 	*capture.Decoded
 	control string
+	took    time.Duration // as of [chosen.Asked]
+}
+
+// asked is the message as filters see it.
+func (m *listed) asked() chosen.Asked {
+	return chosen.Asked{Decoded: m.Decoded, Kind: kindOf(m), Took: m.took}
 }
 
 // idle reports whether a message concerns the proxies alone: it carries nothing of a client or a
@@ -58,7 +66,9 @@ type listing struct {
 	w        io.Writer
 	output   string
 	layout   rowLayout
+	choice   *chosen.Choice
 	controls controls
+	times    chosen.Times
 	printed  int
 
 	messages                 int
@@ -69,9 +79,13 @@ type listing struct {
 	shapes, contexts         map[string]bool
 }
 
-func newListing(w io.Writer, output string, layout rowLayout) *listing {
-	return &listing{w: w, output: output, layout: layout, shapes: map[string]bool{}, contexts: map[string]bool{}}
+func newListing(w io.Writer, output string, layout rowLayout, choice *chosen.Choice) *listing {
+	return &listing{w: w, output: output, layout: layout, choice: choice,
+		shapes: map[string]bool{}, contexts: map[string]bool{}}
 }
+
+// full reports whether as much is printed as is wanted.
+func (l *listing) full() bool { return l.choice.Limit > 0 && l.printed >= l.choice.Limit }
 
 // mostNames bounds the names of missing things that are remembered.
 const mostNames = 4096
@@ -86,7 +100,10 @@ func (l *listing) event(ev capture.Event, saveDir string) error {
 		return l.check(ev.Check)
 	}
 	m := ev.Message
-	if saveDir != "" {
+	one := l.controls.of(m)
+	one.took = l.times.Of(m)
+	takes := l.choice.Takes(one.asked())
+	if saveDir != "" && takes {
 		if err := m.Save(saveDir); err != nil {
 			return err
 		}
@@ -106,9 +123,11 @@ func (l *listing) event(ev capture.Event, saveDir string) error {
 			l.contexts[m.LacksContext] = true
 		}
 	}
-	one := l.controls.of(m)
 	if one.idle() {
 		l.idle++
+	}
+	if !takes {
+		return nil
 	}
 	return l.message(&one)
 }
@@ -125,14 +144,19 @@ func (l *listing) message(m *listed) error {
 		}
 		return writeMessage(l.w, m, "")
 	case "jsonl":
+		l.printed++
 		return writeMessage(l.w, m, "\n")
 	case "xml":
+		l.printed++
 		return writeXML(l.w, m)
 	}
 	if m.idle() && !l.layout.all {
 		return nil
 	}
 	l.printed++
+	if l.choice.Whole() {
+		return l.show(m)
+	}
 	return l.layout.row(l.w, m)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
@@ -29,6 +30,7 @@ type DecodeOptions struct {
 	schema          description.SchemaSource
 	lenient         bool
 	Raw             bool // bytes of streams, without a capture
+	choice          chosen.Choice
 }
 
 // Flags declares them.
@@ -37,6 +39,7 @@ func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
 	o.schema.Flags(f)
 	flags.SaveDir(f, &o.saveDir)
 	flags.Lenient(f, &o.lenient)
+	o.choice.Flags(f)
 }
 
 // Open opens what decoding needs; done closes it.
@@ -63,7 +66,9 @@ func (o *DecodeOptions) Open(ctx context.Context, g *command.Global) (
 const EnoughToDecode = 48 << 20
 
 // starts reports whether only the beginnings of messages are needed.
-func (o *DecodeOptions) starts() bool { return o.saveDir == "" && o.Output == "text" }
+func (o *DecodeOptions) starts() bool {
+	return o.saveDir == "" && o.Output == "text" && !o.choice.Whole()
+}
 
 // names lists the inputs for people.
 func (o *DecodeOptions) names() string { return strings.Join(o.Files, ", ") }
@@ -77,7 +82,11 @@ func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture
 		}
 	}
 	out := bufio.NewWriter(g.Out)
-	l := newListing(out, o.Output, rowLayout{width: terminal.Columns(g.Out), all: g.Verbose, ends: r.Widest})
+	layout := rowLayout{width: terminal.Columns(g.Out), all: g.Verbose, ends: r.Widest}
+	l := newListing(out, o.Output, layout, &o.choice)
+	if err := o.choice.Prepare(); err != nil {
+		return err
+	}
 	for ev, err := range events {
 		if err == nil {
 			err = l.event(ev, o.saveDir)
@@ -90,6 +99,8 @@ func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture
 			return context.Cause(ctx)
 		case err != nil:
 			return err
+		case l.full():
+			return errors.Join(l.end(r.Summary()), out.Flush())
 		}
 	}
 	sum := r.Summary()

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
@@ -37,7 +38,7 @@ type listColumn struct {
 const leastOperation = 14
 
 // expendable are the columns that are dropped on a narrow terminal, in this order.
-var expendable = []string{"EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME", "SESSION"}
+var expendable = []string{"STATUS", "DURATION", "EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME", "SESSION"}
 
 // row prints a message on one line, and the titles before the first one.
 func (l *rowLayout) row(w io.Writer, m *listed) error {
@@ -123,6 +124,8 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 		{"OPERATION", 28, false, operationText},
 		{"WIRE", 7, true, func(m *listed) string { return strconv.FormatInt(m.Wire, 10) }},
 		{"SOAP", 7, true, func(m *listed) string { return strconv.FormatInt(m.BodyOctets, 10) }},
+		{"STATUS", 6, true, statusText},
+		{"DURATION", 8, true, durationText},
 		{"STATE", 0, false, stateText},
 	}
 	if ends == 0 {
@@ -243,6 +246,28 @@ func operationText(m *listed) string {
 	return cmp.Or(printing.Printable(m.Operation.Local), "-")
 }
 
+// statusText is the status of a reply in HTTP.
+func statusText(m *listed) string {
+	if code := m.asked().Status(); code > 0 && m.control == "" {
+		return strconv.Itoa(code)
+	}
+	return ""
+}
+
+// durationText is how long a reply took.
+func durationText(m *listed) string {
+	switch d := m.took; {
+	case d <= 0:
+		return ""
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d us", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	default:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+}
+
 func stateText(m *listed) string {
 	why := m.Why
 	if m.LacksContract {
@@ -252,6 +277,9 @@ func stateText(m *listed) string {
 	}
 	if why != "" {
 		why = ": " + printing.Printable(why)
+	}
+	if fault := m.asked().Fault(); fault != "" {
+		why += ", fault " + printing.Printable(fault)
 	}
 	return m.State.String() + why + placeText(m.Place) + sequenceText(m)
 }

@@ -15,6 +15,9 @@ import (
 // summarize logs what was found and what is missing.
 func summarize(g *command.Global, o DecodeOptions, r *capture.Summary, l *listing) {
 	g.Note("%s", summary.Found(r))
+	if l.printed == 0 && l.messages > l.idle {
+		g.Note("none of them was chosen")
+	}
 	for i, s := range r.Streams {
 		out, back := s.Octets[0], s.Octets[1]
 		g.Note("stream %d: messages %d + %d bytes, shapes %d + %d, sync %d + %d", i+1,

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -101,8 +99,8 @@ SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		peerRepeats))
 	network.ClockedLinkFlags(f, &o.Link, "14k4", &o.Speed)
 	f.StringVar(&o.Transport, "transport", "tcp", "transport of streams: tcp or udp")
-	f.StringVar(&o.save, "save", "", "append what was measured to this file, a record a line")
 	o.tls.Flags(f)
+	saveFlag(f, &o.save)
 	command.OutputFlag(c, &o.output)
 	return c
 }
@@ -198,12 +196,10 @@ func (o *sessionOptions) run(ctx context.Context, g *command.Global) (err error)
 		return records.write(experiment.Measured{Overhead: &experiment.OverheadRow{Name: c.Name, Repeat: c.Repeat,
 			Link: c.Link, Peer: o.peer(), Millis: c.Millis, SentOctets: c.Sent, ReceivedOctets: c.Received}})
 	}
-	if o.save != "" {
-		if err := records.open(ctx, o); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, records.close()) }()
+	if err := records.open(ctx, o.save, o.Peer, o.TLS); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, records.close()) }()
 	r, err := bench.Session(ctx, o.SessionConfig)
 	var profile *link.Error
 	switch {
@@ -289,53 +285,4 @@ func (o *sessionOptions) sessionRow(c bench.Cell) *experiment.SessionRow {
 			100*c.Off(), 100*c.CPU)
 	}
 	return row
-}
-
-// saved is the file of --save. What it begins with is written with the first record, so that
-// nothing is left of runs that measured nothing.
-type saved struct {
-	file    *os.File // nil: there is none
-	here    *experiment.Environment
-	begun   bool
-	watcher *experiment.Watcher
-}
-
-// open opens the file. The peer is asked what it runs on.
-func (s *saved) open(ctx context.Context, o *sessionOptions) (err error) {
-	if s.file, err = os.OpenFile(o.save, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
-		return err
-	}
-	s.here = &experiment.Environment{Version: experiment.Version, Started: time.Now(), Arguments: os.Args[1:],
-		Machine: experiment.This()}
-	if o.Peer != nil {
-		const patience = 10 * time.Second
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		transport := &http.Transport{TLSClientConfig: o.TLS.Clone()}
-		defer transport.CloseIdleConnections()
-		s.here.Peer = experiment.Ask(ctx, &http.Client{Transport: transport}, o.Peer)
-	}
-	s.watcher = experiment.Watch()
-	return nil
-}
-
-// write appends a record, so that an interrupt loses none.
-func (s *saved) write(m experiment.Measured) error {
-	switch {
-	case s.file == nil:
-		return nil
-	case !s.begun:
-		if err := printing.JSON(s.file, experiment.Measured{Environment: s.here}); err != nil {
-			return err
-		}
-		s.begun = true
-	}
-	return printing.JSON(s.file, m)
-}
-
-func (s *saved) close() (err error) {
-	if noise := s.watcher.End(); s.begun {
-		err = s.write(experiment.Measured{Noise: &noise})
-	}
-	return errors.Join(err, s.file.Close())
 }

@@ -61,6 +61,10 @@ those of no operation get a fault. No connection is opened to the service that t
 
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
 
+--workers and --service-time make the capacity of the services small, to measure what a server does
+beyond it (hhfr bench load): requests wait in a short queue, and others are refused at once, by a
+fault with status 503 and Retry-After, over a stream as in plain SOAP.
+
 --misbehave makes a bad server, to test clients with:
 
 ` + misbehaviors()

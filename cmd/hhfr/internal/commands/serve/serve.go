@@ -27,6 +27,7 @@ type serveOptions struct {
 	udp, geoip, misbehave, soapRM string
 	allowHost                     []string
 	maxPerPeer                    int
+	work                          peer.Work
 }
 
 // New is the command.
@@ -52,6 +53,11 @@ func New(g *command.Global) *cobra.Command {
 		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()
 	f.StringVar(&o.misbehave, "misbehave", "", "do wrong: "+strings.Join(forms, ", "))
+	f.IntVar(&o.work.Workers, "workers", 0, fmt.Sprintf("requests processed at once; %d more for each wait, others "+
+		"are refused (status 503); 0: all", peer.QueuePerWorker))
+	f.DurationVar(&o.work.Time, "service-time", 0, "time that each request takes, beside what its service does")
+	f.BoolVar(&o.work.Tells, "server-timing", false, "say in each reply how long its service worked, for bench load: "+
+		"Server-Timing: app;dur=MS")
 	o.mock.Flags(f)
 	command.OutputFlag(c, &o.Output)
 	return c
@@ -118,6 +124,8 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 		return cfg, exit.Usage(flags.ErrNegativeFlushDelay, "")
 	case o.maxPerPeer < 1:
 		return cfg, exit.Usage(flags.ErrMaxPerPeer, "")
+	case o.work.Workers < 0 || o.work.Time < 0:
+		return cfg, exit.Usagef("", "--workers and --service-time cannot be below 0")
 	case len(o.allowHost) > 0 && o.soapRM == "":
 		return cfg, exit.Usagef("", "--allow-host goes with --soap-rm")
 	}
@@ -127,7 +135,7 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 	cfg = peer.Config{
 		PlainOnly: o.TCP != "", Advertise: o.Advertise, Callbacks: o.allowHost, Archive: o.Common.Archive,
 		Stream: o.Stream(),
-		Limits: peer.Limits{MaxPerPeer: o.maxPerPeer},
+		Limits: peer.Limits{MaxPerPeer: o.maxPerPeer, Work: o.work},
 	}
 	if cfg.Misbehave, err = peer.ParseMisbehavior(o.misbehave); err != nil {
 		return cfg, exit.Usagef("hhfr serve --help lists them", "--misbehave: %w", err)

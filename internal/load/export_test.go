@@ -1,0 +1,4 @@
+package load
+
+// Doubt is why a row does not count.
+var Doubt = doubt
