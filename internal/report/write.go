@@ -66,7 +66,7 @@ func isText(g *Grid, column int) bool {
 // isNumber reports whether a cell has only numbers and their units.
 func isNumber(cell string) bool {
 	for word := range strings.FieldsSeq(cell) {
-		word = strings.Trim(word, "±%(),/+-")
+		word = strings.Trim(word, "±%(),/+-*") // *: a mark
 		if _, err := strconv.ParseFloat(word, 64); err != nil &&
 			!slices.Contains([]string{"", "ms", "s", "B", "times", "to"}, word) {
 			return false
