@@ -7,12 +7,12 @@ import (
 
 // Paper is the papers' measurement.
 func Paper(service string, way SessionWay, size, n int) float64 {
-	return papers[service].time(way, size, n)
+	return paperTime(service, way, size, n)
 }
 
 // PaperCosts are the papers' t1, t2, and Oa + Ob.
 func PaperCosts(service string, size int) [3]float64 {
-	c := papers[service].costs[size]
+	c := experiments[service].costs[size]
 	return [3]float64{c.t1, c.t2, c.setup}
 }
 

@@ -110,7 +110,7 @@ var ErrPeer = errors.New("no hhfr serve with the services to measure")
 func peerOf(u *url.URL, configured *tls.Config) *sessionServer {
 	base := *u
 	base.User, base.RawQuery, base.Fragment, base.RawPath = nil, "", "", ""
-	for name := range papers {
+	for name := range experiments {
 		base.Path = strings.TrimSuffix(base.Path, "/"+name)
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")

@@ -101,7 +101,7 @@ var (
 // check validates the configuration before anything runs.
 func (cfg SessionConfig) check() error {
 	for _, service := range cfg.Services {
-		if _, known := papers[service]; !known || service == FileService && len(cfg.Messages) == 0 {
+		if _, known := experiments[service]; !known || service == FileService && len(cfg.Messages) == 0 {
 			return fmt.Errorf("%w: no service %q to measure, concat, sum and echo are", ErrConfig, service)
 		}
 	}
@@ -254,8 +254,8 @@ var sweptSizes = []int{10, 25, 50, 100, 200, 400}
 
 // tables are those of the papers for a service; the size of messages of files is how many
 // there are.
-func (cfg *SessionConfig) tables(service string) paperTables {
-	p := papers[service]
+func (cfg *SessionConfig) tables(service string) asInPaper {
+	p := experiments[service]
 	if cfg.SweepSize {
 		p.sizes, p.counts = sweptSizes, []int{1}
 	}
@@ -291,7 +291,7 @@ func (r *Results) live(ctx context.Context, cfg *SessionConfig, service string, 
 					if err != nil {
 						return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)
 					}
-					c.Paper, c.Repeat = p.time(way, size, n), repeat+1
+					c.Paper, c.Repeat = paperTime(service, way, size, n), repeat+1
 					r.Cells = append(r.Cells, c)
 					if cfg.Each != nil {
 						if err := cfg.Each(c); err != nil {
