@@ -298,9 +298,11 @@ func TestPlainIsCounted(t *testing.T) {
 	c := dialRaw(t, near.url())
 	c.call(post(envelope("poll", 1)))
 	var e *exposition
-	await(t, func() bool {
+	await(t, func() bool { // bytes are counted as they pass, the call when it is over
 		e = near.metrics(t)
-		return e.sum("hhfr_plain_bytes_total", "reason", "no_partner", "direction", "reply") == float64(c.received)
+		return e.sum("hhfr_plain_bytes_total", "reason", "no_partner", "direction", "reply") == float64(c.received) &&
+			e.sum("hhfr_operation_call_seconds_count") > 0 && e.sum("hhfr_calls_total") > 0 &&
+			e.sum("hhfr_plain_calls_total") > 0 && e.sum("hhfr_fall_backs_total") > 0
 	})
 	for _, metric := range []string{"hhfr_plain_calls_total", "hhfr_plain_connections_total", "hhfr_fall_backs_total"} {
 		assert.EqualValues(t, 1, e.sum(metric, "reason", "no_partner"), metric)
