@@ -129,6 +129,22 @@ type LoadRow struct {
 	Course []Second `json:"course,omitempty"`
 }
 
+// ErrorPercent is the share of requests whose answer was not right, in percent.
+func (r *LoadRow) ErrorPercent() float64 {
+	if r.Responses == 0 {
+		return 0
+	}
+	return 100 * float64(r.Responses-r.Successful) / float64(r.Responses)
+}
+
+// PerSecond is how many right answers came in a second.
+func (r *LoadRow) PerSecond() float64 {
+	if r.Seconds <= 0 {
+		return 0
+	}
+	return float64(r.Successful) / r.Seconds
+}
+
 // Bar is a part of a histogram.
 type Bar struct {
 	Millis float64 `json:"ms"`    // the upper bound

@@ -54,9 +54,9 @@ func ParseThreshold(text string) (t Threshold, err error) {
 		if number, percent = strings.CutSuffix(number, "%"); !percent {
 			return t, fmt.Errorf("%.60q: errors are in percent, as 1%%", text)
 		}
-		t.of = ErrorPercent
+		t.of = (*experiment.LoadRow).ErrorPercent
 	case m[1] == "rate":
-		t.of = SuccessRate
+		t.of = (*experiment.LoadRow).PerSecond
 	default:
 		return t, fmt.Errorf("%.60q: there are p50, p90, p99, p999, mean, max, errors and rate", text)
 	}
@@ -80,20 +80,4 @@ func (t Threshold) Missed(r *experiment.LoadRow) string {
 		return ""
 	}
 	return fmt.Sprintf("%.3f", v)
-}
-
-// ErrorPercent is the share of requests whose answer is not right, in percent.
-func ErrorPercent(r *experiment.LoadRow) float64 {
-	if r.Responses == 0 {
-		return 0
-	}
-	return 100 * float64(r.Responses-r.Successful) / float64(r.Responses)
-}
-
-// SuccessRate is how many requests succeeded in a second.
-func SuccessRate(r *experiment.LoadRow) float64 {
-	if r.Seconds <= 0 {
-		return 0
-	}
-	return float64(r.Successful) / r.Seconds
 }

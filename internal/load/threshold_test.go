@@ -57,8 +57,8 @@ func TestThresholds(t *testing.T) {
 	fast, err := load.ParseThreshold("p99<50ms")
 	require.NoError(t, err)
 	assert.Equal(t, "nothing succeeded", fast.Missed(&experiment.LoadRow{Responses: 5}), "no time is no short time")
-	assert.Zero(t, load.ErrorPercent(&experiment.LoadRow{}))
-	assert.Zero(t, load.SuccessRate(&experiment.LoadRow{}))
+	assert.Zero(t, new(experiment.LoadRow).ErrorPercent())
+	assert.Zero(t, new(experiment.LoadRow).PerSecond())
 }
 
 var mixes = []struct{ text, wrong string }{

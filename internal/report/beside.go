@@ -77,11 +77,11 @@ func Beside(m *Measurement) (Section, string) {
 		about := fmt.Sprintf("%d clients, %s, ", studied, k.way)
 		phones, failed := "-", "-"
 		if k.way == "soap-new" {
-			phones = fmt.Sprintf("%s to %s", figure(least), figure(most))
-			failed = fmt.Sprintf("%s to %s %%", figure(fewest), figure(worst))
+			phones = fmt.Sprintf("%s to %s", Figure(least), Figure(most))
+			failed = fmt.Sprintf("%s to %s %%", Figure(fewest), Figure(worst))
 		}
-		add(about+"right answers a second", phones, figure(mid(all[k], perSecond)))
-		add(about+"errors", failed, figure(mid(all[k], errorPercent))+" %")
+		add(about+"right answers a second", phones, Figure(mid(all[k], perSecond)))
+		add(about+"errors", failed, Figure(mid(all[k], errorPercent))+" %")
 	}
 	return Section{
 		Title: "The papers beside this machine", Table: t,
@@ -110,7 +110,7 @@ func bars(list []bar) string {
 	for _, b := range list {
 		if b.value > 0 {
 			n := max(1, int(columns*b.value/most+0.5))
-			fmt.Fprintf(out, "%-*s %s %s\n", widest, b.name, strings.Repeat("#", n), figure(b.value))
+			fmt.Fprintf(out, "%-*s %s %s\n", widest, b.name, strings.Repeat("#", n), Figure(b.value))
 		}
 	}
 	return out.String()
@@ -120,12 +120,12 @@ func withUnit(x float64, unit string) string {
 	if x <= 0 {
 		return "-"
 	}
-	return figure(x) + " " + unit
+	return Figure(x) + " " + unit
 }
 
 func ratio(a, b float64) string {
 	if a <= 0 || b <= 0 {
 		return "-"
 	}
-	return figure(a/b) + " times"
+	return Figure(a/b) + " times"
 }

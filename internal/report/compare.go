@@ -39,7 +39,7 @@ func quantities(runs []*Measurement) (order []quantity, all map[quantity][]float
 			}
 			what := fmt.Sprintf("%s, %s, %d clients", l.Service, l.Way, l.Clients)
 			if l.Rate > 0 {
-				what += fmt.Sprintf(", %s/s", figure(l.Rate))
+				what += fmt.Sprintf(", %s/s", Figure(l.Rate))
 			}
 			add(perSecond(l), more, "%s", what)
 			add(l.P50Millis, "p50 ms", "%s", what)
@@ -107,7 +107,7 @@ func difference(q quantity, before, after []float64) []string {
 	}
 	return []string{
 		q.what, q.unit,
-		fmt.Sprintf("%s (%d)", figure(was), len(before)), fmt.Sprintf("%s (%d)", figure(is), len(after)),
+		fmt.Sprintf("%s (%d)", Figure(was), len(before)), fmt.Sprintf("%s (%d)", Figure(is), len(after)),
 		change, fmt.Sprintf("%.3f", p), verdict,
 	}
 }

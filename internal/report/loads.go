@@ -44,16 +44,8 @@ func mid(list []experiment.LoadRow, of func(l experiment.LoadRow) float64) float
 	return m
 }
 
-func perSecond(l experiment.LoadRow) float64 { return float64(l.Successful) / max(l.Seconds, 1e-9) }
-
-func errorPercent(l experiment.LoadRow) float64 {
-	failed := int64(0)
-	for _, n := range l.Errors {
-		failed += n
-	}
-	return 100 * float64(failed) / float64(max(l.Successful+failed, 1))
-}
-
+func perSecond(l experiment.LoadRow) float64    { return l.PerSecond() }
+func errorPercent(l experiment.LoadRow) float64 { return l.ErrorPercent() }
 func execMillis(l experiment.LoadRow) float64   { return l.MeanMillis }
 func serverMillis(l experiment.LoadRow) float64 { return l.ServerMillis }
 
@@ -95,23 +87,23 @@ func loadTable(order []rush, all map[rush][]experiment.LoadRow) Section {
 		}
 		way := k.way
 		if k.rate > 0 {
-			way = fmt.Sprintf("%s, %s/s", way, figure(k.rate))
+			way = fmt.Sprintf("%s, %s/s", way, Figure(k.rate))
 		}
 		server := ""
 		if ms := mid(l, serverMillis); ms >= 0 {
-			server = figure(ms)
+			server = Figure(ms)
 		}
 		count := func(of func(l experiment.LoadRow) float64) string { return fmt.Sprintf("%.0f", mid(l, of)) }
 		t.Rows = append(t.Rows, []string{
 			k.service, way, fmt.Sprint(k.clients),
 			count(func(l experiment.LoadRow) float64 { return float64(l.Responses) }),
 			count(func(l experiment.LoadRow) float64 { return float64(l.Successful) }),
-			figure(mid(l, errorPercent)), figure(mid(l, perSecond)), figure(mid(l, execMillis)), server,
-			figure(mid(l, func(l experiment.LoadRow) float64 { return l.P50Millis })),
-			figure(mid(l, func(l experiment.LoadRow) float64 { return l.P99Millis })),
-			figure(mid(l, func(l experiment.LoadRow) float64 { return l.MaxMillis })),
+			Figure(mid(l, errorPercent)), Figure(mid(l, perSecond)), Figure(mid(l, execMillis)), server,
+			Figure(mid(l, func(l experiment.LoadRow) float64 { return l.P50Millis })),
+			Figure(mid(l, func(l experiment.LoadRow) float64 { return l.P99Millis })),
+			Figure(mid(l, func(l experiment.LoadRow) float64 { return l.MaxMillis })),
 			count(func(l experiment.LoadRow) float64 {
-				return float64(l.SentOctets+l.ReceivedOctets) / float64(max(l.Successful, 1))
+				return float64(l.SentOctets+l.ReceivedOctets) / float64(max(l.Responses, 1))
 			}),
 		})
 	}
@@ -219,11 +211,11 @@ func platforms(order []rush, all map[rush][]experiment.LoadRow) Section {
 		}
 		server := ""
 		if ms := mid(all[k], serverMillis); ms >= 0 {
-			server = figure(ms)
+			server = Figure(ms)
 		}
 		t.Rows = append(t.Rows, []string{
-			"here: " + k.service + ", " + k.way, figure(most), figure(mid(all[k], errorPercent)),
-			figure(mid(all[k], execMillis)), server,
+			"here: " + k.service + ", " + k.way, Figure(most), Figure(mid(all[k], errorPercent)),
+			Figure(mid(all[k], execMillis)), server,
 		})
 	}
 	most := map[string]float64{}
@@ -233,8 +225,8 @@ func platforms(order []rush, all map[rush][]experiment.LoadRow) Section {
 	for _, p := range papers.PhoneLoads() {
 		if p.Clients == clients {
 			t.Rows = append(t.Rows, []string{
-				p.Platform, figure(most[p.Platform]), figure(p.ErrorPercent),
-				figure(p.ExecMillis), figure(p.ServerMillis),
+				p.Platform, Figure(most[p.Platform]), Figure(p.ErrorPercent),
+				Figure(p.ExecMillis), Figure(p.ServerMillis),
 			})
 		}
 	}

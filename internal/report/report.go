@@ -203,8 +203,8 @@ func told(parts []string) string {
 	return strings.Join(known, ", ")
 }
 
-// figure prints a number with three digits.
-func figure(x float64) string {
+// Figure is a number in a table: with three digits at least, and no decimals that nobody measures.
+func Figure(x float64) string {
 	switch {
 	case x >= 100:
 		return fmt.Sprintf("%.0f", x)
@@ -217,7 +217,7 @@ func figure(x float64) string {
 // spread prints a median with what its interval is wider by, to the farther side.
 func spread(mid, low, high float64) string {
 	if high <= low || mid <= 0 {
-		return figure(mid)
+		return Figure(mid)
 	}
-	return fmt.Sprintf("%s ± %.0f %%", figure(mid), 100*max(high-mid, mid-low)/mid)
+	return fmt.Sprintf("%s ± %.0f %%", Figure(mid), 100*max(high-mid, mid-low)/mid)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/papers"
@@ -95,12 +96,7 @@ func isHHFR(way string) bool { return !isPlain(way) }
 
 // isPlain reports whether they are plain SOAP.
 func isPlain(way string) bool {
-	for _, begin := range []string{"soap-", "https-", "h2"} {
-		if len(way) >= len(begin) && way[:len(begin)] == begin {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(way, "soap-") || strings.HasPrefix(way, "http") || strings.HasPrefix(way, "h2")
 }
 
 func (g *grid) collect(m *Measurement) {
@@ -160,7 +156,7 @@ func (g *grid) table() Section {
 				if mid, low, high, ok := g.millis(c); ok {
 					text = spread(mid, low, high)
 				} else if ms := g.paper[c]; ms > 0 {
-					text = figure(ms)
+					text = Figure(ms)
 				}
 				if r := g.cells[c]; r != nil {
 					repeats, doubtful = max(repeats, len(r.millis)), doubtful+r.doubtful
@@ -298,7 +294,7 @@ func (g *grid) bytes() Section {
 		mid, _, _ := experiment.Median(r.octets)
 		s.Points = append(s.Points, [2]float64{float64(len(p.Labels)), mid})
 		p.Labels = append(p.Labels, way)
-		t.Rows = append(t.Rows, []string{way, fmt.Sprintf("%.0f", mid), figure(mid / float64(n))})
+		t.Rows = append(t.Rows, []string{way, fmt.Sprintf("%.0f", mid), Figure(mid / float64(n))})
 	}
 	p.Series = []Series{s}
 	return Section{

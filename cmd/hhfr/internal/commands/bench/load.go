@@ -288,8 +288,8 @@ func loadLine(w io.Writer, r *experiment.LoadRow, first, another bool) {
 		return fmt.Sprintf("%.1f", float64(bytes)/float64(r.Responses))
 	}
 	mean := func(all int64) int64 { return (all + int64(r.Repeat)/2) / int64(r.Repeat) }
-	fmt.Fprintf(w, line, r.Way, r.Clients, mean(r.Responses), mean(r.Successful), load.ErrorPercent(r),
-		load.SuccessRate(r), ms(r.MeanMillis), ms(r.ServerMillis), ms(r.P50Millis), ms(r.P90Millis), ms(r.P99Millis),
+	fmt.Fprintf(w, line, r.Way, r.Clients, mean(r.Responses), mean(r.Successful), r.ErrorPercent(),
+		r.PerSecond(), ms(r.MeanMillis), ms(r.ServerMillis), ms(r.P50Millis), ms(r.P90Millis), ms(r.P99Millis),
 		ms(r.MaxMillis), each(r.SentOctets), each(r.ReceivedOctets), loadRemarks(r))
 }
 

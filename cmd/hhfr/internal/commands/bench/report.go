@@ -38,10 +38,12 @@ and no network. csv has a row for each figure of each repeat.`,
 				}
 				runs = append(runs, of...)
 			}
-			if output == "csv" {
-				return report.WriteCSV(g.Out, runs)
-			}
-			return write(g, output, report.Make(runs))
+			return write(g, output, func(w io.Writer) error {
+				if output == "csv" {
+					return report.WriteCSV(w, runs)
+				}
+				return report.Write(w, output, report.Make(runs))
+			})
 		},
 	}
 	command.FormatFlag(c, &output, "text", "html", "csv", "markdown")
@@ -75,7 +77,7 @@ a difference can be told from chance.`,
 			if err != nil {
 				return exit.With(exit.Failed, err, "bench report shows what each of them has")
 			}
-			return write(g, output, list)
+			return write(g, output, func(w io.Writer) error { return report.Write(w, output, list) })
 		},
 	}
 	command.FormatFlag(c, &output, "text", "html", "markdown")
@@ -99,10 +101,11 @@ func readRuns(ctx context.Context, g *command.Global, name string) ([]*report.Me
 	return runs, nil
 }
 
-// write writes a report in one piece. What files say is shown without what a terminal would obey.
-func write(g *command.Global, format string, list []report.Section) error {
+// write writes what made makes, in one piece. What files say is shown without what a terminal would
+// obey.
+func write(g *command.Global, format string, made func(io.Writer) error) error {
 	var out bytes.Buffer
-	if err := report.Write(&out, format, list); err != nil {
+	if err := made(&out); err != nil {
 		return err
 	}
 	text := out.String()

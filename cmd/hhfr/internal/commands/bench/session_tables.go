@@ -142,9 +142,9 @@ func rivalName(w bench.SessionWay) string {
 
 // cellText is the time here, and in the paper.
 func cellText(c bench.Repeated) string {
-	text := figure(c.Millis)
+	text := report.Figure(c.Millis)
 	if bench.HasInterval(c.Count) {
-		text += " ±" + figure((c.High-c.Low)/2)
+		text += " ±" + report.Figure((c.High-c.Low)/2)
 	}
 	if c.Bad > 0 {
 		text += "*"
@@ -153,17 +153,6 @@ func cellText(c bench.Repeated) string {
 		text += fmt.Sprintf(" / %.0f", c.Paper)
 	}
 	return text
-}
-
-// figure has three digits at least, and no decimals that nobody measures.
-func figure(x float64) string {
-	switch {
-	case x >= 100:
-		return fmt.Sprintf("%.0f", x)
-	case x >= 10:
-		return fmt.Sprintf("%.1f", x)
-	}
-	return fmt.Sprintf("%.2f", x)
 }
 
 // overheadTable has the costs beside the messages, each by its repeats.
@@ -190,7 +179,7 @@ func overheadTable(list []bench.Overhead) []report.Section {
 		}
 		mid, _, _ := experiment.Median(ms)
 		o := all[c][0]
-		text, request := figure(mid), known("%.0f", float64(o.Request))
+		text, request := report.Figure(mid), known("%.0f", float64(o.Request))
 		if o.Paper > 0 {
 			text += fmt.Sprintf(" / %.0f", o.Paper)
 		}
@@ -201,8 +190,10 @@ func overheadTable(list []bench.Overhead) []report.Section {
 		if link == "" {
 			link = "network"
 		}
-		g.Rows = append(g.Rows, []string{o.Name, link, text, figure(slices.Min(ms)), figure(slices.Max(ms)), request,
-			fmt.Sprint(o.Sent), fmt.Sprint(o.Received), known("%.3f", o.Compute)})
+		g.Rows = append(g.Rows, []string{
+			o.Name, link, text, report.Figure(slices.Min(ms)), report.Figure(slices.Max(ms)), request,
+			fmt.Sprint(o.Sent), fmt.Sprint(o.Received), known("%.3f", o.Compute),
+		})
 	}
 	return []report.Section{{Title: "Costs beside the messages", Table: g,
 		Text: "A header of 847 bytes set in a context store, and read (Oa), negotiation with a schema of 326 bytes " +
@@ -243,7 +234,7 @@ func cost(ms float64) string {
 	if ms <= 0 {
 		return "-"
 	}
-	return figure(ms)
+	return report.Figure(ms)
 }
 
 // sweepTable has the lines over sizes, and where they cross.
