@@ -111,8 +111,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	r, err := measure(ctx, o)
-	if err == nil {
-		err = r.write(stdout, o.output)
+	if r != nil {
+		err = errors.Join(err, r.write(stdout, o.output))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "compare: error:", err)
@@ -125,7 +125,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitDone
 }
 
-// measure makes the measurements that the options select.
+// measure makes the measurements that the options select. One that fails leaves the others as they
+// are; its error is among those returned.
 func measure(ctx context.Context, o options) (*results, error) {
 	in, err := findInputs(o.shared)
 	if err != nil {
@@ -135,11 +136,14 @@ func measure(ctx context.Context, o options) (*results, error) {
 	r.Idle = o.idle
 	for _, p := range parts {
 		if o.only == "" || o.only == p.name {
-			if err := p.measure(ctx, in, o, r); err != nil {
-				return nil, fmt.Errorf("%s: %w", p.name, err)
+			if one := p.measure(ctx, in, o, r); one != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w", p.name, one))
 			}
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	r.judge()
-	return r, nil
+	return r, err
 }
