@@ -47,6 +47,8 @@ type Cursor struct {
 	at   int
 	base int64
 	err  error
+	// names has the fields that were named; nil: nobody watches.
+	names *[]NamedField
 }
 
 // NewCursor reads from b, whose first byte has the offset base (for error messages).

@@ -253,7 +253,7 @@ func (c *capturedConn) begin(session [16]byte) {
 		}
 	}
 	c.stream.Session = session
-	c.serves() // which learns the headers that a recording has
+	c.stream.Service = c.serves() // which learns the headers that a recording has
 }
 
 // streamEnds sets the final properties of a stream.

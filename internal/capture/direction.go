@@ -28,6 +28,8 @@ type receiver interface {
 	refused(k frame.Key, why string)
 	// declined is called when it took none at all.
 	declined()
+	// framed is called with each frame that belongs to no message, if frames are wanted.
+	framed(RawFrame)
 }
 
 // direction drives a decoder over the bytes of one direction of a stream, as they come, and joins
@@ -121,6 +123,9 @@ func (d *direction) write(b []byte, m flow.Mark) {
 		if !f.Passed {
 			d.octets.add(&f)
 			d.frame(&f, following)
+			if f.Kind != frame.KindData && d.wantsFrames() {
+				d.to.framed(d.raw(&f))
+			}
 		}
 		d.at += f.Octets
 		d.r.bound()
@@ -232,7 +237,7 @@ func (d *direction) frame(f *wire.DecodedFrame, following bool) {
 				d.to.declined()
 			}
 		case wire.Fragment:
-			d.fragment(ev, f.Octets)
+			d.fragment(ev, f)
 		case wire.Lost: // lost by a sync
 			d.give(ev.Message, Incomplete, "check does not agree")
 		case wire.Cancelled:
@@ -281,8 +286,8 @@ func (d *direction) verdict(at int64, v wire.Verdict) {
 	}
 }
 
-// fragment takes a fragment of a message from a data frame of that many bytes.
-func (d *direction) fragment(ev *wire.Event, octets int) {
+// fragment takes a fragment of a message from a data frame.
+func (d *direction) fragment(ev *wire.Event, f *wire.DecodedFrame) {
 	if d.fragments++; d.fragments%restAfter == 0 {
 		d.dec.Rest() // makes the memories of unused lanes small
 	}
@@ -297,7 +302,10 @@ func (d *direction) fragment(ev *wire.Event, octets int) {
 		return // begun before the sync that the decoder joined at
 	}
 	if !d.r.surveying {
-		in.Wire, in.Last = ev.Message.Wire, d.markAt(d.at+octets-1).Time
+		in.Wire, in.Last = ev.Message.Wire, d.markAt(d.at+f.Octets-1).Time
+		if d.wantsFrames() {
+			in.keep(d.raw(f))
+		}
 		if in.err == nil {
 			in.err = ev.Err
 		}
@@ -320,6 +328,7 @@ type incoming struct {
 	parts  [2]joining
 	err    error
 	open   bool // it counts against maxOpen
+	framed int  // bytes of its frames
 }
 
 func (d *direction) begin(m *wire.IncomingMessage) *incoming {
@@ -393,4 +402,22 @@ func why(err error) (text, lacks string, contract bool) {
 		return "it needs what messages before it on its lane said, which could not be decoded", "", false
 	}
 	return err.Error(), "", false
+}
+
+func (d *direction) wantsFrames() bool { return d.r.cfg.Frames && !d.r.surveying }
+
+// raw is the frame that begins at d.at.
+func (d *direction) raw(f *wire.DecodedFrame) RawFrame {
+	mark := d.markAt(d.at)
+	return RawFrame{
+		At: f.At, Octets: bytes.Clone(d.buf[d.at : d.at+f.Octets]), Time: mark.Time, Packet: mark.PacketNo,
+	}
+}
+
+// keep keeps a frame of a message.
+func (in *incoming) keep(f RawFrame) {
+	if in.framed += len(f.Octets); in.framed <= MaxFrames {
+		f.Stream, f.Direction = in.Stream, in.Direction
+		in.Frames = append(in.Frames, f)
+	}
 }

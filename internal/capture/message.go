@@ -93,6 +93,9 @@ type Decoded struct {
 	Earlier *EarlierSending
 	// Wire is the number of bytes on the wire: of its data frames, or of its HTTP message.
 	Wire int64
+	// Frames are its frames, if they are wanted, up to [MaxFrames]: of fewer bytes than Wire if
+	// there are more.
+	Frames []RawFrame
 	// State is how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why
 	// gives details, for people.
 	State State
@@ -199,4 +202,17 @@ func (d *Decoded) recognize() {
 		r := soap.Recognize(d.Body)
 		d.Version, d.Operation = r.Version, r.Operation
 	}
+}
+
+// MaxFrames is how much a message has of its frames, in bytes.
+const MaxFrames = 1 << 20
+
+// RawFrame is one frame of a stream, as it was on the wire.
+type RawFrame struct {
+	Stream, Direction int   // as of [Decoded]
+	At                int64 // offset of its first byte in its direction
+	Octets            []byte
+	// Time and Packet are those of the packet with its first byte; zero without a capture.
+	Time   time.Time
+	Packet int
 }

@@ -34,6 +34,8 @@ type DecodeConfig struct {
 	Limits flow.Limits
 	// Starts: only the first MiB of each body is needed.
 	Starts bool
+	// Frames: messages have their frames, and frames that belong to none are events.
+	Frames bool
 	// Octets, if given, is called with the bytes of the directions of hhfr streams, in order.
 	// stream is the number of the stream, from 1. direction is 0 for the end that opened it.
 	// Missing bytes leave a gap between two offsets.
@@ -47,10 +49,11 @@ type Input struct {
 	Octets io.Reader
 }
 
-// Event is a result of a [Reader]: a message or a check.
+// Event is a result of a [Reader]: a message, a check, or, if they are wanted, a frame.
 type Event struct {
 	Message *Decoded
 	Check   *Check
+	Frame   *RawFrame
 }
 
 // Check is the result of a check of a stream, for messages that were given as [Unverified] before:

@@ -55,3 +55,11 @@ func (r *Reader) serve() {
 		}
 	}
 }
+
+// ServiceOf is that of the stream of a message, as far as it is known; of plain SOAP none.
+func (s *Summary) ServiceOf(d *Decoded) Endpoint {
+	if d.Stream < 1 || d.Stream > len(s.Streams) {
+		return Endpoint{}
+	}
+	return s.Streams[d.Stream-1].Service
+}

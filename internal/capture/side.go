@@ -150,6 +150,13 @@ func (f *found) refusal(k frame.Key) string {
 	return f.refusals[k]
 }
 
+func (s *side) framed(f RawFrame) {
+	if s.conn.stream != nil {
+		f.Stream, f.Direction = s.conn.stream.number, s.dir
+		s.conn.r.tell(Event{Frame: &f})
+	}
+}
+
 func (s *side) declined() { s.what().declined = true }
 
 func (s *side) refused(k frame.Key, why string) {

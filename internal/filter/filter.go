@@ -15,6 +15,7 @@ import (
 type Candidate struct {
 	Number, Packet, Status          int
 	Operation, Session, Kind, State string
+	Call                            string // operation of the request that it is, or belongs to
 	Fault                           string // code and reason; empty: it is no fault
 	Client, Server, Source, Target  netip.AddrPort
 	BodyOctets, WireOctets          int64
@@ -39,6 +40,22 @@ func (e *Expression) And(o *Expression) *Expression {
 		return e
 	}
 	return &Expression{func(f *Candidate) bool { return e.holds(f) && o.holds(f) }}
+}
+
+// Compare is the comparison of a field with a value, as [Parse] reads it.
+func Compare(field, op, value string) (*Expression, error) {
+	f, ok := fields[field]
+	if !ok {
+		return nil, fmt.Errorf("no field %q", field)
+	}
+	if why := f.refuses(op); why != "" {
+		return nil, fmt.Errorf("%s: %s", field, why)
+	}
+	holds, err := f.compare(op, value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return &Expression{holds}, nil
 }
 
 // SyntaxError is what is wrong with an expression, and where.
@@ -83,6 +100,10 @@ var fields = map[string]facet{
 	"op": {
 		about: "local name of the first element in the Body",
 		text:  func(f *Candidate) string { return f.Operation },
+	},
+	"call": {
+		about: "operation of the request, also of its replies",
+		text:  func(f *Candidate) string { return f.Call },
 	},
 	"session": {about: "a UUID; - for plain SOAP", text: func(f *Candidate) string { return f.Session }},
 	"kind":    {about: "request, reply, interim or one-way", text: func(f *Candidate) string { return f.Kind }},

@@ -93,7 +93,7 @@ func TestExpressions(t *testing.T) {
 func TestWrongExpressions(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                 "column 1: a comparison is missing",
-		`opp == "x"`:                       `column 1: no field "opp"; there are body, bytes, client,`,
+		`opp == "x"`:                       `column 1: no field "opp"; there are body, bytes, call, client,`,
 		`"x" == op`:                        `column 1: no field "x"`,
 		`op == `:                           "column 7: a value is missing behind ==",
 		`op == && reply`:                   "column 7: a value is missing behind ==: texts stand in quotes",

@@ -14,4 +14,7 @@ func (f Ack) AppendTo(b []byte) []byte {
 	return bin.AppendBytes(append(b, byte(KindAck)|skipBit), f.Octets)
 }
 
-func parseAck(c *bin.Cursor) Frame { return Ack{Octets: c.Rest()} }
+func parseAck(c *bin.Cursor) Frame {
+	c.Name("what is done", bin.Raw)
+	return Ack{Octets: c.Rest()}
+}

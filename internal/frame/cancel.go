@@ -60,11 +60,13 @@ func (f Cancel) AppendTo(b []byte) []byte {
 
 func parseCancel(c *bin.Cursor) Frame {
 	var f Cancel
+	c.Name("lane", bin.Uint)
 	f.Message.Lane = c.Uvarint()
 	r := direction(c, 3)
 	f.Message.Reply, f.Refused = r&1 != 0, r&2 != 0
 	f.Message.Exchange = exchange(c)
 	at := c.At()
+	c.Name("code", bin.Byte)
 	f.Code = CancelCode(c.U8())
 	if c.Err() == nil && f.Code == 0 {
 		c.Fail(fault(BadValue, at, "cancel code 0"))

@@ -59,12 +59,20 @@ func (f Close) AppendTo(b []byte) []byte {
 }
 
 func parseClose(c *bin.Cursor) Frame {
-	return Close{Code: CloseCode(c.U8()), Text: text(c, maxCloseText), Messages: c.Uvarint(), Check: c.U32()}
+	var f Close
+	c.Name("code", bin.Byte)
+	f.Code, f.Text = CloseCode(c.U8()), text(c, maxCloseText)
+	c.Name("messages", bin.Uint)
+	f.Messages = c.Uvarint()
+	c.Name("check", bin.Raw)
+	f.Check = c.U32()
+	return f
 }
 
 // text reads bytes that are UTF-8.
 func text(c *bin.Cursor, most uint64) string {
 	at := c.At()
+	c.Name("text", bin.CountedText)
 	b := c.Bytes(most)
 	if !utf8.Valid(b) {
 		c.Fail(fault(BadValue, at, "text is not UTF-8"))

@@ -68,18 +68,23 @@ func (p Place) appendTo(b []byte) []byte {
 
 // parsePlace reads a place, or the 0 that stands for an interim reply.
 func parsePlace(c *bin.Cursor) (p Place, interim bool) {
+	c.Name("place", bin.Uint)
 	at, v := c.At(), c.Uvarint()
 	if v == 0 {
 		return p, true
 	}
 	p.Number = v >> 2
 	flag := v&2 != 0
+	named := func(field string) uint64 {
+		c.Name(field, bin.Uint)
+		return c.Uvarint()
+	}
 	if v&1 == 0 {
 		p.Wanted = flag
-	} else if p.Answers = c.Uvarint(); p.Answers != 0 {
+	} else if p.Answers = named("answers"); p.Answers != 0 {
 		p.Unknown = flag
-	} else if p.Length = c.Uvarint(); p.Length != 0 {
-		p.Wanted, p.From, p.Answers = flag, c.Uvarint(), c.Uvarint()
+	} else if p.Length = named("length"); p.Length != 0 {
+		p.Wanted, p.From, p.Answers = flag, named("from"), named("answers")
 		if c.Err() == nil && (p.From > p.Length || p.Wanted && p.Answers != 0) {
 			c.Fail(fault(BadValue, at, "a long message of %d octets, from octet %d on", p.Length, p.From))
 		}
@@ -129,6 +134,11 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 		maxPayload = MaxPayload
 	}
 	c := bin.NewCursor(b, at)
+	return parseData(&c, maxPayload)
+}
+
+func parseData(c *bin.Cursor, maxPayload int) (Data, int, error) {
+	at := c.At()
 	o := c.U8()
 	first := o&bitF != 0
 	f := Data{
@@ -143,16 +153,18 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 		return Data{}, 0, fault(BadValue, at, "later fragment names its lane but not its exchange")
 	}
 	if f.NamesLane {
+		c.Name("lane", bin.Uint)
 		f.Lane = c.Uvarint()
 	}
 	if f.NamesExchange {
-		f.Exchange = exchange(&c)
+		f.Exchange = exchange(c)
 	}
 	if placed {
-		if f.Place, f.Interim = parsePlace(&c); f.Interim {
+		if f.Place, f.Interim = parsePlace(c); f.Interim {
 			f.Reply, f.OneWay = true, false
 		}
 	}
+	c.Name("length of the payload", bin.Uint)
 	size := c.Count(uint64(maxPayload))
 	if c.Err() != nil {
 		return Data{}, 0, unlessShort(c.Err())
@@ -160,6 +172,7 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 	if c.Len() < size {
 		return Data{}, 0, nil
 	}
+	c.Name("payload", bin.Raw)
 	f.Payload = c.Take(size)
 	return f, int(c.At() - at), nil
 }

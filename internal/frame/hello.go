@@ -109,10 +109,12 @@ func (f Hello) AppendTo(b []byte) []byte {
 
 func parseHello(c *bin.Cursor) Frame {
 	var f Hello
+	c.Name("scheme", bin.Uint)
 	if at, scheme := c.At(), c.Uvarint(); c.Err() == nil && scheme != formatVersion {
 		c.Fail(fault(Unsupported, at, "scheme %d", scheme))
 	}
 	at := c.At()
+	c.Name("role", bin.Byte)
 	role := c.U8()
 	if role > roleResponder|roleProxy|roleBrief {
 		c.Fail(fault(BadValue, at, "role %#02x", role))
@@ -122,26 +124,35 @@ func parseHello(c *bin.Cursor) Frame {
 		f.parseBrief(c)
 		return f
 	}
+	c.Name("session", bin.Raw)
 	copy(f.Session[:], c.Take(len(f.Session)))
 	at = c.At()
+	c.Name("token", bin.Counted)
 	f.Token = c.Bytes(TokenLen)
 	if n := len(f.Token); n != 0 && n != TokenLen {
 		c.Fail(fault(BadValue, at, "token of %d octets", n))
 	}
+	c.Name("sync word", bin.Raw)
 	copy(f.Word[:], c.Take(len(f.Word)))
-	f.Representation, f.Stages = c.Uvarint(), c.Uvarint()
+	c.Name("representation", bin.Uint)
+	f.Representation = c.Uvarint()
+	c.Name("stages", bin.Uint)
+	f.Stages = c.Uvarint()
 	at = c.At()
-	for _, v := range f.amounts() {
+	for i, v := range f.amounts() {
+		c.Name(amountNames[i], bin.Uint)
 		*v = c.Uvarint()
 	}
 	f.checkFragment(c, at)
 	at = c.At()
+	c.Name("target", bin.CountedText)
 	f.Target = string(c.Bytes(MaxTarget))
 	if c.Err() == nil && f.Target != "" && (f.Responder || len(f.Token) > 0) {
 		c.Fail(fault(BadValue, at, "target beside a token, or of a responder"))
 	}
 	if c.Err() == nil && c.Len() > checkLen {
 		at = c.At()
+		c.Name("description", bin.Counted)
 		f.Description = c.Bytes(DescriptionLen)
 		switch n := len(f.Description); {
 		case c.Err() != nil || n == DescriptionLen:
@@ -152,9 +163,10 @@ func parseHello(c *bin.Cursor) Frame {
 		}
 	}
 	if c.Err() == nil && c.Len() > checkLen {
+		c.Name("abilities", bin.Uint)
 		f.setAbilities(c.Uvarint())
 	}
-	c.Take(max(checkLen, c.Len())) // the own check, and before it what later versions have
+	takeOwnCheck(c)
 	return f
 }
 
@@ -182,12 +194,26 @@ const (
 	roleBrief
 )
 
+// takeOwnCheck takes the own check, and before it what later versions have.
+func takeOwnCheck(c *bin.Cursor) {
+	if more := c.Len() - checkLen; more > 0 {
+		c.Name("of later versions", bin.Raw)
+		c.Take(more)
+	}
+	c.Name("own check", bin.Raw)
+	c.Take(checkLen)
+}
+
 // amounts are the limits and the lifetime, in the order of hello.
 func (f *Hello) amounts() []*uint64 {
 	l := &f.Limits
 	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window,
 		&l.MaxHeld, &f.Lifetime}
 }
+
+// amountNames are their names.
+var amountNames = [...]string{"max fragment", "max message", "max shapes", "max shape octets", "max exchanges",
+	"window", "max held", "lifetime"}
 
 func (f *Hello) checkFragment(c *bin.Cursor, at int64) {
 	if n := f.Limits.MaxFragment; c.Err() == nil && (n < MinPayload || n > MaxPayload) {
@@ -264,6 +290,7 @@ func (f *Hello) usually(amount int) uint64 {
 func (f *Hello) parseBrief(c *bin.Cursor) {
 	at := c.At()
 	var seed [seedLen]byte
+	c.Name("seed", bin.Raw)
 	copy(seed[:], c.Take(seedLen))
 	f.Session, f.Representation = SeedSession(seed), Binary
 	if c.Err() == nil && [seedLen]byte(f.Session[:]) != seed {
@@ -271,19 +298,24 @@ func (f *Hello) parseBrief(c *bin.Cursor) {
 	}
 	f.Word = f.briefWord()
 	at = c.At()
+	c.Name("token", bin.Counted)
 	f.Token = c.Bytes(TokenLen)
 	if n := len(f.Token); c.Err() == nil && n != 0 && (n != TokenLen || !f.Responder) {
 		c.Fail(fault(BadValue, at, "token of %d octets", n))
 	}
+	c.Name("stages", bin.Uint)
 	f.Stages = c.Uvarint()
+	c.Name("abilities", bin.Uint)
 	f.setAbilities(c.Uvarint())
+	c.Name("other", bin.Byte)
 	other := c.U8()
 	at = c.At()
 	for i, v := range f.amounts() {
 		if *v = f.usually(i); other>>i&1 != 0 {
+			c.Name(amountNames[i], bin.Uint)
 			*v = c.Uvarint()
 		}
 	}
 	f.checkFragment(c, at)
-	c.Take(max(checkLen, c.Len())) // as in the long form
+	takeOwnCheck(c)
 }

@@ -26,5 +26,9 @@ func (f Idle) AppendTo(b []byte) []byte {
 }
 
 func parseIdle(c *bin.Cursor) Frame {
-	return Idle{list(c, 1, (*bin.Cursor).Uvarint, func(a, b uint64) bool { return a < b })}
+	c.Name("lanes", bin.Uint)
+	return Idle{list(c, 1, func(c *bin.Cursor) uint64 {
+		c.Name("lane", bin.Uint)
+		return c.Uvarint()
+	}, func(a, b uint64) bool { return a < b })}
 }

@@ -33,7 +33,10 @@ func parseKept(c *bin.Cursor) Frame {
 	seen := map[uint64]bool{}
 	for c.Err() == nil && c.Len() > 0 {
 		at := c.At()
-		m := KeptPart{Number: c.Uvarint(), Octets: c.Uvarint()}
+		c.Name("number", bin.Uint)
+		m := KeptPart{Number: c.Uvarint()}
+		c.Name("octets", bin.Uint)
+		m.Octets = c.Uvarint()
 		if c.Err() == nil && (m.Number == 0 || m.Number > maxPlace || len(f.Messages) == MaxKept) {
 			c.Fail(fault(BadValue, at, "number %d, or more than %d messages", m.Number, MaxKept))
 		}

@@ -46,6 +46,7 @@ func (k Key) String() string {
 // exchange reads the number of an exchange; 0 is none.
 func exchange(c *bin.Cursor) uint64 {
 	at := c.At()
+	c.Name("exchange", bin.Uint)
 	n := c.Uvarint()
 	if c.Err() == nil && n == 0 {
 		c.Fail(fault(BadValue, at, "exchange 0"))

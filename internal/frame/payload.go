@@ -62,19 +62,27 @@ type Parts struct {
 // into p, which is empty. at is the offset of the payload's first octet. After an error (an
 // *[Error]) neither state nor p must be used again.
 func (m *MessageState) cut(f *Data, p *Parts, at int64) error {
+	c := bin.NewCursor(f.Payload, at)
+	return m.take(&c, f, p)
+}
+
+// take is cut with the cursor of the payload.
+func (m *MessageState) take(c *bin.Cursor, f *Data, p *Parts) error {
+	at := c.At()
 	switch {
 	case m.has(Begun) && f.Head != m.has(HeadGoesOn):
 		return fault(BadState, at, "head segment missing or out of place")
 	case m.has(BodyIsText) && !f.Text:
 		return fault(BadState, at, "fragment without T after text")
 	}
-	c := bin.NewCursor(f.Payload, at)
 	begins := !f.Head
 	if f.Head {
 		p.HasHead, p.Head.First = true, f.First
 		if f.First {
+			c.Name("shape number of the head", bin.Uint)
 			p.Head.Shape = c.Uvarint()
 		}
+		c.Name("length of the head segment", bin.Uint)
 		size := c.Uvarint()
 		if c.Err() == nil && size/2 > uint64(c.Len()) {
 			return fault(Truncated, c.At(), "head segment of %d octets, %d there", size/2, c.Len())
@@ -82,6 +90,7 @@ func (m *MessageState) cut(f *Data, p *Parts, at int64) error {
 		more := size&1 != 0
 		m.set(HeadGoesOn, more)
 		p.Head.Last = !more
+		c.Name("head segment", bin.Raw)
 		p.Head.Segment = c.Take(int(size / 2))
 		begins = !more && c.Len() > 0
 		if more && c.Len() > 0 {
@@ -92,8 +101,10 @@ func (m *MessageState) cut(f *Data, p *Parts, at int64) error {
 	if begins {
 		p.HasBody, p.Body.First, p.Body.Last, p.Body.Text = true, !m.has(BodyBegun), f.Last, f.Text
 		if p.Body.First {
+			c.Name("shape number of the body", bin.Uint)
 			p.Body.Shape = c.Uvarint()
 		}
+		c.Name("body segment", bin.Raw)
 		p.Body.Segment = c.Rest()
 		m.set(BodyBegun, true)
 		m.set(BodyIsText, f.Text)

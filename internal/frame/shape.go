@@ -51,18 +51,25 @@ func (f Shape) AppendTo(b []byte) []byte {
 func parseShape(c *bin.Cursor) Frame {
 	var f Shape
 	at := c.At()
+	c.Name("number", bin.Uint)
 	f.Number = c.Uvarint()
 	if c.Err() == nil && f.Number == 0 {
 		c.Fail(fault(BadValue, at, "shape number 0"))
 	}
 	at = c.At()
+	c.Name("form", bin.Byte)
 	f.Form = Form(c.U8())
 	switch f.Form {
 	case Reference:
+		c.Name("fingerprint", bin.Raw)
 		copy(f.Fingerprint[:], c.Take(len(f.Fingerprint)))
 	case Full:
-		f.Total, f.Offset = c.Uvarint(), c.Uvarint()
+		c.Name("total", bin.Uint)
+		f.Total = c.Uvarint()
+		c.Name("offset", bin.Uint)
+		f.Offset = c.Uvarint()
 		at = c.At()
+		c.Name("piece", bin.Raw)
 		f.Piece = c.Rest()
 		if left := f.Total - f.Offset; c.Err() == nil && (f.Offset > f.Total || uint64(len(f.Piece)) > left ||
 			len(f.Piece) == 0) {

@@ -95,33 +95,58 @@ func (f Sync) appendFields(b []byte) []byte {
 
 func parseSync(c *bin.Cursor) Frame {
 	var f Sync
+	c.Name("sync word", bin.Raw)
 	copy(f.Word[:], c.Take(len(f.Word)))
+	c.Name("offset", bin.Uint)
 	f.Offset = c.Uvarint()
 	f.Responder = direction(c, 1) == 1
+	c.Name("session", bin.Raw)
 	copy(f.Session[:], c.Take(len(f.Session)))
-	f.Representation, f.Stages, f.Messages, f.Check = c.Uvarint(), c.Uvarint(), c.Uvarint(), c.U32()
+	c.Name("representation", bin.Uint)
+	f.Representation = c.Uvarint()
+	c.Name("stages", bin.Uint)
+	f.Stages = c.Uvarint()
+	c.Name("messages", bin.Uint)
+	f.Messages = c.Uvarint()
+	c.Name("check", bin.Raw)
+	f.Check = c.U32()
+	c.Name("shapes", bin.Uint)
 	f.Shapes = list(c, minAnnounced, func(c *bin.Cursor) Announced {
+		c.Name("number", bin.Uint)
 		a := Announced{Number: c.Uvarint()}
+		c.Name("name", bin.Raw)
 		copy(a.Name[:], c.Take(len(a.Name)))
 		return a
 	}, func(a, b Announced) bool { return a.Number < b.Number })
+	c.Name("lanes", bin.Uint)
 	f.Lanes = list(c, minLaneNumbers, func(c *bin.Cursor) LaneNumbers {
-		return LaneNumbers{c.Uvarint(), c.Uvarint(), c.Uvarint()}
+		c.Name("lane", bin.Uint)
+		l := LaneNumbers{Lane: c.Uvarint()}
+		c.Name("last request", bin.Uint)
+		l.Request = c.Uvarint()
+		c.Name("last reply", bin.Uint)
+		l.Reply = c.Uvarint()
+		return l
 	}, func(a, b LaneNumbers) bool { return a.Lane < b.Lane })
+	c.Name("open messages", bin.Uint)
 	f.Open = list(c, minOpen, parseOpen, func(a, b Open) bool { return a.Key.Compare(b.Key) < 0 })
 	at := c.At()
 	if len(f.Shapes) > 0 && f.Shapes[0].Number == 0 {
 		c.Fail(fault(BadValue, at, "shape number 0"))
 	}
+	c.Name("own check", bin.Raw)
 	c.Take(checkLen)
 	return f
 }
 
 func parseOpen(c *bin.Cursor) Open {
+	c.Name("lane", bin.Uint)
 	o := Open{Key: Key{Lane: c.Uvarint()}}
 	r := direction(c, 1|byte(stateMask))
 	o.Key.Reply, o.State = r&1 != 0, Begun|MessageState(r)&stateMask
-	o.Key.Exchange, o.CRC = exchange(c), c.U32()
+	o.Key.Exchange = exchange(c)
+	c.Name("check so far", bin.Raw)
+	o.CRC = c.U32()
 	return o
 }
 
@@ -149,6 +174,7 @@ func list[T any](c *bin.Cursor, size int, read func(*bin.Cursor) T, less func(a,
 // direction reads the octet R of sections 6 and 7, at most most.
 func direction(c *bin.Cursor, most byte) byte {
 	at := c.At()
+	c.Name("R", bin.Byte)
 	r := c.U8()
 	if r > most {
 		c.Fail(fault(BadValue, at, "R is %d", r))

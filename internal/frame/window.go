@@ -54,10 +54,12 @@ func appendOctetsOf(b []byte, k Kind, message Key, octets uint64) []byte {
 }
 
 func octetsOf(c *bin.Cursor) (message Key, octets uint64) {
+	c.Name("lane", bin.Uint)
 	message.Lane = c.Uvarint()
 	message.Reply = direction(c, 1) == 1
 	message.Exchange = exchange(c)
 	at := c.At()
+	c.Name("octets", bin.Uint)
 	if octets = c.Uvarint(); c.Err() == nil && octets == 0 {
 		c.Fail(fault(BadValue, at, "no octets"))
 	}

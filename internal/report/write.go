@@ -68,7 +68,7 @@ func isNumber(cell string) bool {
 	for word := range strings.FieldsSeq(cell) {
 		word = strings.Trim(word, "±%(),/+-*") // *: a mark
 		if _, err := strconv.ParseFloat(word, 64); err != nil &&
-			!slices.Contains([]string{"", "ms", "s", "B", "times", "to"}, word) {
+			!slices.Contains([]string{"", "us", "ms", "s", "B", "times", "to"}, word) {
 			return false
 		}
 	}
