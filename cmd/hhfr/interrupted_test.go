@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/decoding"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/shared"
 )
@@ -103,13 +103,13 @@ func TestInterruptedWithinAFile(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				var out, errs bytes.Buffer
 				g := &command.Global{Env: command.Env{Out: &out, Err: &errs}, Stderr: &errs}
-				o := listing.DecodeOptions{Files: []string{name}, Output: output}
+				o := decoding.DecodeOptions{Files: []string{name}, Output: output}
 				in, err := input.OpenSources(ctx, g, o.Files, "a capture", output == "json")
 				require.NoError(t, err)
 				in.List[0].Octets = &cutShort{in.List[0].Octets.(io.ReadSeeker), read,
 					func() { cancel(exit.Signalled{Signal: os.Interrupt}) }}
 				r := capture.NewReader(t.Context(), capture.DecodeConfig{})
-				err = listing.Present(ctx, g, o, r, r.Captures(t.Context(), in.List...))
+				err = decoding.Present(ctx, g, o, r, r.Captures(t.Context(), in.List...))
 				code, _ := exit.CodeOf(err)
 				assert.Equal(t, exit.Interrupted, code)
 				require.ErrorIs(t, err, context.Canceled)

@@ -26,6 +26,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/transcode"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/statistics"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
@@ -53,6 +54,7 @@ var printed = []printedForm{
 		"listed before as unverified", reflect.TypeFor[listing.CheckReport]()},
 	{"decode-jsonl", "with `-o jsonl`, behind all others, a line for each sequence of WS-ReliableMessaging",
 		reflect.TypeFor[listing.SequenceLine]()},
+	{"decode", "with `--stats`: one object", reflect.TypeFor[statistics.CountReport]()},
 	{"doctor", "one object", reflect.TypeFor[doctor.DoctorReport]()},
 	{"estimate", "one object", reflect.TypeFor[estimate.EstimateReport]()},
 	{"reconstruct", "as `decode`", nil},
@@ -150,10 +152,11 @@ var valuesOf = map[string][]string{
 		capture.Verified.String(), capture.Unverified.String(), capture.Unchecked.String(), capture.Withdrawn.String(),
 		capture.Incomplete.String(), capture.Cancelled.String(), capture.Undecodable.String(),
 	},
-	"messageReport.direction": {listing.DirectionName(0), listing.DirectionName(1)},
-	"checkReport.check":       {capture.Verified.String(), capture.Withdrawn.String()},
-	"checkReport.direction":   {listing.DirectionName(0), listing.DirectionName(1)},
-	"replay.Difference.what":  {"status", "body"},
+	"messageReport.direction":   {listing.DirectionName(0), listing.DirectionName(1)},
+	"checkReport.check":         {capture.Verified.String(), capture.Withdrawn.String()},
+	"checkReport.direction":     {listing.DirectionName(0), listing.DirectionName(1)},
+	"replay.Difference.what":    {"status", "body", "content"},
+	"replay.ContentChange.what": {"text", "attribute", "missing", "added"},
 }
 
 const jsonHead = `# What commands print as JSON

@@ -71,6 +71,9 @@ var plan = map[string]row{
 		third: terminals,
 	},
 	"cmd/hhfr/internal/results": {floor: 10, not: aboveResults, third: terminals},
+	"cmd/hhfr/internal/statistics": {
+		floor: 10, not: aboveResults, third: []string{"github.com/HdrHistogram/hdrhistogram-go"},
+	},
 	"cmd/hhfr/internal/listing": {
 		floor: 10, not: slices.Concat(aboveResults[1:], []string{"internal/session", "internal/sender"}),
 		third: terminals,
@@ -90,6 +93,7 @@ var plan = map[string]row{
 	},
 
 	"internal/replay":    {floor: 9},
+	"internal/dissect":   {floor: 8},
 	"internal/bench":     {floor: 9},
 	"internal/load":      {floor: 9, third: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 	"internal/report":    {floor: 9, not: []string{"internal/bench", "internal/load"}},
@@ -231,6 +235,8 @@ var plan = map[string]row{
 	"internal/shared":      {floor: base},
 	"internal/papers":      {floor: base},
 	"internal/filter":      {floor: base},
+	"internal/xmltree":     {floor: 1},
+	"internal/xpath":       {floor: 2, third: []string{"github.com/antchfx/xpath"}},
 	"internal/timeline":    {floor: base},
 	"internal/spool":       {floor: base},
 	"internal/layers":      {floor: base},

@@ -79,7 +79,7 @@ var apart = []room{
 	{name: "internal/session/machine", up: 1, files: "action config attempts machine event"},
 	{name: "internal/frame", files: `
 		errors frame close hello ack key data kept payload shape sync window idle resync cancel checks numbering parse
-		sniff`},
+		sniff dissect`},
 }
 
 // Files refer to those below them, in packages that are large enough to have an order.

@@ -75,7 +75,7 @@ func TestCapturesOfOtherPrograms(t *testing.T) {
 				}
 				s := httptest.NewServer(m)
 				differences := 0
-				for r := range rec.Run(t.Context(), dial(t, s.URL, false, nil), 1) {
+				for r := range rec.Run(t.Context(), dial(t, s.URL, false, nil), replay.RunConfig{InFlight: 1}) {
 					require.NoError(t, r.Err)
 					sent++
 					if r.Difference != nil {

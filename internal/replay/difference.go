@@ -6,9 +6,9 @@ import "fmt"
 // difference: a value with its tags, on one line.
 const excerptOctets = 32
 
-// Difference is where two replies first differ.
+// Difference is where two replies first contentDiffer.
 type Difference struct {
-	// What is "status" or "body".
+	// What is "status", "body" or, of two documents that are compared by their content, "content".
 	What string `json:"what"`
 	// Offset is that of the first byte of the body that differs; 0 for a status.
 	Offset int `json:"offset"`
@@ -19,6 +19,8 @@ type Difference struct {
 	// RecordedOctets and NowOctets are the lengths of the bodies.
 	RecordedOctets int `json:"recorded_octets"`
 	NowOctets      int `json:"now_octets"`
+	// Changes are, of content, the first places that contentDiffer: 100 at most.
+	Changes []ContentChange `json:"changes,omitempty"`
 }
 
 // Compare returns how a reply differs from the recorded one: nil if status and body are the same. A

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/session"
 
@@ -32,6 +33,8 @@ type RecordedExchange struct {
 	Operation string
 	// Head is the HTTP head to send, without the fields of one connection; Body is the envelope.
 	Head, Body []byte
+	// At is when it was sent; zero: that is not known.
+	At time.Time
 	// Answered reports whether the whole reply is recorded: Status is that of its head, Reply its
 	// body.
 	Answered bool
@@ -43,7 +46,7 @@ type RecordedExchange struct {
 type Recording struct {
 	// Exchanges are in sending order.
 	Exchanges []RecordedExchange
-	// Skipped counts requests that are not sent again: incomplete ones, one-way messages, what
+	// Skipped counts requests that are not sent again: incomplete ones, one-how messages, what
 	// proxies pass on in parts, HTTP requests that are no SOAP, and requests on a stream that was
 	// declined, since they were then sent elsewhere. Messages between proxies do not count.
 	Skipped int
@@ -119,6 +122,15 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	if !m.Whole() || m.OneWay || m.Declined {
 		return nil, false
 	}
+	head, ok := RequestHead(m, path)
+	return &RecordedExchange{Number: m.Number, Operation: m.Operation.Local, At: m.First, Head: head,
+		Body: m.Body}, ok
+}
+
+// RequestHead is the HTTP head of a request as it can be sent again, without the fields of one
+// connection. path is that of its stream's service. It reports whether there is one: not for parts
+// of a request that proxies pass on, and not for what is no HTTP request.
+func RequestHead(m *capture.Decoded, path string) ([]byte, bool) {
 	octets := m.Head
 	if octets == nil {
 		octets = negotiate.DefaultRequestHead(cmp.Or(path, "/"))
@@ -133,12 +145,7 @@ func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 		}
 		return slices.ContainsFunc(ofConnection, f.Is)
 	}
-	return &RecordedExchange{
-		Number:    m.Number,
-		Operation: m.Operation.Local,
-		Head:      http1.AppendEdited(nil, &h, drop, nil),
-		Body:      m.Body,
-	}, true
+	return http1.AppendEdited(nil, &h, drop, nil), true
 }
 
 // framed reports whether the line after an HTTP head says that its body has its framing, or a part
@@ -238,14 +245,45 @@ type Outcome struct {
 	Difference *Difference
 }
 
-// Run sends the requests over a session, at most inFlight at once, and yields the outcome of each,
-// in order. It ends when all are sent, or ctx is done.
-func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Outcome] {
+// RunConfig is how requests are sent again, and replies compared.
+type RunConfig struct {
+	// InFlight is how many requests wait for their replies at once, at most.
+	InFlight int
+	// Pace 1 keeps the times between requests that the recording has, 2 halves them, and so on; 0:
+	// each request is sent as soon as it may be.
+	Pace float64
+	// Stamp, if given, makes the body of a request new: what of it is good for a time only.
+	Stamp   func(body []byte) []byte
+	Compare Comparison
+}
+
+// wait waits until an exchange is due that came so long after the first one in the recording.
+func (w *RunConfig) wait(ctx context.Context, begun time.Time, after time.Duration) {
+	if w.Pace <= 0 {
+		return
+	}
+	due := time.NewTimer(time.Until(begun.Add(time.Duration(float64(after) / w.Pace))))
+	defer due.Stop()
+	select {
+	case <-due.C:
+	case <-ctx.Done():
+	}
+}
+
+// Run sends the requests over a session, and yields the outcome of each, in order. It ends when all
+// are sent, or ctx is done.
+func (r *Recording) Run(ctx context.Context, sess *session.Session, how RunConfig) iter.Seq[Outcome] {
 	messages := func(yield func(sender.MessageToSend, error) bool) {
+		begun := time.Now()
 		for i := range r.Exchanges {
 			x := &r.Exchanges[i]
+			how.wait(ctx, begun, x.At.Sub(r.Exchanges[0].At))
+			body := x.Body
+			if how.Stamp != nil {
+				body = how.Stamp(body)
+			}
 			if !yield(
-				sender.MessageToSend{Name: fmt.Sprintf("exchange %d", x.Number), Head: x.Head, Body: x.Body},
+				sender.MessageToSend{Name: fmt.Sprintf("exchange %d", x.Number), Head: x.Head, Body: body},
 				nil,
 			) {
 				return
@@ -253,11 +291,11 @@ func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int
 		}
 	}
 	return func(yield func(Outcome) bool) {
-		for in := range sender.Send(ctx, sess, messages, inFlight) {
+		for in := range sender.Send(ctx, sess, messages, how.InFlight) {
 			x := &r.Exchanges[in.Number-1]
 			out := Outcome{Exchange: x, Incoming: in}
 			if in.Err == nil && x.Answered {
-				out.Difference = Compare(x.Status, x.Reply, in.Status(), in.Body)
+				out.Difference = how.Compare.Compare(x.Status, x.Reply, in.Status(), in.Body)
 			}
 			if !yield(out) {
 				return

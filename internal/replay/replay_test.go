@@ -151,7 +151,8 @@ func TestReplay(t *testing.T) {
 						require.NoError(t, rec.Target(to))
 						var changed []string
 						count := 0
-						for r := range rec.Run(t.Context(), dial(t, to.String(), as, nil), 4) {
+						cfg := replay.RunConfig{InFlight: 4}
+						for r := range rec.Run(t.Context(), dial(t, to.String(), as, nil), cfg) {
 							require.NoError(t, r.Err)
 							assert.True(t, r.Exchange.Answered)
 							if count++; r.Difference != nil {

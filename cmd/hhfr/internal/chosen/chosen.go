@@ -3,6 +3,7 @@
 package chosen
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,21 +18,29 @@ import (
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/filter"
 	"github.com/hhfr/hhfr/internal/xmltext"
+	"github.com/hhfr/hhfr/internal/xpath"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // Choice is which messages are shown, and how much of them.
 type Choice struct {
-	// Head and Pretty: messages are shown, with their HTTP heads, and indented.
-	Head, Pretty bool
+	// Head, Pretty, Tree and Hex: messages are shown: with their HTTP heads, indented, as trees, as
+	// they were on the wire.
+	Head, Pretty, Tree, Hex bool
 	// Limit is after how many messages the list ends; 0: never.
 	Limit int
 
-	filter, operation, follow string
-	number                    int
-	fault                     bool
-	slower                    time.Duration
-	expression                *filter.Expression // nil: all
+	filter, operation, follow, session string
+	match, since, until, time          string
+	number                             int
+	fault                              bool
+	slower                             time.Duration
+
+	expression *filter.Expression // nil: all
+	xpath      *xpath.XPath       // nil: all
+	zone       Zone
+	span       period
+	tooLong    int // messages in which the expression takes too long
 }
 
 // Flags declares the flags.
@@ -39,18 +48,34 @@ func (v *Choice) Flags(f *pflag.FlagSet) {
 	f.IntVarP(&v.number, "number", "n", 0, "show the messages of this exchange, whole")
 	f.StringVarP(&v.filter, "filter", "Y", "",
 		"only messages for which this `EXPRESSION` holds: op == \"sum\" && bytes > 200 && !fault")
-	f.StringVar(&v.operation, "op", "", "only messages of this `OPERATION`, and replies to it")
+	f.StringVar(&v.match, "match", "",
+		"only envelopes in which this `XPATH` holds: //order[@id='7'], count(//item) > 3")
+	f.StringVar(&v.operation, "operation", "", "only messages of this `OPERATION`, and replies to it")
+	f.StringVar(&v.session, "session", "", "only messages of the session whose `UUID` begins so; - is plain SOAP")
 	f.BoolVar(&v.fault, "fault", false, "only SOAP faults")
 	f.DurationVar(&v.slower, "slower", 0, "only replies that came so long after their requests")
 	f.StringVar(&v.follow, "follow", "",
 		"show one conversation, whole: a `CLIENT` as IP or IP:PORT, or the beginning of a session's UUID")
+	f.StringVar(&v.since, "since", "",
+		"only messages from this `TIME` on: 2026-01-02T15:04:05Z, 15:04:05, or 90s after the first message")
+	f.StringVar(&v.until, "until", "", "only messages up to this `TIME`")
+	f.StringVar(&v.time, "time", "utc", "times as utc, local, or relative: seconds since the first message")
 	f.IntVar(&v.Limit, "limit", 0, "end after so many messages")
 	f.BoolVar(&v.Head, "head", false, "show messages, with their HTTP heads")
 	f.BoolVar(&v.Pretty, "pretty", false, "show messages, indented")
+	f.BoolVarP(&v.Tree, "tree", "V", false, "show messages with what is known of them, envelopes as trees")
+	f.BoolVarP(&v.Hex, "hex", "x", false, "show messages as they were on the wire, each field of a frame by its name")
 }
 
 // Whole reports whether messages themselves are shown.
-func (v *Choice) Whole() bool { return v.number > 0 || v.follow != "" || v.Head || v.Pretty }
+func (v *Choice) Whole() bool {
+	return v.number > 0 || v.follow != "" || v.Head || v.Pretty || v.Tree || v.Hex
+}
+
+// All reports whether nothing is left out.
+func (v *Choice) All() bool {
+	return v.expression == nil && v.xpath == nil && v.span.since == nil && v.span.until == nil
+}
 
 // Shown is an envelope as it is shown.
 func (v *Choice) Shown(body []byte) []byte {
@@ -65,59 +90,134 @@ func (v *Choice) Prepare() error {
 	if v.number < 0 || v.Limit < 0 || v.slower < 0 {
 		return exit.Usagef("", "--number, --limit and --slower are above 0")
 	}
-	asked := []string{v.filter}
-	if v.number > 0 {
-		asked = append(asked, "number == "+strconv.Itoa(v.number))
+	if err := v.prepareSpan(); err != nil {
+		return err
 	}
-	if v.fault {
-		asked = append(asked, "fault")
-	}
-	if v.slower > 0 {
-		asked = append(asked, "duration >= "+v.slower.String())
-	}
-	if v.operation != "" {
-		asked = append(asked, `op ~ "^`+regexp.QuoteMeta(v.operation)+`(Response|Result)?$"`)
-	}
-	if v.follow != "" {
-		if _, err := filter.Parse("host == " + v.follow); err == nil {
-			asked = append(asked, "client == "+v.follow)
-		} else {
-			asked = append(asked, `session ~ "^`+regexp.QuoteMeta(v.follow)+`"`)
+	if v.match != "" {
+		var err error
+		if v.xpath, err = xpath.Compile(v.match); err != nil {
+			return exit.Usagef("", "--match: %s: %v", v.match, err)
 		}
 	}
 	v.expression = nil
-	for i, text := range asked {
-		if i == 0 && text == "" {
-			continue
-		}
-		one, err := filter.Parse(text)
+	if v.filter != "" {
+		var err error
+		v.expression, err = filter.Parse(v.filter)
 		var syntax *filter.SyntaxError
 		if errors.As(err, &syntax) {
 			return exit.Usage(fmt.Errorf("--filter: %w\n%s", err, syntax.Caret()), "")
 		}
-		v.expression = v.expression.And(one)
+	}
+	for _, one := range v.asked() {
+		e, err := filter.Compare(one[0], one[1], one[2])
+		if err != nil {
+			return exit.Usage(err, "")
+		}
+		v.expression = v.expression.And(e)
 	}
 	return nil
+}
+
+// asked are the comparisons that flags stand for: fields, operators and values.
+func (v *Choice) asked() (list [][3]string) {
+	if v.number > 0 {
+		list = append(list, [3]string{"number", "==", strconv.Itoa(v.number)})
+	}
+	if v.fault {
+		list = append(list, [3]string{"fault", "!=", ""})
+	}
+	if v.slower > 0 {
+		list = append(list, [3]string{"duration", ">=", v.slower.String()})
+	}
+	if v.operation != "" {
+		list = append(list, [3]string{"call", "==", v.operation})
+	}
+	if v.session != "" {
+		list = append(list, [3]string{"session", "~", "^" + regexp.QuoteMeta(v.session)})
+	}
+	if v.follow != "" {
+		client := [3]string{"client", "==", v.follow}
+		if _, err := filter.Compare(client[0], client[1], client[2]); err != nil {
+			client = [3]string{"session", "~", "^" + regexp.QuoteMeta(v.follow)}
+		}
+		list = append(list, client)
+	}
+	return list
+}
+
+func (v *Choice) prepareSpan() (err error) {
+	zone, ok := zones[v.time]
+	if !ok {
+		return exit.Usagef("", "--time is utc, local or relative, not %s", v.time)
+	}
+	v.zone = zone
+	if v.span.since, err = parseMoment("--since", v.since); err != nil {
+		return err
+	}
+	v.span.until, err = parseMoment("--until", v.until)
+	return err
 }
 
 // Asked is a message with what its exchange tells of it.
 type Asked struct {
 	*capture.Decoded
-	Kind string
+	// Kind is request, reply, interim or one-way; Call the operation of the request that it is, or
+	// belongs to.
+	Kind, Call string
 	// Took is how long a reply took from the first byte of its request; 0: that is not known.
 	Took time.Duration
 }
 
 // Takes reports whether a message is shown.
 func (v *Choice) Takes(m Asked) bool {
+	return v.span.takes(m.First, v.zone) && v.holds(m) && v.matches(m)
+}
+
+// holds reports whether the filters hold for a message.
+func (v *Choice) holds(m Asked) bool {
 	return v.expression == nil || v.expression.Holds(&filter.Candidate{
 		Number: m.Number, Packet: m.Packet, Status: m.Status(), Operation: m.Operation.Local,
-		Session: m.SessionString(), Kind: m.Kind, State: m.State.String(), Fault: m.Fault(),
+		Session: m.SessionString(), Kind: m.Kind, Call: m.Call, State: m.State.String(), Fault: m.Fault(),
 		Client: m.Client(), Server: m.Server(), Source: m.Src, Target: m.Dst,
 		BodyOctets: m.BodyOctets, WireOctets: m.Wire, Duration: m.Took, Time: m.First, HHFR: m.HHFR,
 		Head: m.Head, Body: m.Body,
 	})
 }
+
+// maxMatched is the longest envelope in which --match searches, in bytes.
+const maxMatched = 8 << 20
+
+// matches reports whether the XPath holds in an envelope. It does not in what is no whole XML.
+func (v *Choice) matches(m Asked) bool {
+	switch {
+	case v.xpath == nil:
+		return true
+	case !m.Whole() || m.BodyOctets == 0:
+		return false
+	case m.BodyOctets > maxMatched:
+		v.tooLong++
+		return false
+	}
+	body := m.Body
+	if int64(len(body)) < m.BodyOctets {
+		var b bytes.Buffer
+		if err := m.WriteBody(&b); err != nil {
+			return false
+		}
+		body = b.Bytes()
+	}
+	holds, err := v.xpath.Holds(body)
+	if errors.Is(err, xpath.ErrSteps) {
+		v.tooLong++
+	}
+	return holds
+}
+
+// TooLong counts envelopes in which --match did not search, or not to the end.
+func (v *Choice) TooLong() int { return v.tooLong }
+
+// Bodies reports whether choosing needs whole envelopes.
+func (v *Choice) Bodies() bool { return v.xpath != nil || v.match != "" }
 
 // Status is that of a reply in HTTP; 0: it has none.
 func (m Asked) Status() int {
@@ -155,30 +255,47 @@ func (m Asked) Fault() string {
 // mostWaiting bounds the requests that are remembered.
 const mostWaiting = 4096
 
-// Times are the times of requests that wait for their replies.
-type Times struct {
-	begun map[int]time.Time
+// SeenRequests are those that were seen last, of which replies need to know.
+type SeenRequests struct {
+	seen  map[int]begunRequest
 	order []int
 }
 
-// Of is how long a reply took from the first byte of its request; 0: that is not known, or it is no
-// reply.
-func (d *Times) Of(m *capture.Decoded) time.Duration {
-	switch {
-	case m.Number == 0 || m.First.IsZero() || m.OneWay:
-	case !m.Reply:
-		if d.begun == nil {
-			d.begun = map[int]time.Time{}
-		}
-		d.begun[m.Number] = m.First
-		if d.order = append(d.order, m.Number); len(d.order) > mostWaiting {
-			delete(d.begun, d.order[0])
-			d.order = d.order[1:]
-		}
-	default:
-		if at, ok := d.begun[m.Number]; ok {
-			return max(m.Last.Sub(at), 1)
-		}
+type begunRequest struct {
+	at        time.Time
+	operation string
+}
+
+// Of is what is known of the request to a reply: how long that took from its first byte (0: not
+// known), and its operation. Of a request it is its own operation.
+func (d *SeenRequests) Of(m *capture.Decoded) (took time.Duration, operation string) {
+	if !m.Reply {
+		d.note(m)
+		return 0, m.Operation.Local
 	}
-	return 0
+	r, ok := d.seen[m.Number]
+	if !ok || m.Number == 0 {
+		return 0, ""
+	}
+	if !r.at.IsZero() && !m.Last.IsZero() {
+		took = max(m.Last.Sub(r.at), 1)
+	}
+	return took, r.operation
+}
+
+func (d *SeenRequests) note(m *capture.Decoded) {
+	if m.Number == 0 || m.OneWay {
+		return
+	}
+	if d.seen == nil {
+		d.seen = map[int]begunRequest{}
+	}
+	if _, ok := d.seen[m.Number]; !ok {
+		d.order = append(d.order, m.Number)
+	}
+	d.seen[m.Number] = begunRequest{m.First, m.Operation.Local}
+	if len(d.order) > mostWaiting {
+		delete(d.seen, d.order[0])
+		d.order = d.order[1:]
+	}
 }

@@ -1,13 +1,18 @@
+// Package listing shows messages that are decoded: as rows, whole, as JSON, or counted.
 package listing
 
 import (
 	"bytes"
 	"encoding/base64"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/export"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/statistics"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/proxy"
 )
@@ -18,11 +23,12 @@ type listed struct {
 	*capture.Decoded
 	control string
 	took    time.Duration // as of [chosen.Asked]
+	call    string        // likewise
 }
 
 // asked is the message as filters see it.
 func (m *listed) asked() chosen.Asked {
-	return chosen.Asked{Decoded: m.Decoded, Kind: kindOf(m), Took: m.took}
+	return chosen.Asked{Decoded: m.Decoded, Kind: kindOf(m), Call: m.call, Took: m.took}
 }
 
 // idle reports whether a message concerns the proxies alone: it carries nothing of a client or a
@@ -61,82 +67,151 @@ func (c *controls) of(m *capture.Decoded) listed {
 	return l
 }
 
-// listing prints messages and the results of checks, and counts what the summary needs.
-type listing struct {
+// ListForm is how messages are shown.
+type ListForm struct {
+	// Output is text, json, jsonl or xml.
+	Output string
+	// Width is that of the terminal, in columns; 0: it is none.
+	Width  int
+	Colors bool
+	// All: also messages that concern two proxies alone.
+	All bool
+	// Ends is the length of addresses, as far as it is known.
+	Ends func() int
+	// SaveDir is the folder to which messages are saved; empty: none.
+	SaveDir string
+	// Statistics: messages are counted in place of being shown.
+	Statistics bool
+	// Export is har or curl, in place of the output; empty: none.
+	Export string
+	// Service is that of the stream of a message, as far as it is known.
+	Service func(*capture.Decoded) capture.Endpoint
+}
+
+// Findings are what was found, and what is missing.
+type Findings struct {
+	// Messages, and how many of them were printed, or concern proxies alone.
+	Messages, Printed, Idle int
+	// Lacking, LackingContexts, LackingContracts and Unread are messages that need what is missing:
+	// shapes, contexts, the description of a service, what a store could not be read for.
+	Lacking, LackingContexts, LackingContracts, Unread int
+	// Shapes is how many shapes are missing; Contexts are the missing contexts.
+	Shapes   int
+	Contexts []string
+}
+
+// Listing prints messages and the results of checks, and counts what a summary needs.
+type Listing struct {
 	w        io.Writer
-	output   string
+	form     ListForm
 	layout   rowLayout
 	choice   *chosen.Choice
 	controls controls
-	times    chosen.Times
-	printed  int
+	requests chosen.SeenRequests
+	stats    *statistics.Statistics // nil: messages are shown
+	export   *export.Export         // nil: likewise
 
-	messages                 int
-	idle                     int
-	lacking, lackingContexts int // messages
-	lackingContracts         int
-	unread                   int // messages that need what the store could not be read for
-	shapes, contexts         map[string]bool
+	found            Findings
+	shapes, contexts map[string]bool
 }
 
-func newListing(w io.Writer, output string, layout rowLayout, choice *chosen.Choice) *listing {
-	return &listing{w: w, output: output, layout: layout, choice: choice,
-		shapes: map[string]bool{}, contexts: map[string]bool{}}
+// New returns a listing of chosen messages.
+func New(w io.Writer, choice *chosen.Choice, f ListForm) *Listing {
+	l := &Listing{w: w, form: f, choice: choice, shapes: map[string]bool{}, contexts: map[string]bool{},
+		layout: rowLayout{width: f.Width, all: f.All, ends: f.Ends, choice: choice, paint: f.Colors}}
+	if f.Statistics {
+		l.stats = statistics.New()
+	}
+	if f.Export != "" {
+		l.export = export.New(w, f.Export, f.Service)
+	}
+	return l
 }
 
-// full reports whether as much is printed as is wanted.
-func (l *listing) full() bool { return l.choice.Limit > 0 && l.printed >= l.choice.Limit }
+// Found is what was found so far.
+func (l *Listing) Found() Findings {
+	f := l.found
+	f.Shapes, f.Contexts = len(l.shapes), slices.Sorted(maps.Keys(l.contexts))
+	return f
+}
+
+// Full reports whether as much is printed as is wanted.
+func (l *Listing) Full() bool { return l.choice.Limit > 0 && l.found.Printed >= l.choice.Limit }
 
 // mostNames bounds the names of missing things that are remembered.
 const mostNames = 4096
 
-func (l *listing) event(ev capture.Event, saveDir string) error {
-	if ev.Check != nil {
-		if saveDir != "" {
-			if err := ev.Check.Withdraw(saveDir); err != nil {
+// Event takes what was decoded.
+func (l *Listing) Event(ev capture.Event) error {
+	switch {
+	case ev.Check != nil:
+		if l.form.SaveDir != "" {
+			if err := ev.Check.Withdraw(l.form.SaveDir); err != nil {
 				return err
 			}
 		}
 		return l.check(ev.Check)
+	case ev.Frame != nil:
+		if l.form.Output == "text" && l.choice.All() {
+			return l.frame(ev.Frame)
+		}
+		return nil
 	}
 	m := ev.Message
 	one := l.controls.of(m)
-	one.took = l.times.Of(m)
+	one.took, one.call = l.requests.Of(m)
 	takes := l.choice.Takes(one.asked())
-	if saveDir != "" && takes {
-		if err := m.Save(saveDir); err != nil {
+	if l.form.SaveDir != "" && takes {
+		if err := m.Save(l.form.SaveDir); err != nil {
 			return err
 		}
 	}
-	l.messages++
-	if m.Unread {
-		l.unread++
-	} else if m.LacksContract {
-		l.lackingContracts++
-	} else if m.Lacks != "" {
-		if l.lacking++; len(l.shapes) < mostNames {
-			l.shapes[shapeName(m.Lacks)] = true
-		}
-	}
-	if m.LacksContext != "" && !m.Unread {
-		if l.lackingContexts++; len(l.contexts) < mostNames {
-			l.contexts[m.LacksContext] = true
-		}
-	}
-	if one.idle() {
-		l.idle++
-	}
+	l.count(&one)
 	if !takes {
 		return nil
 	}
 	return l.message(&one)
 }
 
-func (l *listing) message(m *listed) error {
-	switch l.output {
+// count counts a message, and what it lacks.
+func (l *Listing) count(m *listed) {
+	f := &l.found
+	f.Messages++
+	if m.Unread {
+		f.Unread++
+	} else if m.LacksContract {
+		f.LackingContracts++
+	} else if m.Lacks != "" {
+		if f.Lacking++; len(l.shapes) < mostNames {
+			l.shapes[shapeName(m.Lacks)] = true
+		}
+	}
+	if m.LacksContext != "" && !m.Unread {
+		if f.LackingContexts++; len(l.contexts) < mostNames {
+			l.contexts[m.LacksContext] = true
+		}
+	}
+	if m.idle() {
+		f.Idle++
+	}
+}
+
+func (l *Listing) message(m *listed) error {
+	switch {
+	case m.control != "" && (l.stats != nil || l.export != nil):
+		return nil
+	case l.stats != nil:
+		l.found.Printed++
+		l.stats.Add(m.asked())
+		return nil
+	case l.export != nil:
+		l.found.Printed++
+		return l.export.Add(m.asked())
+	}
+	switch l.form.Output {
 	case "json":
 		sep := ","
-		if l.printed++; l.printed == 1 {
+		if l.found.Printed++; l.found.Printed == 1 {
 			sep = reportBegin
 		}
 		if _, err := io.WriteString(l.w, sep); err != nil {
@@ -144,40 +219,49 @@ func (l *listing) message(m *listed) error {
 		}
 		return writeMessage(l.w, m, "")
 	case "jsonl":
-		l.printed++
+		l.found.Printed++
 		return writeMessage(l.w, m, "\n")
 	case "xml":
-		l.printed++
+		l.found.Printed++
 		return writeXML(l.w, m)
 	}
 	if m.idle() && !l.layout.all {
 		return nil
 	}
-	l.printed++
+	l.found.Printed++
 	if l.choice.Whole() {
 		return l.show(m)
 	}
 	return l.layout.row(l.w, m)
 }
 
-func (l *listing) check(c *capture.Check) error {
-	switch l.output {
-	case "jsonl":
+func (l *Listing) check(c *capture.Check) error {
+	switch {
+	case l.stats != nil || l.export != nil:
+		return nil
+	case l.form.Output == "jsonl":
 		return printing.JSON(l.w, newCheckReport(c))
-	case "text":
+	case l.form.Output == "text":
 		return l.layout.check(l.w, c)
 	}
 	return nil
 }
 
-// end prints what follows the messages.
-func (l *listing) end(s *capture.Summary) error {
-	switch l.output {
+// End prints what follows the messages.
+func (l *Listing) End(s *capture.Summary) error {
+	switch {
+	case l.export != nil:
+		return l.export.Close()
+	case l.stats != nil && l.form.Output == "json":
+		return printing.JSON(l.w, l.stats.Report())
+	case l.stats != nil:
+		return l.stats.Write(l.w)
+	}
+	list, dropped := s.Sequences()
+	switch l.form.Output {
 	case "text":
-		list, dropped := s.Sequences()
 		return l.layout.sequences(l.w, list, dropped)
 	case "jsonl":
-		list, _ := s.Sequences()
 		for i := range list {
 			if err := printing.JSON(l.w, newSequenceLine(&list[i])); err != nil {
 				return err
@@ -187,7 +271,7 @@ func (l *listing) end(s *capture.Summary) error {
 	case "xml":
 		return nil
 	}
-	if l.printed == 0 {
+	if l.found.Printed == 0 {
 		if _, err := io.WriteString(l.w, reportBegin); err != nil {
 			return err
 		}

@@ -8,11 +8,14 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -21,6 +24,9 @@ type rowLayout struct {
 	width int        // of the terminal, in columns; 0: as wide as it takes
 	all   bool       // also idle messages
 	ends  func() int // length of addresses, as far as it is known
+
+	choice *chosen.Choice
+	paint  bool // with colors
 
 	columns []listColumn // set by the first row
 	text    []byte       // of the last row, whose memory the next one takes
@@ -48,7 +54,7 @@ func (l *rowLayout) row(w io.Writer, m *listed) error {
 		for i, col := range l.columns {
 			titles[i] = col.title
 		}
-		if err := l.line(w, titles); err != nil {
+		if err := l.line(w, titles, bold); err != nil {
 			return err
 		}
 	}
@@ -56,7 +62,7 @@ func (l *rowLayout) row(w io.Writer, m *listed) error {
 	for i, col := range l.columns {
 		texts[i] = col.text(m)
 	}
-	return l.line(w, texts)
+	return l.line(w, texts, colorOf(m))
 }
 
 // check prints the result of a check of messages that were listed before.
@@ -109,12 +115,7 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 			}
 			return strconv.Itoa(m.Number)
 		}},
-		{"TIME", 15, false, func(m *listed) string {
-			if m.First.IsZero() {
-				return "-"
-			}
-			return m.First.UTC().Format("15:04:05.000000")
-		}},
+		{"TIME", 15, false, func(m *listed) string { return l.choice.Time(m.First) }},
 		{"CLIENT", ends, false, func(m *listed) string { return addressText(m.Client()) }},
 		{"", 2, false, directionText},
 		{"SERVER", ends, false, func(m *listed) string { return addressText(m.Server()) }},
@@ -165,7 +166,7 @@ func (l *rowLayout) fit(columns []listColumn) []listColumn {
 	return columns
 }
 
-func (l *rowLayout) line(w io.Writer, texts []string) error {
+func (l *rowLayout) line(w io.Writer, texts []string, c color) error {
 	b := l.text[:0]
 	for i, c := range l.columns {
 		text := texts[i]
@@ -187,8 +188,7 @@ func (l *rowLayout) line(w io.Writer, texts []string) error {
 		b = append(b[:0], printing.Shorten(string(b), l.width)...)
 	}
 	l.text = append(b, '\n')
-	_, err := w.Write(l.text)
-	return err
+	return l.painted(w, l.text, c)
 }
 
 func appendSpaces(b []byte, n int) []byte {
@@ -303,4 +303,12 @@ func longText(p streamer.Place) string {
 		return ""
 	}
 	return fmt.Sprintf(", from byte %d of %d on", p.From, p.Length)
+}
+
+// shapeName is the short name of a missing shape: the beginning of its fingerprint. Some streams
+// carry no more of it.
+func shapeName(uri string) string {
+	const digits = 16
+	name := strings.TrimPrefix(uri, shape.URIPrefix)
+	return name[:min(len(name), digits)]
 }

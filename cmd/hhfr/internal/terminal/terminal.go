@@ -1,4 +1,5 @@
-// Package terminal knows of a stream of the command if it is a terminal, and how wide.
+// Package terminal knows of a stream of the command if it is a terminal, how wide, and if it has
+// colors.
 package terminal
 
 import (
@@ -11,6 +12,13 @@ import (
 func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// HasColors reports whether a stream is a terminal that shows colors, and whose user wants them
+// (see no-color.org).
+func HasColors(stream any) bool {
+	term := os.Getenv("TERM")
+	return Is(stream) && os.Getenv("NO_COLOR") == "" && term != "" && term != "dumb"
 }
 
 // IsFile reports whether nobody sees a stream of the command on a terminal: it is a file, or none

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/login"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/wsdl"
@@ -47,7 +47,7 @@ func (o *operationSource) load(
 
 type callOptions struct {
 	operationSource
-	login
+	login.Login
 	to, output, extract          string
 	fields, headerFiles, expects []string
 	plain, full, curl            bool
@@ -76,9 +76,8 @@ func New(g *command.Global) *cobra.Command {
 	f := c.Flags()
 	o.operationSource.flags(f)
 	f.StringVar(&o.to, "to", "", "URL of the service; empty: the one that the WSDL names")
-	flags.Fields(f, &o.fields)
 	f.StringArrayVar(&o.headerFiles, "soap-header", nil, "file with a SOAP header block; may be given again")
-	o.login.flags(f)
+	o.CallFlags(f, &o.fields)
 	f.BoolVar(&o.plain, "plain", false, "plain SOAP: no stream is asked for")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "give up a call after this time; 0: never")
 	f.BoolVar(&o.full, "full", false, "print the whole exchange as one object: URL, status, times, sizes, values")

@@ -25,7 +25,7 @@ type calledOperation struct {
 }
 
 func runCall(ctx context.Context, g *command.Global, o *callOptions, args []string) (err error) {
-	password, err := o.password()
+	password, err := o.Password()
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if err != nil {
 		return err
 	}
-	header, err := o.httpHeader(password)
+	header, err := o.Header(o.fields, password)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 			return err
 		}
 		made++
-		text, err := op.input.Write(v, blocks+o.security(password, time.Now()))
+		text, err := op.input.Write(v, blocks+o.Security(password, time.Now()))
 		if err != nil {
 			return notSent(err, args, made)
 		}

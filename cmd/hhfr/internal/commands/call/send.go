@@ -55,8 +55,8 @@ func (o *callOptions) open(
 	password string,
 ) (*callSender, error) {
 	s := &callSender{op: op, timeout: o.timeout, version: soap.V11, header: header}
-	if o.digest {
-		s.digest = &digestLogin{user: o.user, password: password, random: rand.Text}
+	if o.Digest {
+		s.digest = &digestLogin{user: o.User, password: password, random: rand.Text}
 	}
 	if op.SOAP == 12 {
 		s.version = soap.V12
@@ -243,14 +243,14 @@ func printCurl(
 			b.WriteString(" " + quoted(arg[1]))
 		}
 	}
-	if o.digest {
+	if o.Digest {
 		b.WriteString(" --digest")
 	}
-	if o.user != "" && o.wss == "" {
-		fmt.Fprintf(&b, " --user %s", quoted(o.user)) // curl asks for the password
+	if o.User != "" && o.WSS == "" {
+		fmt.Fprintf(&b, " --user %s", quoted(o.User)) // curl asks for the password
 	}
-	if o.tokenFile != "" {
-		fmt.Fprintf(&b, ` -H "Authorization: Bearer $(head -n 1 %s)"`, quoted(o.tokenFile))
+	if o.TokenFile != "" {
+		fmt.Fprintf(&b, ` -H "Authorization: Bearer $(head -n 1 %s)"`, quoted(o.TokenFile))
 	}
 	fmt.Fprintf(&b, " --data-binary %s %s\n", quoted(string(text)), quoted(op.url.String()))
 	_, err = io.WriteString(g.Out, b.String())

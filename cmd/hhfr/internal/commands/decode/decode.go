@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/decoding"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/capture"
 )
 
 // New is the command.
 func New(g *command.Global) *cobra.Command {
-	var o listing.DecodeOptions
+	var o decoding.DecodeOptions
 	var writeStreams string
 	c := &cobra.Command{
 		Use:   "decode FILE…",
@@ -76,8 +76,8 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 	return c
 }
 
-func runDecode(ctx context.Context, g *command.Global, o listing.DecodeOptions, writeStreams string) (err error) {
-	defer input.Frugal(listing.EnoughToDecode)()
+func runDecode(ctx context.Context, g *command.Global, o decoding.DecodeOptions, writeStreams string) (err error) {
+	defer input.Frugal(decoding.EnoughToDecode)()
 	in, err := input.OpenSources(ctx, g, o.Files, "a capture", o.Output == "json")
 	if err != nil {
 		return err
@@ -101,5 +101,5 @@ func runDecode(ctx context.Context, g *command.Global, o listing.DecodeOptions, 
 	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return listing.Present(ctx, g, o, r, shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out)))
+	return decoding.Present(ctx, g, o, r, shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out)))
 }

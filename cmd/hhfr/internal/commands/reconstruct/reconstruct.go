@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/decoding"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/flow"
 )
 
 // New is the command.
 func New(g *command.Global) *cobra.Command {
-	var o listing.DecodeOptions
+	var o decoding.DecodeOptions
 	c := &cobra.Command{
 		Use:   "reconstruct FILE…",
 		Short: "Rebuild full SOAP envelopes from raw stream bytes and a context store",
@@ -47,8 +47,8 @@ is written as soon as it is whole, and a line says when a check verified or with
 	return c
 }
 
-func runReconstruct(ctx context.Context, g *command.Global, o listing.DecodeOptions) error {
-	defer input.Frugal(listing.EnoughToDecode)()
+func runReconstruct(ctx context.Context, g *command.Global, o decoding.DecodeOptions) error {
+	defer input.Frugal(decoding.EnoughToDecode)()
 	cfg, done, err := o.Open(ctx, g)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func runReconstruct(ctx context.Context, g *command.Global, o listing.DecodeOpti
 		runs[i] = capture.Input{Name: name, Octets: octets}
 	}
 	r := capture.NewReader(context.WithoutCancel(ctx), cfg)
-	return listing.Present(ctx, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
+	return decoding.Present(ctx, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
 }
 
 // rawOctets checks the beginning of an input, which should be bytes of a stream.

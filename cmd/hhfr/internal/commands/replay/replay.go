@@ -17,10 +17,10 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/login"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
 	"github.com/hhfr/hhfr/internal/replay"
-	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -28,7 +28,11 @@ import (
 
 type replayOptions struct {
 	client.ClientOptions
+	login.Login
 	file, as, output string
+	compare          string
+	ignore           []string
+	pace             float64
 }
 
 // New is the command.
@@ -39,10 +43,16 @@ func New(g *command.Global) *cobra.Command {
 		Short: "Send the requests of a recording again, and compare the replies",
 		Long: `replay takes the requests of a capture or recording, from hhfr streams as well as from
 plain SOAP. It sends them again, in their order, as messages of a new session, and compares the
-status and the body of each reply with those of the recorded one, byte for byte. Left out are
-requests that are not whole, one-way messages, connections that proxies pass on unchanged, HTTP
-requests that are not SOAP, and messages on a stream that its peer declined, since these were then
-sent elsewhere.
+status and the body of each reply with those of the recorded one, byte for byte, or, with --compare
+infoset, by elements, attributes and texts: then each place that differs is listed, and what --ignore
+selects is not compared. Left out are requests that are not whole, one-way messages, connections that
+proxies pass on unchanged, HTTP requests that are not SOAP, and messages on a stream that its peer
+declined, since these were then sent elsewhere.
+
+--ignore takes an XPath, whose names are local names of any namespace; ids, for UUIDs and what names
+messages in WS-Addressing; or times, for dates with times. Requests are sent as they were recorded,
+with what they say of when: with --user and --wss the UsernameToken and the Timestamp of a recorded
+Security header are made new, if nothing in it is signed.
 
 Requests go to the path of --to. If that has none, each goes to its recorded path, and hhfr is
 agreed on at the path of the first one. Their HTTP fields are those of the recording, including
@@ -52,7 +62,8 @@ Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply 
 or the capture lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
   hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
-  hhfr replay old.pcap --to http://staging.example/service --as soap`,
+  hhfr replay old.pcap --to http://staging.example/service --as soap
+  hhfr replay old.pcap --to http://staging.example/service --ignore ids --ignore times --ignore //serial`,
 		Args: command.Takes("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.file = args[0]
@@ -62,8 +73,14 @@ or the capture lacks something.`,
 	f := c.Flags()
 	f.StringVar(&o.URL, "to", "", "http or https URL of the service to send to")
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
-	o.Flags(f)
+	o.ClientOptions.Flags(f)
 	o.SendFlags(f, 1)
+	o.Login.Flags(f)
+	f.StringVar(&o.compare, "compare", "", "bytes or infoset; empty: infoset if --ignore is given, else bytes")
+	f.StringArrayVar(&o.ignore, "ignore", nil,
+		"do not compare what this `XPATH` selects, or ids, or times; may be repeated")
+	f.Float64Var(&o.pace, "pace", 0,
+		"1: with the times between requests that were recorded; 2: twice as fast; 0: at once")
 	command.OutputFlag(c, &o.output)
 	return c
 }
@@ -79,35 +96,11 @@ func (o *replayOptions) check() (*url.URL, error) {
 	case o.as != "" && o.as != "soap" && o.as != "hhfr":
 		return nil, exit.Usagef("", "--as is soap or hhfr, not %s", o.as)
 	}
+	if o.pace < 0 {
+		return nil, exit.Usagef("", "--pace is not below 0")
+	}
 	o.RequireHHFR, o.Plain = o.as == "hhfr", o.as == "soap"
 	return u, cmp.Or(o.CheckSending(), flags.CheckFields(o.Fields))
-}
-
-// ReplayLine is a line of `hhfr replay -o json` for one exchange; the last line has the summary.
-type ReplayLine struct {
-	Number     int                `json:"number"`               // of the exchange, in decode's numbering
-	Operation  string             `json:"operation,omitempty"`  // local name of the first element in the Body
-	Status     int                `json:"status"`               // HTTP status of the new reply; 0: none arrived
-	Millis     float64            `json:"ms"`                   // milliseconds until the whole reply had arrived
-	Recorded   bool               `json:"reply_recorded"`       // there is a recorded reply to compare with
-	Difference *replay.Difference `json:"difference,omitempty"` // where the replies differ
-	Error      string             `json:"error,omitempty"`      // why there is no reply
-}
-
-type replaySummary struct {
-	Version     int  `json:"version"`                // 1
-	HHFR        bool `json:"hhfr"`                   // a stream was agreed
-	Sent        int  `json:"sent"`                   // requests sent
-	Differences int  `json:"differences"`            // replies that differ
-	Unanswered  int  `json:"unanswered"`             // requests without a reply
-	Unrecorded  int  `json:"without_recorded_reply"` // replies without a recorded one to compare with
-	Skipped     int  `json:"left_out"`               // messages of the capture that cannot be sent again
-	Partial     bool `json:"partial"`                // the capture lacks something: packets, its end, shapes
-}
-
-// ReplayEnd is the last line of `hhfr replay -o json`.
-type ReplayEnd struct {
-	Summary replaySummary `json:"summary"` // of the run
 }
 
 func runReplay(ctx context.Context, g *command.Global, o replayOptions) (err error) {
@@ -132,7 +125,7 @@ func runReplay(ctx context.Context, g *command.Global, o replayOptions) (err err
 	if err != nil {
 		return err
 	}
-	fields, err := sender.ParseFields(o.Fields)
+	run, fields, err := o.config()
 	if err != nil {
 		return err
 	}
@@ -157,7 +150,7 @@ func runReplay(ctx context.Context, g *command.Global, o replayOptions) (err err
 	if o.as == "" {
 		dial.TellPlain(g, session.Agreed())
 	}
-	for r := range recorded.Run(ctx, session, o.Concurrency) {
+	for r := range recorded.Run(ctx, session, run) {
 		if errors.Is(r.Err, &negotiate.Error{Code: negotiate.Unreachable}) && sum.Sent == 0 {
 			return errors.Join(r.Err, session.Close()) // the next request would fail in the same way
 		}
@@ -193,76 +186,4 @@ func loadRecording(ctx context.Context, g *command.Global, file string, in io.Re
 		return nil, exit.With(exit.Partial, err, "hhfr decode shows what is missing")
 	}
 	return nil, err
-}
-
-func printReplay(g *command.Global, o replayOptions, r replay.Outcome, sum *replaySummary) error {
-	x, line := r.Exchange, ReplayLine{
-		Number:     r.Exchange.Number,
-		Operation:  r.Exchange.Operation,
-		Millis:     printing.Millis(r.Took),
-		Recorded:   r.Exchange.Answered,
-		Difference: r.Difference,
-	}
-	sum.Sent++
-	switch {
-	case r.Err != nil:
-		sum.Unanswered++
-		line.Error = g.Message(r.Err)
-	default:
-		line.Status = r.Status()
-		if !x.Answered {
-			sum.Unrecorded++
-		}
-	}
-	if r.Difference != nil {
-		sum.Differences++
-	}
-	if o.output == "json" {
-		return g.JSON(line)
-	}
-	name := printing.Shorten(x.Operation, 28)
-	if name == "" {
-		name = "-"
-	}
-	var err error
-	switch d := r.Difference; {
-	case r.Err != nil:
-		err = printing.Line(g.Out, "exchange %d (%s): no reply: %s\n", x.Number, name, line.Error)
-	case d == nil && !x.Answered:
-		err = printing.Line(g.Out, "exchange %d (%s): no reply is recorded; status %d now\n", x.Number, name,
-			line.Status)
-	case d != nil && d.What == "status":
-		err = printing.Line(g.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name,
-			d.Recorded, d.Now)
-	case d != nil:
-		err = printing.Line(g.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n"+
-			"  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
-			printing.Count(d.RecordedOctets, "octet"), d.NowOctets, d.Recorded, d.Now)
-	}
-	return err
-}
-
-// endReplay prints the summary; its error says what differs, or is missing.
-func endReplay(g *command.Global, o replayOptions, sum replaySummary) error {
-	if o.output == "json" {
-		if err := g.JSON(ReplayEnd{sum}); err != nil {
-			return err
-		}
-	} else {
-		differ := "differ"
-		if sum.Differences == 1 {
-			differ = "differs"
-		}
-		g.Note("%s sent, %s %s, %d unanswered; %d without a recorded reply, %s left out",
-			printing.Count(sum.Sent, "request"),
-			printing.Count(sum.Differences,
-				"reply"), differ, sum.Unanswered, sum.Unrecorded, printing.Count(sum.Skipped, "message"))
-	}
-	switch {
-	case sum.Differences > 0:
-		return exit.Quiet(exit.Failed)
-	case sum.Unanswered+sum.Unrecorded+sum.Skipped > 0 || sum.Partial:
-		return exit.Quiet(exit.Partial)
-	}
-	return nil
 }

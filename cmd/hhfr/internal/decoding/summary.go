@@ -1,21 +1,22 @@
-package listing
+package decoding
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
 	"github.com/hhfr/hhfr/internal/capture"
-	"github.com/hhfr/hhfr/internal/shape"
 )
 
 // summarize logs what was found and what is missing.
-func summarize(g *command.Global, o DecodeOptions, r *capture.Summary, l *listing) {
+func summarize(g *command.Global, o DecodeOptions, r *capture.Summary, l *listing.Listing) {
 	g.Note("%s", summary.Found(r))
-	if l.printed == 0 && l.messages > l.idle {
+	found := l.Found()
+	if found.Printed == 0 && found.Messages > found.Idle {
 		g.Note("none of them was chosen")
 	}
 	for i, s := range r.Streams {
@@ -30,38 +31,40 @@ func summarize(g *command.Global, o DecodeOptions, r *capture.Summary, l *listin
 				"a direction begins without its hello, ends without its close, or lacks bytes", i+1)
 		}
 	}
-	if idle := l.idle; idle > 0 && o.Output == "text" && !g.Verbose {
+	if idle := found.Idle; idle > 0 && o.Output == "text" && !g.Verbose {
 		g.Note("%s of the proxies alone left out; -v lists all", printing.Count(idle, "message"))
 	}
 	if n := r.Others[capture.OtherUpgraded]; n > 0 {
 		g.Warn("%s upgraded to hhfr, and no hello came after", printing.Count(n, "connection"))
 	}
-	if l.messages == 0 && len(r.Streams) == 0 && r.Partial() {
+	if found.Messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.Warn("%v; found instead: %s", capture.ErrNothing, summary.Instead(r))
 	}
 	summary.WarnOfGaps(g, &r.Stats)
-	warnOfLack(g, o, r, l.lacking, printing.Count(len(l.shapes), "shape"))
-	if n := l.lackingContracts; n > 0 {
+	warnOfLack(g, o, r, found.Lacking, printing.Count(found.Shapes, "shape"))
+	if n := found.LackingContracts; n > 0 {
 		g.Warn("%s under shapes that the description of their service makes: --schema names its WSDL, and a store "+
 			"that one of the peers used has them, too", printing.Count(n, "message"))
 	}
-	warnOfContexts(g, o, r, l)
+	warnOfContexts(g, o, r, &found)
+	if n := o.choice.TooLong(); n > 0 {
+		g.Warn("%s too long for --match, or the expression takes too many steps there: left out",
+			printing.Count(n, "envelope"))
+	}
 	summary.WarnOfStore(g, r.StoreFailure)
-	if l.unread > 0 {
-		g.Warn("%s not decoded for that: the store may have what is missing", printing.Count(l.unread, "message"))
+	if found.Unread > 0 {
+		g.Warn("%s not decoded for that: the store may have what is missing", printing.Count(found.Unread, "message"))
 	}
 }
 
 // warnOfContexts warns how many messages need contexts of sessions with unchanging headers that no
 // store has: in one line, however many there are.
-func warnOfContexts(g *command.Global, o DecodeOptions, r *capture.Summary, l *listing) {
-	those := printing.Count(len(l.contexts), "context")
-	for uri := range l.contexts {
-		if len(l.contexts) == 1 {
-			those = "the context " + uri
-		}
+func warnOfContexts(g *command.Global, o DecodeOptions, r *capture.Summary, l *listing.Findings) {
+	those := printing.Count(len(l.Contexts), "context")
+	if len(l.Contexts) == 1 {
+		those = "the context " + l.Contexts[0]
 	}
-	warnOfLack(g, o, r, l.lackingContexts, those)
+	warnOfLack(g, o, r, l.LackingContexts, those)
 }
 
 // warnOfLack warns in the same way of any missing thing.
@@ -87,12 +90,4 @@ func warnOfLack(g *command.Global, o DecodeOptions, r *capture.Summary, messages
 		return
 	}
 	g.Warn("%s the store %s has", those, o.store.Spec)
-}
-
-// shapeName is the short name of a missing shape: the beginning of its fingerprint. Some streams
-// carry no more of it.
-func shapeName(uri string) string {
-	const digits = 16
-	name := strings.TrimPrefix(uri, shape.URIPrefix)
-	return name[:min(len(name), digits)]
 }

@@ -1,5 +1,6 @@
-// Package listing lists, prints and saves messages that are decoded.
-package listing
+// Package decoding is what commands that decode have in common: their flags, and how what they read
+// is shown, saved and summed up.
+package decoding
 
 import (
 	"bufio"
@@ -16,6 +17,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
@@ -31,6 +33,8 @@ type DecodeOptions struct {
 	lenient         bool
 	Raw             bool // bytes of streams, without a capture
 	choice          chosen.Choice
+	stats           bool
+	export          string
 }
 
 // Flags declares them.
@@ -40,6 +44,10 @@ func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
 	flags.SaveDir(f, &o.saveDir)
 	flags.Lenient(f, &o.lenient)
 	o.choice.Flags(f)
+	f.BoolVar(&o.stats, "stats", false,
+		"count messages, bytes, faults and durations by session, operation and kind, in place of the messages")
+	f.StringVar(&o.export, "export", "",
+		"write exchanges as `har`, an HTTP archive, or requests as curl, commands of a shell; credentials included")
 }
 
 // Open opens what decoding needs; done closes it.
@@ -58,7 +66,7 @@ func (o *DecodeOptions) Open(ctx context.Context, g *command.Global) (
 		done()
 		return cfg, nil, err
 	}
-	cfg.Own, cfg.Starts = described.Own(), o.starts()
+	cfg.Own, cfg.Starts, cfg.Frames = described.Own(), o.starts(), o.choice.Hex
 	return cfg, done, nil
 }
 
@@ -67,7 +75,23 @@ const EnoughToDecode = 48 << 20
 
 // starts reports whether only the beginnings of messages are needed.
 func (o *DecodeOptions) starts() bool {
-	return o.saveDir == "" && o.Output == "text" && !o.choice.Whole()
+	return o.saveDir == "" && o.export == "" && o.Output == "text" && !o.choice.Whole() && !o.choice.Bodies()
+}
+
+// check is what is wrong with the flags together.
+func (o *DecodeOptions) check() error {
+	switch {
+	case o.export != "" && o.export != "har" && o.export != "curl":
+		return exit.Usagef("", "--export is har or curl, not %s", o.export)
+	case o.export != "" && (o.stats || o.Output != "text" || o.choice.Whole()):
+		return exit.Usagef("",
+			"--export has a form of its own: --output, --stats and what shows messages do not go with it")
+	case o.stats && o.choice.Whole():
+		return exit.Usagef("", "--stats shows no messages: what shows them does not go with it")
+	case o.stats && o.Output != "text" && o.Output != "json":
+		return exit.Usagef("", "--stats prints text or json, not %s", o.Output)
+	}
+	return o.choice.Prepare()
 }
 
 // names lists the inputs for people.
@@ -82,14 +106,17 @@ func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture
 		}
 	}
 	out := bufio.NewWriter(g.Out)
-	layout := rowLayout{width: terminal.Columns(g.Out), all: g.Verbose, ends: r.Widest}
-	l := newListing(out, o.Output, layout, &o.choice)
-	if err := o.choice.Prepare(); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
+	l := listing.New(out, &o.choice, listing.ListForm{
+		Output: o.Output, Width: terminal.Columns(g.Out), Colors: terminal.HasColors(g.Out), All: g.Verbose,
+		Ends: r.Widest, SaveDir: o.saveDir, Statistics: o.stats, Export: o.export,
+		Service: func(m *capture.Decoded) capture.Endpoint { return r.Summary().ServiceOf(m) },
+	})
 	for ev, err := range events {
 		if err == nil {
-			err = l.event(ev, o.saveDir)
+			err = l.Event(ev)
 		}
 		if err == nil && !r.Twice() {
 			err = out.Flush()
@@ -99,23 +126,23 @@ func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture
 			return context.Cause(ctx)
 		case err != nil:
 			return err
-		case l.full():
-			return errors.Join(l.end(r.Summary()), out.Flush())
+		case l.Full():
+			return errors.Join(l.End(r.Summary()), out.Flush())
 		}
 	}
 	sum := r.Summary()
-	if err := errors.Join(l.end(sum), out.Flush()); err != nil {
+	if err := errors.Join(l.End(sum), out.Flush()); err != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		summarize(g, o, sum, l)
 		return cause
 	}
-	return l.verdict(g, o, sum)
+	return verdict(g, o, sum, l)
 }
 
 // verdict returns an error that says what is missing.
-func (l *listing) verdict(g *command.Global, o DecodeOptions, s *capture.Summary) error {
+func verdict(g *command.Global, o DecodeOptions, s *capture.Summary, l *listing.Listing) error {
 	summarize(g, o, s, l)
 	switch {
 	case o.Raw && len(s.Streams) == 0:
