@@ -26,6 +26,8 @@ type datagrams struct {
 	unnamed  []*datagramSession // those of which there are early datagrams alone: their ids are not known yet
 	asks     map[uint64]int     // datagrams that ask, by nonce
 	seen     int
+	soap     soapDatagrams
+	messages int // datagrams that are a message of SOAP
 	cost     int64
 	dropped  int64
 	repeated int64
@@ -82,7 +84,7 @@ type datagramUnit struct {
 }
 
 func newDatagrams(r *Reader, l flow.Limits) *datagrams {
-	return &datagrams{reader: r, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{},
+	return &datagrams{reader: r, soap: soapDatagrams{reader: r}, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{},
 		dials: map[dial]*datagramSession{}, asks: map[uint64]int{}}
 }
 
@@ -91,11 +93,11 @@ func newDatagrams(r *Reader, l flow.Limits) *datagrams {
 func (d *datagrams) take(g flow.UDPDatagram) error {
 	d.seen++
 	if g.Missing > 0 {
-		return nil
+		return d.other(g)
 	}
 	h, ok := datagram.Parse(g.Data)
 	if !ok {
-		return nil
+		return d.other(g)
 	}
 	if len(h.Packet) > 0 && d.packet.Parse(h.Packet) != nil {
 		return nil
@@ -128,6 +130,14 @@ func (d *datagrams) take(g flow.UDPDatagram) error {
 		}
 	}
 	return d.err
+}
+
+// other takes a datagram that is not hhfr's.
+func (d *datagrams) other(g flow.UDPDatagram) error {
+	if d.soap.take(g) {
+		d.messages++
+	}
+	return d.reader.failed()
 }
 
 // opened notes that a session was opened, or can be, by a nonce.
@@ -324,7 +334,7 @@ func (u *units) highest() uint64 {
 
 // close ends the sessions, and counts the datagrams of all others.
 func (d *datagrams) close(st *flow.Stats, others map[string]int) error {
-	rest := d.seen
+	rest := d.seen - d.messages
 	st.Dropped += d.dropped
 	st.Repeated += d.repeated
 	for _, s := range d.order {

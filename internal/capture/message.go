@@ -45,19 +45,21 @@ var stateNames = map[State]string{
 
 func (s State) String() string { return stateNames[s] }
 
-// Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP.
+// Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP or UDP.
 type Decoded struct {
 	// Number counts exchanges in sending order from 1; request and reply of one exchange share it.
 	// Exchanges that were not seen keep their numbers. 0: a negotiation, which is not counted.
 	Number int
-	// HHFR: the message is one of a stream; Session, Lane, Exchange and OneWay apply to such
-	// messages.
+	// HHFR: the message is one of a stream; Session, Lane and Exchange apply to such messages.
 	HHFR     bool
 	Session  [16]byte
 	Lane     uint64
 	Exchange uint64
 	Reply    bool
 	OneWay   bool
+	// Datagram: the message is one UDP datagram. It is one-way unless it names another as the one
+	// that it is about, of which it is then a reply.
+	Datagram bool
 	// Interim: the reply is an interim one (docs/wire-format.md, section 5.4).
 	Interim bool
 	// Place is the place of the message in the sequence of its direction (docs/wire-format.md,

@@ -48,6 +48,8 @@ const (
 	ReasonFragment = "fragment without the rest"
 	ReasonHeader   = "malformed header"
 	ReasonNested   = "nested too deep"
+	// ReasonAggregate: several packets in one frame of 802.11.
+	ReasonAggregate = "aggregate of 802.11"
 )
 
 // decoder finds the segment in a packet.
@@ -145,6 +147,16 @@ func (w *walk) linkLayer(link int) bool {
 		return w.etherType(binary.BigEndian.Uint16(b))
 	case 239:
 		return w.nflog()
+	case 104: // HDLC as Cisco has it
+		if len(b) < 4 {
+			return w.stop(ReasonShort)
+		}
+		w.data = b[4:]
+		return w.etherType(binary.BigEndian.Uint16(b[2:]))
+	case 105:
+		return w.wireless()
+	case 127:
+		return w.radiotap()
 	case 9, 50, 51: // PPP, PPP in HDLC, PPPoE
 		if link == 51 {
 			return w.pppoe()

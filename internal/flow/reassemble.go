@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/hhfr/hhfr/internal/tlsrecord"
 )
 
 // Limits bound what reassembly keeps. The zero value works.
@@ -38,6 +40,11 @@ const markCost = 64
 // Config configures what an [Assembler] does with what it finds.
 type Config struct {
 	Limits Limits
+	// Keys are the secrets by which TLS is decrypted; [Read] adds those in its files. nil: nothing
+	// is decrypted.
+	Keys *tlsrecord.KeyLog
+	// Ports: TCP and UDP from and to other ports are left out; empty: none are.
+	Ports []uint
 	// Flow is called with each TCP connection before its first bytes, or at its end if it has none,
 	// and returns its receiver; nil: there is none.
 	Flow func(*Flow) Receiver
@@ -51,8 +58,9 @@ type Config struct {
 
 // Receiver takes the bytes of one connection, in order, as they come. An error ends the reading.
 type Receiver interface {
-	// Octets takes the bytes of one packet in a direction: 0 from Src to Dst. gap is how many bytes
-	// are missing before them; -1 for the first ones of a direction whose beginning is not known.
+	// Octets takes the bytes of one packet in a direction: 0 from Src to Dst; of a connection that is
+	// decrypted those of one record. gap is how many bytes are missing before them; -1 if that is
+	// not known, for the first ones of a direction whose beginning is not, and in what is decrypted.
 	// Nobody writes to b afterwards.
 	Octets(dir int, gap int64, b []byte, m Mark) error
 	// Closed reports that nothing more comes: the connection ended, or the capture did, or a limit
@@ -75,6 +83,9 @@ type Flow struct {
 	Answered, Ended time.Time
 	EndedBy         int
 	Evicted         bool
+	// TLS is what is known of the TLS that it is in, up to what was read last; nil: it is in none,
+	// or nothing is decrypted.
+	TLS *TLS
 }
 
 // End is how a direction ends. GapAfter is how many bytes are missing after the last captured one,
@@ -183,6 +194,10 @@ func (a *Assembler) Add(p CapturedPacket) error {
 		return nil
 	case reason != "":
 		a.stats.Undecoded[reason]++
+		return nil
+	case len(a.cfg.Ports) > 0 && !slices.ContainsFunc(a.cfg.Ports, func(port uint) bool {
+		return port == uint(s.src.Port()) || port == uint(s.dst.Port())
+	}):
 		return nil
 	case s.udp:
 		a.stats.UDPDatagrams++

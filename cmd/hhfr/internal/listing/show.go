@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -26,6 +27,9 @@ func (l *listing) show(m *listed) error {
 		}
 	}
 	fmt.Fprintf(&b, " %s\n", stateText(m))
+	for _, part := range partsOf(m) {
+		fmt.Fprintf(&b, "# part %s %s, %s\n", cmp.Or(part.ID, "-"), part.Type, printing.Count(part.Octets, "byte"))
+	}
 	if l.choice.Head {
 		head := bytes.TrimRight(bytes.ReplaceAll(m.Head, []byte("\r\n"), []byte("\n")), "\n")
 		if len(head) == 0 {

@@ -39,6 +39,7 @@ func summarize(g *command.Global, o DecodeOptions, r *capture.Summary, l *listin
 	if l.messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.Warn("%v; found instead: %s", capture.ErrNothing, summary.Instead(r))
 	}
+	warnOfTLS(g, r)
 	summary.WarnOfGaps(g, &r.Stats)
 	warnOfLack(g, o, r, l.lacking, printing.Count(len(l.shapes), "shape"))
 	if n := l.lackingContracts; n > 0 {
