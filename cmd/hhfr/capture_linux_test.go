@@ -30,8 +30,8 @@ func capturing(t *testing.T, port string, args ...string) (until func(messages i
 		t.Skip("no capture here: ", err)
 	}
 	require.NoError(t, source.Close())
-	cmd := exec.CommandContext(t.Context(), "hhfr", append([]string{"decode", "-i", "lo", "--port", port, "-o", "jsonl"},
-		args...)...)
+	args = append([]string{"decode", "-i", "lo", "--port", port, "-o", "jsonl"}, args...)
+	cmd := exec.CommandContext(t.Context(), "hhfr", args...)
 	out, errs := new(said), new(said)
 	cmd.Stdout, cmd.Stderr = out, errs
 	require.NoError(t, cmd.Start())
@@ -106,7 +106,8 @@ func TestCaptureRefused(t *testing.T) {
 		"keys of where": {[]string{"-i", "lo", "--keylog", "none"}, "none: no such file"},
 	} {
 		var out, errs bytes.Buffer
-		code := execute(context.Background(), command.Env{Out: &out, Err: &errs}, append([]string{"decode"}, tc.args...))
+		args := append([]string{"decode"}, tc.args...)
+		code := execute(context.Background(), command.Env{Out: &out, Err: &errs}, args)
 		assert.NotZero(t, code, name)
 		assert.Contains(t, errs.String(), tc.says, name)
 	}

@@ -74,8 +74,8 @@ func TestDecodeSecure(t *testing.T) {
 	t.Setenv("SSLKEYLOGFILE", "")
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
 	through := "https://" + relay + "/" + path
-	code, _, stderr := do(t, "stream", through, message, message, "--require-hhfr", "--cacert", at("ca.pem"), "--record",
-		at("client.pcapng"), "--record-keys")
+	code, _, stderr := do(t, "stream", through, message, message, "--require-hhfr", "--cacert", at("ca.pem"),
+		"--record", at("client.pcapng"), "--record-keys")
 	require.Zero(t, code, stderr)
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(shared.Read(t, at("ca.pem"))))
@@ -89,8 +89,8 @@ func TestDecodeSecure(t *testing.T) {
 
 	code, out, stderr := do(t, "decode", at("link.pcapng"), "--keylog", at("keys"), "-o", "jsonl")
 	require.Zero(t, code, stderr)
-	assert.Equal(t, []string{"request Inform", "reply Inform", "request Inform", "reply Inform", "request Inform",
-		"reply Inform"}, informs(t, out))
+	assert.ElementsMatch(t, []string{"request Inform", "reply Inform", "request Inform", "reply Inform",
+		"request Inform", "reply Inform"}, informs(t, out))
 	assert.Regexp(t, `\d decrypted; 1 stream, `, stderr)
 	assert.NotContains(t, stderr, "without keys")
 

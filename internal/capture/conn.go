@@ -192,7 +192,7 @@ func (c *capturedConn) summarize() {
 	case c.upgraded:
 		others[OtherUpgraded]++
 	case c.flow.TLS != nil && !c.flow.TLS.Decrypted:
-		others[c.opaque()]++
+		others[opaque(c.flow.TLS)]++
 	case c.http != nil && c.http.soap > 0:
 		if c.http.others > 0 {
 			others[OtherRequests] += c.http.others

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -84,7 +85,7 @@ type datagramUnit struct {
 }
 
 func newDatagrams(r *Reader, l flow.Limits) *datagrams {
-	return &datagrams{reader: r, soap: soapDatagrams{reader: r}, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{},
+	return &datagrams{reader: r, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{},
 		dials: map[dial]*datagramSession{}, asks: map[uint64]int{}}
 }
 
@@ -134,10 +135,36 @@ func (d *datagrams) take(g flow.UDPDatagram) error {
 
 // other takes a datagram that is not hhfr's.
 func (d *datagrams) other(g flow.UDPDatagram) error {
-	if d.soap.take(g) {
+	if isEnvelope(g.Data) {
 		d.messages++
+		d.envelope(g)
 	}
 	return d.reader.failed()
+}
+
+// envelope gives the message that is a datagram.
+func (d *datagrams) envelope(g flow.UDPDatagram) {
+	r := d.reader
+	r.met(&flow.Flow{Src: g.Src, Dst: g.Dst})
+	m := &Decoded{flow: overDatagram, Src: g.Src, Dst: g.Dst, First: g.Time, Last: g.Time, Packet: g.PacketNo,
+		Wire: int64(len(g.Data)), State: Unchecked, content: r.bodies.Body()}
+	_, err := m.content.Write(g.Data)
+	if err == nil {
+		err = m.open()
+	}
+	first := 0
+	m.Number, m.Reply, first = d.soap.place(datagramMessage{src: g.Src, packet: g.PacketNo}, m.Body, r.numbers.next)
+	m.OneWay = !m.Reply
+	switch {
+	case err != nil:
+		m.State, m.Why = Undecodable, err.Error()
+	case g.Missing > 0:
+		m.State, m.Why = Incomplete, flow.WhyCut.String()
+	case first > 0:
+		m.Why = fmt.Sprintf("sent again, first in packet %d", first)
+	}
+	m.recognize()
+	r.give(m)
 }
 
 // opened notes that a session was opened, or can be, by a nonce.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"io"
+	"math"
 	"net/netip"
 	"time"
 
@@ -56,10 +57,9 @@ type Decoded struct {
 	Lane     uint64
 	Exchange uint64
 	Reply    bool
-	OneWay   bool
-	// Datagram: the message is one UDP datagram. It is one-way unless it names another as the one
-	// that it is about, of which it is then a reply.
-	Datagram bool
+	// OneWay: no reply is expected. A message that is a UDP datagram is one-way unless it names
+	// another as the one that it is about: then it is a reply to that.
+	OneWay bool
 	// Interim: the reply is an interim one (docs/wire-format.md, section 5.4).
 	Interim bool
 	// Place is the place of the message in the sequence of its direction (docs/wire-format.md,
@@ -119,6 +119,9 @@ type Decoded struct {
 	origin  int            // which direction of its flow began the exchange
 	flow    int
 }
+
+// overDatagram is the flow of messages that are one UDP datagram each.
+const overDatagram = math.MinInt
 
 // SessionString returns the session as a UUID, "-" for plain SOAP.
 func (d *Decoded) SessionString() string {

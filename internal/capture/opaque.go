@@ -3,6 +3,7 @@ package capture
 import (
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/tlsrecord"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -18,8 +19,8 @@ const (
 )
 
 // opaque names a connection in TLS that was not decrypted.
-func (c *capturedConn) opaque() string {
-	switch c.flow.TLS.Why {
+func opaque(tls *flow.TLS) string {
+	switch tls.Why {
 	case tlsrecord.Joined:
 		return "TLS connections that began before the capture, or without their first packets"
 	case tlsrecord.Unsupported:
@@ -30,7 +31,7 @@ func (c *capturedConn) opaque() string {
 	default:
 		return "TLS connections without data"
 	}
-	if slices.Contains(c.flow.TLS.Offered, negotiate.Protocol) {
+	if slices.Contains(tls.Offered, negotiate.Protocol) {
 		return OtherKeylessHHFR
 	}
 	return OtherKeyless

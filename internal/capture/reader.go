@@ -31,8 +31,8 @@ type DecodeConfig struct {
 	Own func(transit.OwnName) *shape.Shape
 	// MaxMessage is the longest joined message, in bytes; 0 means 1 GiB.
 	MaxMessage int64
-	// Keys are the secrets of connections in TLS; those in the captures are added. nil: there are no
-	// others.
+	// Keys are the secrets of connections in TLS; those in the captures are added. nil: there are
+	// no others.
 	Keys *tlsrecord.KeyLog
 	// Ports: packets from and to others are left out; empty: none are.
 	Ports []uint

@@ -19,7 +19,7 @@ func (d *Decoded) FileName() string {
 	case d.Reply:
 		kind = "reply"
 	}
-	if d.Datagram { // there may be several of each kind
+	if d.flow == overDatagram { // there may be several of each kind
 		kind += fmt.Sprintf("-%d", d.Packet)
 	}
 	if d.Number == 0 {

@@ -142,7 +142,8 @@ func TestSecureStream(t *testing.T) {
 	r := record(t, mixed(t), 4<<10)
 	file, keys := secretStream(t, r)
 	decodeSecret := func(file []byte) *capture.Result {
-		got, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Keys: keys, Store: r.server})
+		cfg := capture.DecodeConfig{Keys: keys, Store: r.server}
+		got, err := capture.Decode(t.Context(), bytes.NewReader(file), cfg)
 		require.NoError(t, err)
 		assert.Equal(t, 1, got.Decrypted)
 		require.Len(t, got.Streams, 1)

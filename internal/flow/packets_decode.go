@@ -40,18 +40,6 @@ const (
 	flagACK
 )
 
-// Reasons why a packet was not decoded, for [Stats.Undecoded]; an unknown link type has its number.
-const (
-	ReasonShort    = "header cut off"
-	ReasonNotIP    = "not IP"
-	ReasonNotTCP   = "neither TCP nor UDP"
-	ReasonFragment = "fragment without the rest"
-	ReasonHeader   = "malformed header"
-	ReasonNested   = "nested too deep"
-	// ReasonAggregate: several packets in one frame of 802.11.
-	ReasonAggregate = "aggregate of 802.11"
-)
-
 // decoder finds the segment in a packet.
 type decoder struct {
 	frags fragments
@@ -153,10 +141,13 @@ func (w *walk) linkLayer(link int) bool {
 		}
 		w.data = b[4:]
 		return w.etherType(binary.BigEndian.Uint16(b[2:]))
-	case 105:
-		return w.wireless()
-	case 127:
-		return w.radiotap()
+	case 105, 127: // 802.11, with radiotap
+		frame, reason := data80211(b, link == 127)
+		if reason != "" {
+			return w.stop(reason)
+		}
+		w.data = frame
+		return w.etherType(0) // LLC
 	case 9, 50, 51: // PPP, PPP in HDLC, PPPoE
 		if link == 51 {
 			return w.pppoe()

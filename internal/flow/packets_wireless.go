@@ -2,70 +2,81 @@ package flow
 
 import "encoding/binary"
 
-// radiotap skips what an adapter says of a frame of 802.11 before it. Its fields are in the order of
-// bits of a mask; that of flags tells what is behind the frame, which does not matter here.
-func (w *walk) radiotap() bool {
-	b := w.data
-	if len(b) < 8 {
-		return w.stop(ReasonShort)
-	}
-	if n := int(binary.LittleEndian.Uint16(b[2:])); b[0] != 0 || n < 8 {
-		return w.stop(ReasonHeader)
-	} else if !w.skip(n) {
-		return w.stop(ReasonShort)
-	}
-	const flagsPresent, padded = 1 << 1, 1 << 5
-	// Of the fields before flags only the time may be there: 8 bytes, aligned to 8.
-	present := binary.LittleEndian.Uint32(b[4:])
-	at := 8
-	for more := present; more&(1<<31) != 0 && at+4 <= len(b); at += 4 {
-		more = binary.LittleEndian.Uint32(b[at:])
-	}
-	if present&1 != 0 {
-		at = (at+7)&^7 + 8
-	}
-	return w.frame80211(present&flagsPresent != 0 && at < len(b) && b[at]&padded != 0)
-}
-
-func (w *walk) wireless() bool { return w.frame80211(false) }
-
-// frame80211 reads a data frame of 802.11 that is not encrypted (IEEE 802.11-2020, section 9.3.2).
-// padded: its header is filled up to a multiple of 4 bytes.
-func (w *walk) frame80211(padded bool) bool {
-	b := w.data
-	if len(b) < 24 {
-		return w.stop(ReasonShort)
-	}
-	const (
-		data, noData, withQoS = 2, 4, 8
-		bothSystems           = 3
-		encrypted, ordered    = 0x40, 0x80
-		aggregated            = 0x80
-	)
-	kind, subtype, flags := b[0]>>2&3, b[0]>>4, b[1]
-	if kind != data || subtype&noData != 0 || flags&encrypted != 0 {
-		return w.stop(ReasonNotIP)
-	}
-	n := 24
-	if flags&bothSystems == bothSystems {
-		n += 6 // a fourth address
-	}
-	if subtype&withQoS != 0 {
-		if len(b) < n+2 {
-			return w.stop(ReasonShort)
-		}
-		if b[n]&aggregated != 0 {
-			return w.stop(ReasonAggregate)
-		}
-		if n += 2; flags&ordered != 0 {
-			n += 4
+// data80211 returns what a data frame of 802.11 carries, from LLC on, or why there is nothing.
+// tapped: it is behind a header of radiotap.
+func data80211(b []byte, tapped bool) (data []byte, reason string) {
+	padded := false
+	if tapped {
+		if b, padded, reason = radiotap(b); reason != "" {
+			return nil, reason
 		}
 	}
+	n, reason := header80211(b)
 	if padded {
 		n = (n + 3) &^ 3
 	}
-	if !w.skip(n) {
-		return w.stop(ReasonShort)
+	if reason == "" && len(b) < n {
+		reason = ReasonShort
 	}
-	return w.etherType(0) // LLC
+	if reason != "" {
+		return nil, reason
+	}
+	return b[n:], ""
+}
+
+// radiotap skips what an adapter says of a frame before it (https://www.radiotap.org). Its fields
+// are in the order of bits of a mask; that of flags says whether the header of the frame is padded.
+func radiotap(b []byte) (frame []byte, padded bool, reason string) {
+	if len(b) < 8 {
+		return nil, false, ReasonShort
+	}
+	n, present := int(binary.LittleEndian.Uint16(b[2:])), binary.LittleEndian.Uint32(b[4:])
+	switch {
+	case b[0] != 0 || n < 8:
+		return nil, false, ReasonHeader
+	case n > len(b):
+		return nil, false, ReasonShort
+	}
+	const time, flags, more, pad = 1, 1 << 1, 1 << 31, 1 << 5
+	at := 8
+	for mask := present; mask&more != 0 && at+4 <= n; at += 4 { // further masks
+		mask = binary.LittleEndian.Uint32(b[at:])
+	}
+	if present&time != 0 { // 8 bytes at a multiple of 8: all that may be before flags
+		at = (at+7)&^7 + 8
+	}
+	return b[n:], present&flags != 0 && at < n && b[at]&pad != 0, ""
+}
+
+// header80211 returns the length of the header of a data frame that is not encrypted (IEEE
+// 802.11-2020, section 9.3.2), or why that is none.
+func header80211(b []byte) (n int, reason string) {
+	if n = 24; len(b) < n {
+		return 0, ReasonShort
+	}
+	const (
+		isData, noData, withQoS = 2, 4, 8
+		bothSystems             = 3 // there is a fourth address
+		encrypted, ordered      = 0x40, 0x80
+		aggregated              = 0x80
+	)
+	kind, subtype, flags := b[0]>>2&3, b[0]>>4, b[1]
+	if kind != isData || subtype&noData != 0 || flags&encrypted != 0 {
+		return 0, ReasonNotIP
+	}
+	if flags&bothSystems == bothSystems {
+		n += 6
+	}
+	if subtype&withQoS == 0 {
+		return n, ""
+	}
+	switch {
+	case len(b) < n+2:
+		return 0, ReasonShort
+	case b[n]&aggregated != 0:
+		return 0, ReasonAggregate
+	case flags&ordered != 0:
+		return n + 6, ""
+	}
+	return n + 2, ""
 }

@@ -2,26 +2,13 @@ package flow
 
 import "github.com/hhfr/hhfr/internal/tlsrecord"
 
-// TLS is what is known of a connection in TLS.
-type TLS struct {
-	// Why is the reason why it is not decrypted, or not to its end; 0: it is.
-	Why tlsrecord.Why
-	// Decrypted: something of it was decrypted. What its receiver takes is what was in TLS, at the
-	// times at which its records were whole.
-	Decrypted bool
-	// Offered are the protocols that the client offered by ALPN; Protocol is the one that was
-	// chosen.
-	Offered  []string
-	Protocol string
-}
-
 // secured passes what is in TLS on to a receiver, and everything else unchanged.
 type secured struct {
 	*Flow
 	keys *tlsrecord.KeyLog
 	to   Receiver
 	seen bool // whether it is TLS is known
-	conn *tlsrecord.Conn[Mark]
+	conn *tlsrecord.Follower[Mark]
 }
 
 // Octets implements [Receiver].
@@ -29,7 +16,7 @@ func (s *secured) Octets(dir int, gap int64, b []byte, m Mark) error {
 	if !s.seen {
 		s.seen = true
 		if tlsrecord.Begins(b) || gap != 0 && tlsrecord.Continues(b) {
-			s.conn = tlsrecord.NewConn(s.keys, s.to.Octets)
+			s.conn = tlsrecord.NewFollower(s.keys, s.to.Octets)
 			s.TLS = &TLS{}
 		}
 	}
@@ -46,10 +33,9 @@ func (s *secured) Octets(dir int, gap int64, b []byte, m Mark) error {
 func (s *secured) Closed() error { return s.to.Closed() }
 
 // secure returns a receiver that decrypts a connection if it is in TLS.
-func (a *Assembler) secure(f *Flow) Receiver {
-	to := a.cfg.Flow(f)
+func secure(keys *tlsrecord.KeyLog, f *Flow, to Receiver) Receiver {
 	if to == nil {
 		return nil
 	}
-	return &secured{Flow: f, keys: a.cfg.Keys, to: to}
+	return &secured{Flow: f, keys: keys, to: to}
 }

@@ -34,8 +34,8 @@ const (
 // may be that long.
 const snap = 256 << 10
 
-// Source is a capture in progress. It is not safe for concurrent use.
-type Source struct {
+// InterfaceReader is a capture in progress. It is not safe for concurrent use.
+type InterfaceReader struct {
 	packets packetSource
 	stopped func() bool
 	rest    []byte // of the stream, not read yet
@@ -52,11 +52,11 @@ type packetSource interface {
 	close()
 }
 
-// Open begins a capture from an interface by its name; [Any]: from all. It ends when stopped returns
-// true, which is asked about ten times a second. Of loopback, where each packet is seen twice, it is
-// captured once. Errors are [ErrSystem], [ErrRight], [ErrInterface], [ErrLink], or another one of
-// the system's.
-func Open(name string, stopped func() bool) (*Source, error) {
+// Open begins a capture from an interface by its name; [Any]: from all. It ends when stopped
+// returns true, which is asked about ten times a second. Of loopback, where each packet is seen
+// twice, it is captured once. Errors are [ErrSystem], [ErrRight], [ErrInterface], [ErrLink], or
+// another one of the system's.
+func Open(name string, stopped func() bool) (*InterfaceReader, error) {
 	packets, link, err := open(name)
 	if err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func Open(name string, stopped func() bool) (*Source, error) {
 	return newSource(packets, link, stopped), nil
 }
 
-func newSource(packets packetSource, link uint32, stopped func() bool) *Source {
-	s := &Source{packets: packets, stopped: stopped}
+func newSource(packets packetSource, link uint32, stopped func() bool) *InterfaceReader {
+	s := &InterfaceReader{packets: packets, stopped: stopped}
 	const nanoseconds, version = 0xA1B23C4D, 4<<16 | 2
 	for _, v := range []uint32{nanoseconds, version, 0, 0, snap, link} {
 		s.rest = binary.LittleEndian.AppendUint32(s.rest, v)
@@ -74,7 +74,7 @@ func newSource(packets packetSource, link uint32, stopped func() bool) *Source {
 }
 
 // Read implements [io.Reader]: a pcap file. It waits for packets.
-func (s *Source) Read(p []byte) (int, error) {
+func (s *InterfaceReader) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if s.stopped() {
 			return 0, io.EOF
@@ -100,10 +100,10 @@ func (s *Source) Read(p []byte) (int, error) {
 }
 
 // Drops returns how many packets were not captured since they came too fast.
-func (s *Source) Drops() int { return s.packets.drops() }
+func (s *InterfaceReader) Drops() int { return s.packets.drops() }
 
 // Close ends the capture.
-func (s *Source) Close() error {
+func (s *InterfaceReader) Close() error {
 	s.packets.close()
 	return nil
 }

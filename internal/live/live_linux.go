@@ -37,8 +37,8 @@ const (
 	pollFor = 100 * time.Millisecond
 )
 
-// ring is a packet socket with a ring of packets.
-type ring struct{ *afpacket.TPacket }
+// packetRing is a packet socket with a ring of packets.
+type packetRing struct{ *afpacket.TPacket }
 
 func open(name string) (packetSource, uint32, error) {
 	cooked, link, iface := false, uint32(linkEthernet), name
@@ -76,7 +76,7 @@ func open(name string) (packetSource, uint32, error) {
 		socket.Close()
 		return nil, 0, fmt.Errorf("leaving out the doubles of loopback: %w", err)
 	}
-	return ring{socket}, link, nil
+	return packetRing{socket}, link, nil
 }
 
 // kindOf is the kind of an interface.
@@ -104,8 +104,7 @@ func names() string {
 	return strings.Join(append(list, Any), ", ")
 }
 
-// once is a filter that passes everything but packets on their way out to loopback, which come in
-// again.
+// once is a filter that passes everything but outgoing packets of loopback, which come in again.
 func once() []bpf.RawInstruction {
 	index := uint32(1)
 	if all, err := net.Interfaces(); err == nil {
@@ -127,7 +126,7 @@ func once() []bpf.RawInstruction {
 	return program
 }
 
-func (r ring) next() (data []byte, length int, at time.Time, err error) {
+func (r packetRing) next() (data []byte, length int, at time.Time, err error) {
 	data, info, err := r.ZeroCopyReadPacketData()
 	switch {
 	case errors.Is(err, afpacket.ErrTimeout), errors.Is(err, unix.EINTR):
@@ -138,7 +137,7 @@ func (r ring) next() (data []byte, length int, at time.Time, err error) {
 	return data[:min(len(data), snap)], info.Length, info.Timestamp, nil
 }
 
-func (r ring) drops() int {
+func (r packetRing) drops() int {
 	_, stats, err := r.SocketStats()
 	if err != nil {
 		return 0
@@ -146,4 +145,4 @@ func (r ring) drops() int {
 	return int(stats.Drops())
 }
 
-func (r ring) close() { r.Close() }
+func (r packetRing) close() { r.Close() }

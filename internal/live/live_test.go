@@ -58,7 +58,8 @@ func TestStream(t *testing.T) {
 // TestStopped: a capture that is stopped has an end.
 func TestStopped(t *testing.T) {
 	asked := 0
-	source := newSource(&script{packets: [][]byte{nil, nil, nil}}, linkEthernet, func() bool { asked++; return asked > 2 })
+	packets := &script{packets: [][]byte{nil, nil, nil}}
+	source := newSource(packets, linkEthernet, func() bool { asked++; return asked > 2 })
 	all, err := io.ReadAll(source)
 	require.NoError(t, err)
 	assert.Len(t, all, 24)

@@ -2,9 +2,9 @@ package pcapng
 
 import "github.com/gopacket/gopacket/pcapgo"
 
-// Secrets returns what takes the keys of connections in TLS, as [crypto/tls.Config.KeyLogWriter] has
-// them, into the recording: for captures that others make of the same connections. A recording in
-// several files has them in the file that is written at the time.
+// Secrets returns what takes the keys of connections in TLS, as [crypto/tls.Config.KeyLogWriter]
+// has them, into the recording: for captures that others make of the same connections. A recording
+// in several files has them in the file that is written at the time.
 func (r *Recorder) Secrets() SecretsWriter { return SecretsWriter{r} }
 
 // SecretsWriter writes keys into a recording. It is safe for concurrent use, and never fails: see

@@ -21,7 +21,8 @@ const (
 	extSupportedVersions = 43
 )
 
-// maxMessage bounds the handshake messages that are read, in bytes; a ticket is at most 64 KiB.
+// maxMessage bounds the handshake messages that are read, in bytes; NewSessionTicket has at most 64
+// KiB.
 const maxMessage = 1<<16 + 64
 
 // messages cuts the handshake messages out of records.
@@ -54,11 +55,11 @@ func (h *messages) write(b []byte, take func(kind byte, body []byte)) {
 	h.buf = append([]byte(nil), h.buf...)
 }
 
-// fields reads the fields of a handshake message; after the first one that is not whole all are
-// empty.
-type fields []byte
+// helloFields reads the fields of a handshake message; after the first one that is not whole all
+// are empty.
+type helloFields []byte
 
-func (f *fields) take(n int) (b []byte) {
+func (f *helloFields) take(n int) (b []byte) {
 	if n > len(*f) {
 		*f = nil
 		return nil
@@ -67,7 +68,7 @@ func (f *fields) take(n int) (b []byte) {
 	return b
 }
 
-func (f *fields) uint16() int {
+func (f *helloFields) uint16() int {
 	if b := f.take(2); b != nil {
 		return int(binary.BigEndian.Uint16(b))
 	}
@@ -75,17 +76,17 @@ func (f *fields) uint16() int {
 }
 
 // short and long take a field after its length, in one byte or two.
-func (f *fields) short() fields {
+func (f *helloFields) short() helloFields {
 	if b := f.take(1); b != nil {
 		return f.take(int(b[0]))
 	}
 	return nil
 }
 
-func (f *fields) long() fields { return f.take(f.uint16()) }
+func (f *helloFields) long() helloFields { return f.take(f.uint16()) }
 
 // extensions passes on the extensions of a hello.
-func (f *fields) extensions(take func(kind int, body fields)) {
+func (f *helloFields) extensions(take func(kind int, body helloFields)) {
 	for all := f.long(); len(all) > 0; {
 		kind := all.uint16()
 		take(kind, all.long())
@@ -93,7 +94,7 @@ func (f *fields) extensions(take func(kind int, body fields)) {
 }
 
 // protocols are the names in an ALPN extension.
-func protocols(body fields) (names []string) {
+func protocols(body helloFields) (names []string) {
 	for list := body.long(); len(list) > 0; {
 		names = append(names, string(list.short()))
 	}
@@ -108,13 +109,13 @@ type clientHello struct {
 	protocols []string
 }
 
-func parseClientHello(body fields) (h clientHello) {
+func parseClientHello(body helloFields) (h clientHello) {
 	body.take(2)
 	copy(h.random[:], body.take(32))
 	h.session = body.short()
 	body.long()  // cipher suites
 	body.short() // compression methods
-	body.extensions(func(kind int, ext fields) {
+	body.extensions(func(kind int, ext helloFields) {
 		switch kind {
 		case extSessionTicket:
 			h.ticket = ext
@@ -135,19 +136,20 @@ type serverHello struct {
 	protocols      []string
 }
 
-// retryRandom is the random of a hello that asks for another client hello (RFC 8446, section 4.1.3).
+// retryRandom is the random of a hello that asks for another client hello (RFC 8446, section
+// 4.1.3).
 var retryRandom = [32]byte{
 	0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91,
 	0xC2, 0xA2, 0x11, 0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
 }
 
-func parseServerHello(body fields) (h serverHello) {
+func parseServerHello(body helloFields) (h serverHello) {
 	h.version = uint16(body.uint16())
 	copy(h.random[:], body.take(32))
 	h.session = body.short()
 	h.suite = uint16(body.uint16())
 	body.take(1) // compression method
-	body.extensions(func(kind int, ext fields) {
+	body.extensions(func(kind int, ext helloFields) {
 		switch kind {
 		case extSupportedVersions:
 			h.version = uint16(ext.uint16())

@@ -1,6 +1,6 @@
-// Package tlsrecord decrypts captured TLS connections, versions 1.2 and 1.3, by the secrets that one
-// of their ends has logged: [KeyLog] has the secrets, [Conn] follows one connection. It takes no
-// part in a connection, and proves nothing about who was on it.
+// Package tlsrecord decrypts captured TLS connections, versions 1.2 and 1.3, by the secrets that
+// one of their ends has logged: [KeyLog] has the secrets, [Follower] follows one connection. It
+// takes no part in a connection, and proves nothing about who was on it.
 package tlsrecord
 
 import (
@@ -15,13 +15,13 @@ const maxSecrets = 1 << 19
 // KeyLog has the secrets of connections, from key logs of the NSS format (RFC 9850), which is also
 // that of the secrets in pcapng files. The zero value is empty. It is not safe for concurrent use.
 type KeyLog struct {
-	// Dropped counts secrets that were forgotten since more came than are kept.
+	// Dropped counts secrets that were forgotten since more came than are stored.
 	Dropped int
 
 	secrets map[secretName][]byte
 	order   []secretName // the earliest first, from next on
 	next    int
-	resumed map[string][]byte // master secrets of TLS 1.2, by session id or ticket
+	resumed map[string][]byte // master secrets of TLS 1.2, by what resumes their sessions
 
 	more io.Reader // nil: there is no more
 	rest []byte    // of more: a line that is not whole
@@ -100,16 +100,16 @@ func (k *KeyLog) Read() {
 
 // line takes one secret, and reports whether it is one.
 func (k *KeyLog) line(line []byte) bool {
-	fields := bytes.Fields(line)
-	if len(fields) != 3 || len(fields[1]) != 64 || len(fields[2]) > 256 {
+	parts := bytes.Fields(line)
+	if len(parts) != 3 || len(parts[1]) != 64 || len(parts[2]) > 256 {
 		return false
 	}
-	name := secretName{label: labels[string(fields[0])]}
-	secret := make([]byte, hex.DecodedLen(len(fields[2])))
-	if _, err := hex.Decode(name.random[:], fields[1]); err != nil {
+	name := secretName{label: labels[string(parts[0])]}
+	secret := make([]byte, hex.DecodedLen(len(parts[2])))
+	if _, err := hex.Decode(name.random[:], parts[1]); err != nil {
 		return false
 	}
-	if _, err := hex.Decode(secret, fields[2]); err != nil || len(secret) < 32 {
+	if _, err := hex.Decode(secret, parts[2]); err != nil || len(secret) < 32 {
 		return false
 	}
 	if name.label != 0 {
@@ -147,7 +147,7 @@ func (k *KeyLog) get(of label, random [32]byte) []byte {
 const maxResumed = 1 << 14
 
 // remember notes the master secret of a session, which a later connection may resume by its id or
-// its ticket: not all logs have that once more.
+// by what the server sent for that: not all logs have the secret once more.
 func (k *KeyLog) remember(session, master []byte) {
 	if len(session) == 0 {
 		return

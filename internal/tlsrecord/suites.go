@@ -146,7 +146,7 @@ func (s *suite) prf(secret []byte, name string, seed []byte, length int) (out []
 // protect12 are the protections of both directions by a master secret, that of the client first.
 func (s *suite) protect12(master []byte, client, server [32]byte, encryptThenMAC bool) (both [2]protection) {
 	length := 2 * (s.macLen + s.key + s.iv)
-	keys := fields(s.prf(master, "key expansion", append(server[:], client[:]...), length))
+	keys := helloFields(s.prf(master, "key expansion", append(server[:], client[:]...), length))
 	macs := [2][]byte{keys.take(s.macLen), keys.take(s.macLen)}
 	secrets := [2][]byte{keys.take(s.key), keys.take(s.key)}
 	ivs := [2][]byte{keys.take(s.iv), keys.take(s.iv)}

@@ -120,7 +120,7 @@ type chunk struct {
 
 // followed is what a follower made of events.
 type followed struct {
-	*tlsrecord.Conn[int]
+	*tlsrecord.Follower[int]
 	chunks []chunk
 }
 
@@ -128,7 +128,7 @@ type followed struct {
 func follow(t testing.TB, keys *tlsrecord.KeyLog, events []event, gaps map[int]int64) *followed {
 	t.Helper()
 	f := &followed{}
-	f.Conn = tlsrecord.NewConn(keys, func(dir int, gap int64, b []byte, m int) error {
+	f.Follower = tlsrecord.NewFollower(keys, func(dir int, gap int64, b []byte, m int) error {
 		f.chunks = append(f.chunks, chunk{dir, gap, string(b), m})
 		return nil
 	})

@@ -1,13 +1,13 @@
 package listing
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"mime"
 	"mime/multipart"
+	"net/textproto"
 	"strings"
-
-	"github.com/hhfr/hhfr/internal/http1"
 )
 
 // PartReport is one part of a message with attachments (MTOM).
@@ -21,8 +21,8 @@ type PartReport struct {
 // mostParts bounds the parts of a message that are listed.
 const mostParts = 256
 
-// partsOf lists the parts of a message, the envelope among them, as far as they can be read; none if
-// it is an envelope alone.
+// partsOf lists the parts of a message, the envelope among them, as far as they can be read; none
+// if it is an envelope alone.
 func partsOf(m *listed) (parts []PartReport) {
 	if !m.Whole() {
 		return nil
@@ -50,9 +50,9 @@ func partsOf(m *listed) (parts []PartReport) {
 
 // boundaryOf is what separates the parts of a message: its HTTP head says so, or its first line.
 func boundaryOf(m *listed) string {
-	if h, _, err := http1.ParseHead(m.Head, len(m.Head)); err == nil {
-		value, _ := h.Get("Content-Type")
-		kind, params, err := mime.ParseMediaType(string(value))
+	if _, lines, found := bytes.Cut(m.Head, []byte("\n")); found {
+		head, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(lines))).ReadMIMEHeader()
+		kind, params, err := mime.ParseMediaType(head.Get("Content-Type"))
 		if err != nil || !strings.HasPrefix(kind, "multipart/") {
 			return ""
 		}

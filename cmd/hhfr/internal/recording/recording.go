@@ -34,8 +34,8 @@ func (o *RecordOptions) Flags(f *pflag.FlagSet, usage string) {
 	f.StringVar(&o.Name, "record", "", usage)
 	f.Var(&o.size, "record-size", "size from which on the recording goes on in another file; each can be decoded alone")
 	f.DurationVar(&o.age, "record-age", 0, "age of a file from which on the recording goes on in another")
-	f.BoolVar(&o.Keys, "record-keys", false, "write the keys of connections in TLS into the recording, too: they decrypt "+
-		"what others capture of them")
+	f.BoolVar(&o.Keys, "record-keys", false, "write the keys of connections in TLS into the recording, too: they "+
+		"decrypt what others capture of them")
 	f.IntVar(&o.files, "record-files", 0, "how many complete files to keep, the latest; 0: all")
 }
 

@@ -94,8 +94,8 @@ func (o *UpstreamOptions) Check() (*url.URL, error) {
 // reloads.
 type KnownUpstreams struct {
 	System resolve.System
-	Keys   *trust.KeyLog // nil: none
-	Half   string        // a flag that says that the proxy is half of a pair; empty: none does
+	Keys   *trust.KeyWriter // nil: none
+	Half   string           // a flag that says that the proxy is half of a pair; empty: none does
 	known  map[string]*knownUpstream
 }
 

@@ -93,7 +93,7 @@ type OpenedServer struct {
 	Hangups   *service.Hangups
 	Seen      *metrics.ServerCounters
 	Calls     *accesslog.AccessLog // nil: none
-	Keys      *trust.KeyLog        // nil: none
+	Keys      *trust.KeyWriter     // nil: none
 	Access    *trust.Access
 	Secure    *tls.Config // of the access; nil: cleartext
 	Store     ctxstore.Store
@@ -167,7 +167,7 @@ func Open(
 
 // openAccess reads who the server is, and whom it lets in.
 func (s *OpenedServer) openAccess(o *ServerOptions) (err error) {
-	if s.Keys, err = trust.OpenKeyLog(o.Record.Keys); err != nil {
+	if s.Keys, err = trust.OpenKeyWriter(o.Record.Keys); err != nil {
 		return err
 	}
 	s.Ends(func() { _ = s.Keys.Close() })

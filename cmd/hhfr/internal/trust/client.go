@@ -35,7 +35,7 @@ func (o *ClientTLS) Flags(f *pflag.FlagSet) {
 // Secured is the result of the flags.
 type Secured struct {
 	Config *tls.Config
-	Keys   *KeyLog // nil: none
+	Keys   *KeyWriter // nil: none
 }
 
 // Open reads the files. recorded: a recording is to have the keys of connections. The caller closes
@@ -45,7 +45,7 @@ func (o *ClientTLS) Open(system resolve.System, recorded bool) (*Secured, error)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := OpenKeyLog(recorded)
+	keys, err := OpenKeyWriter(recorded)
 	if err != nil {
 		return nil, err
 	}

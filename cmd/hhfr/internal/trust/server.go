@@ -47,7 +47,7 @@ func (o *ServerTLS) Scheme() string {
 
 // config reads the files of TLS; nil without a certificate. keys, if any, receives the keys of
 // connections.
-func (o *ServerTLS) config(keys *KeyLog) (*tls.Config, error) {
+func (o *ServerTLS) config(keys *KeyWriter) (*tls.Config, error) {
 	own, err := KeyPair("--cert", o.Cert, "--key", o.key)
 	if err != nil {
 		return nil, err

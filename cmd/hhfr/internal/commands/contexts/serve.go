@@ -72,7 +72,7 @@ func runContextServe(ctx context.Context, g *command.Global, o contextServeOptio
 	defer manager.Stopping()
 	hangups := service.HearHangups()
 	defer hangups.Stop()
-	keys, err := trust.OpenKeyLog(false)
+	keys, err := trust.OpenKeyWriter(false)
 	if err != nil {
 		return err
 	}

@@ -82,8 +82,8 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 	o.Flags(f)
 	f.StringVar(&o.writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
-	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them written; "+
-		"or a pcapng file that has them")
+	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them "+
+		"written; or a pcapng file that has them")
 	f.StringVarP(&o.iface, "interface", "i", "",
 		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
 	f.UintSliceVar(&o.ports, "port", nil, "only packets from or to this port; may be repeated")
@@ -127,7 +127,8 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	err = listing.Present(ctx, g, o.DecodeOptions, r, shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out)))
+	events := shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out))
+	err = listing.Present(ctx, g, o.DecodeOptions, r, events)
 	ended()
 	return err
 }

@@ -39,8 +39,9 @@ func openKeys(name string) (keys *tlsrecord.KeyLog, file io.Closer, err error) {
 		err = keys.Err()
 	}
 	if err == nil && keys.Len() == 0 && n > 0 {
-		err = exit.Withf(exit.Malformed, "SSLKEYLOGFILE=FILE has hhfr, curl or a browser write one, with lines such as "+
-			"CLIENT_RANDOM and two hexadecimal numbers", "%s: no TLS key log, nor a pcapng file with one in it", name)
+		err = exit.Withf(exit.Malformed, "SSLKEYLOGFILE=FILE has hhfr, curl or a browser write one, with lines "+
+			"such as CLIENT_RANDOM and two hexadecimal numbers",
+			"%s: no TLS key log, nor a pcapng file with one in it", name)
 	}
 	return keys, f, err
 }

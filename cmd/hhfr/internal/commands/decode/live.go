@@ -22,7 +22,8 @@ func (o *decodeOptions) sources(ctx context.Context, g *command.Global) (
 		return in, func() {}, err
 	}
 	if o.Output == "json" {
-		return nil, nil, exit.Usagef("-o jsonl prints messages as they come", "-o json is for captures that have an end")
+		return nil, nil, exit.Usagef("-o jsonl prints messages as they come",
+			"-o json is for captures that have an end")
 	}
 	source, err := live.Open(o.iface, func() bool { return ctx.Err() != nil })
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/internal/tlsrecord"
 )
 
-// TestSuites: of each version and cipher suite that this library speaks, what was sent is decrypted,
-// however the bytes are cut into packets.
+// TestSuites: of each version and cipher suite that this library speaks, what was sent is
+// decrypted, however the bytes are cut into packets.
 func TestSuites(t *testing.T) {
 	long := strings.Repeat("a long text. ", 4000)
 	texts := []string{"first", "second", long, "last"}
@@ -216,8 +216,8 @@ func TestKeyLogs(t *testing.T) {
 	}
 }
 
-// FuzzConn: whatever comes, nothing is passed on that was not sealed, and nothing breaks.
-func FuzzConn(f *testing.F) {
+// FuzzFollower: whatever comes, nothing is passed on that was not sealed, and nothing breaks.
+func FuzzFollower(f *testing.F) {
 	client, server, keys := ends(f)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		client.MaxVersion = version
@@ -232,7 +232,7 @@ func FuzzConn(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in, log []byte) {
 		passed := 0
-		c := tlsrecord.NewConn(logOf(log), func(_ int, gap int64, b []byte, _ int) error {
+		c := tlsrecord.NewFollower(logOf(log), func(_ int, gap int64, b []byte, _ int) error {
 			if passed += len(b); gap < -1 {
 				t.Fatalf("a gap of %d", gap)
 			}

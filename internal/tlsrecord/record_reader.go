@@ -31,9 +31,9 @@ func plausible(b []byte) bool {
 // lengthOf is the length in a header.
 func lengthOf(header []byte) int { return int(binary.BigEndian.Uint16(header[3:])) }
 
-// direction is one direction of a connection: how its bytes are cut into records, and what opens
+// recordReader is one direction of a connection: how its bytes are cut into records, and what opens
 // those.
-type direction struct {
+type recordReader struct {
 	buf  []byte // of records that are not whole
 	drop int64  // bytes of a record that has a gap in it, and that still come
 
@@ -56,13 +56,13 @@ type direction struct {
 
 // keyed gives a direction of TLS 1.3 its keys: those of the handshake, which may be nil, and those
 // after it.
-func (d *direction) keyed(s *suite, handshake, traffic []byte) {
+func (d *recordReader) keyed(s *suite, handshake, traffic []byte) {
 	d.suite = s
 	d.now, d.later, d.after = s.protect13(handshake), s.protect13(traffic), traffic
 }
 
 // update changes the keys for the next ones.
-func (d *direction) update() {
+func (d *recordReader) update() {
 	if d.secret != nil {
 		d.secret, d.seq = d.upcoming(), 0
 		d.now = d.suite.protect13(d.secret)
@@ -70,12 +70,12 @@ func (d *direction) update() {
 }
 
 // upcoming is the secret after the current one (RFC 8446, section 7.2).
-func (d *direction) upcoming() []byte {
+func (d *recordReader) upcoming() []byte {
 	return d.suite.expandLabel(d.secret, "traffic upd", len(d.secret))
 }
 
 // add takes bytes.
-func (d *direction) add(b []byte) {
+func (d *recordReader) add(b []byte) {
 	n := min(d.drop, int64(len(b)))
 	d.drop -= n
 	if b = b[n:]; len(d.buf) > 0 {
@@ -86,7 +86,7 @@ func (d *direction) add(b []byte) {
 }
 
 // next takes the next record away; nil: it is not whole. false: none begins there.
-func (d *direction) next() (record []byte, ok bool) {
+func (d *recordReader) next() (record []byte, ok bool) {
 	if len(d.buf) < headerLen {
 		return nil, true
 	}
@@ -103,7 +103,7 @@ func (d *direction) next() (record []byte, ok bool) {
 
 // miss notes that bytes are missing. Where they are all of one record whose header is there, the
 // next one begins where that says.
-func (d *direction) miss(n int64) {
+func (d *recordReader) miss(n int64) {
 	have := int64(len(d.buf))
 	switch {
 	case d.searching:
@@ -131,7 +131,7 @@ func (d *direction) miss(n int64) {
 }
 
 // lose notes that a record of a length is missing; 0: of any.
-func (d *direction) lose(length int) {
+func (d *recordReader) lose(length int) {
 	d.skipped++
 	over := 0
 	if d.now != nil {
@@ -146,20 +146,20 @@ func (d *direction) lose(length int) {
 }
 
 // pass leaves out bytes that are no record.
-func (d *direction) pass(n int) {
+func (d *recordReader) pass(n int) {
 	d.missing += int64(n)
 	d.buf = d.buf[n:]
 }
 
 // found ends a search: a record of so many bytes was there.
-func (d *direction) found(n int) {
+func (d *recordReader) found(n int) {
 	d.searching, d.missing = false, 0
 	d.buf = d.buf[n:]
 }
 
 // open opens a record, before which so many more bytes may be missing. Where records are missing it
 // finds out how many, by which number opens it; effort is how many bytes that may cost.
-func (d *direction) open(record []byte, passed int64, effort *int) (content []byte, kind byte, ok bool) {
+func (d *recordReader) open(record []byte, passed int64, effort *int) (content []byte, kind byte, ok bool) {
 	most := min(uint64(d.skipped)+uint64(d.missing+passed+minRecord-1)/minRecord, maxSkipped)
 	try := func(p protection, from uint64) (uint64, bool) {
 		for seq := from; p != nil && *effort >= 0; seq++ {

@@ -1,11 +1,11 @@
 package tlsrecord
 
-// Conn follows one connection in TLS, and passes on what its ends wrote. M is what a caller notes of
-// the packets that bring bytes. It is not safe for concurrent use.
-type Conn[M any] struct {
+// Follower follows one connection in TLS, and passes on what its ends wrote. M is what a caller
+// notes of the packets that bring bytes. It is not safe for concurrent use.
+type Follower[M any] struct {
 	keys *KeyLog
 	out  func(dir int, gap int64, b []byte, m M) error
-	dirs [2]direction
+	dirs [2]recordReader
 
 	client    int // the direction of the client
 	hello     clientHello
@@ -14,13 +14,13 @@ type Conn[M any] struct {
 	answered  bool // the server's hello was seen
 	suite     suite
 	master    []byte // of TLS 1.2; nil: not known so far
-	ticket    []byte // a new one, of TLS 1.2
+	ticket    []byte // in TLS 1.2: by which the session may be resumed
 	ready     bool   // the keys are there
 	decrypted bool   // something was decrypted
 
 	held   []heldRecord[M] // that wait for their keys
 	holds  int             // their length in bytes
-	why    Why             // why nothing more is read
+	why    Obstacle        // why nothing more is read
 	effort int             // bytes that may be decrypted in vain
 }
 
@@ -39,12 +39,12 @@ const (
 	searchEffort, searchStart = 32, 4 << 20
 )
 
-// Why is the reason why a connection, or the rest of it, is not decrypted.
-type Why uint8
+// Obstacle is why a connection, or the rest of it, is not decrypted.
+type Obstacle uint8
 
 const (
 	// NoKeys: its secrets are not known.
-	NoKeys Why = iota + 1
+	NoKeys Obstacle = iota + 1
 	// Joined: it began before the capture, or its hellos are not in that.
 	Joined
 	// Unsupported: its version or its cipher suite is not one of those that are decrypted.
@@ -53,12 +53,12 @@ const (
 	Damaged
 )
 
-// NewConn returns a follower of a connection, of which nothing is known. out is called with what was
-// written, in the order in which it came: dir is the direction of the bytes, gap how many bytes are
-// missing before them, -1 if that number is not known; m is that of the packet which made them
-// whole. An error of out ends the reading.
-func NewConn[M any](keys *KeyLog, out func(dir int, gap int64, b []byte, m M) error) *Conn[M] {
-	return &Conn[M]{keys: keys, out: out, effort: searchStart}
+// NewFollower returns a follower of a connection, of which nothing is known. out is called with
+// what was written, in the order in which it came: dir is the direction of the bytes, gap how many
+// bytes are missing before them, -1 if that number is not known; m is that of the packet which made
+// them whole. An error of out ends the reading.
+func NewFollower[M any](keys *KeyLog, out func(dir int, gap int64, b []byte, m M) error) *Follower[M] {
+	return &Follower[M]{keys: keys, out: out, effort: searchStart}
 }
 
 // Begins reports whether the first bytes of a direction are those of a TLS connection.
@@ -78,7 +78,7 @@ func Continues(b []byte) bool {
 }
 
 // Why returns why the connection is not decrypted, or not to its end; 0: it is.
-func (c *Conn[M]) Why() Why {
+func (c *Follower[M]) Why() Obstacle {
 	switch {
 	case c.why != 0:
 		return c.why
@@ -91,14 +91,14 @@ func (c *Conn[M]) Why() Why {
 }
 
 // Decrypted reports whether something of it was decrypted.
-func (c *Conn[M]) Decrypted() bool { return c.decrypted }
+func (c *Follower[M]) Decrypted() bool { return c.decrypted }
 
 // Offered are the protocols that the client offers by ALPN, Protocol is the one that was chosen, as
 // far as they are known.
-func (c *Conn[M]) Offered() []string { return c.hello.protocols }
+func (c *Follower[M]) Offered() []string { return c.hello.protocols }
 
 // Protocol returns the protocol that the ends agreed on by ALPN; empty: none, or it is not known.
-func (c *Conn[M]) Protocol() string {
+func (c *Follower[M]) Protocol() string {
 	if len(c.server.protocols) > 0 {
 		return c.server.protocols[0]
 	}
@@ -107,7 +107,7 @@ func (c *Conn[M]) Protocol() string {
 
 // Write takes the next bytes of a direction, which nobody writes to afterwards. gap is how many are
 // missing before them; -1: they are the first, and the beginning is missing.
-func (c *Conn[M]) Write(dir int, gap int64, b []byte, m M) error {
+func (c *Follower[M]) Write(dir int, gap int64, b []byte, m M) error {
 	if c.why != 0 {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (c *Conn[M]) Write(dir int, gap int64, b []byte, m M) error {
 }
 
 // stop ends the reading.
-func (c *Conn[M]) stop(why Why) {
+func (c *Follower[M]) stop(why Obstacle) {
 	c.why, c.held, c.holds = why, nil, 0
 	for i := range c.dirs {
 		c.dirs[i].buf = nil
@@ -137,7 +137,7 @@ func (c *Conn[M]) stop(why Why) {
 }
 
 // split reads the records that are whole.
-func (c *Conn[M]) split(dir int, m M) (err error) {
+func (c *Follower[M]) split(dir int, m M) (err error) {
 	d := &c.dirs[dir]
 	for err == nil && c.why == 0 {
 		if d.searching {
@@ -161,7 +161,7 @@ func (c *Conn[M]) split(dir int, m M) (err error) {
 }
 
 // search looks for the next record after missing bytes; false: more has to come.
-func (c *Conn[M]) search(dir int, m M) (found bool, err error) {
+func (c *Follower[M]) search(dir int, m M) (found bool, err error) {
 	d := &c.dirs[dir]
 	for at := 0; at+headerLen <= len(d.buf); at++ {
 		if b := d.buf[at:]; b[0] != typeData || !plausible(b) {
@@ -189,7 +189,7 @@ func (c *Conn[M]) search(dir int, m M) (found bool, err error) {
 }
 
 // record reads one record, after those that wait.
-func (c *Conn[M]) record(dir int, record []byte, m M) error {
+func (c *Follower[M]) record(dir int, record []byte, m M) error {
 	if len(c.held) == 0 {
 		if read, err := c.read(dir, record, m); read || err != nil || c.why != 0 {
 			return err
@@ -222,7 +222,7 @@ func (c *Conn[M]) record(dir int, record []byte, m M) error {
 }
 
 // read reads one record; false: its keys are not known so far.
-func (c *Conn[M]) read(dir int, record []byte, m M) (read bool, err error) {
+func (c *Follower[M]) read(dir int, record []byte, m M) (read bool, err error) {
 	d := &c.dirs[dir]
 	if !d.encrypted {
 		switch record[0] {
@@ -259,7 +259,7 @@ func (c *Conn[M]) read(dir int, record []byte, m M) (read bool, err error) {
 }
 
 // content takes what a record contains.
-func (c *Conn[M]) content(dir int, content []byte, kind byte, m M) error {
+func (c *Follower[M]) content(dir int, content []byte, kind byte, m M) error {
 	d := &c.dirs[dir]
 	c.decrypted = true
 	switch kind {
@@ -278,7 +278,7 @@ func (c *Conn[M]) content(dir int, content []byte, kind byte, m M) error {
 }
 
 // message reads a handshake message.
-func (c *Conn[M]) message(dir int, kind byte, body []byte) {
+func (c *Follower[M]) message(dir int, kind byte, body []byte) {
 	d := &c.dirs[dir]
 	switch kind {
 	case msgClientHello:
@@ -298,15 +298,15 @@ func (c *Conn[M]) message(dir int, kind byte, body []byte) {
 		c.server, c.answered = h, true
 		c.chosen()
 	case msgEncryptedExtensions:
-		f := fields(body)
-		f.extensions(func(kind int, ext fields) {
+		f := helloFields(body)
+		f.extensions(func(kind int, ext helloFields) {
 			if kind == extALPN {
 				c.server.protocols = protocols(ext)
 			}
 		})
 	case msgNewSessionTicket:
 		if c.server.version == version12 {
-			f := fields(body)
+			f := helloFields(body)
 			f.take(4) // lifetime
 			c.ticket = append([]byte(nil), f.long()...)
 			c.remember()
@@ -317,7 +317,7 @@ func (c *Conn[M]) message(dir int, kind byte, body []byte) {
 }
 
 // chosen notes what the server has chosen.
-func (c *Conn[M]) chosen() {
+func (c *Follower[M]) chosen() {
 	ok := false
 	switch c.server.version {
 	case version13:
@@ -334,7 +334,7 @@ func (c *Conn[M]) chosen() {
 }
 
 // unlock reports whether the keys are known, and looks for them if they are not.
-func (c *Conn[M]) unlock() bool {
+func (c *Follower[M]) unlock() bool {
 	if c.ready || !c.answered {
 		return c.ready
 	}
@@ -361,7 +361,7 @@ func (c *Conn[M]) unlock() bool {
 }
 
 // masterSecret is that of the connection, or of the session which it resumes.
-func (c *Conn[M]) masterSecret() []byte {
+func (c *Follower[M]) masterSecret() []byte {
 	if master := c.keys.get(masterSecret, c.hello.random); master != nil {
 		return master
 	}
@@ -375,7 +375,7 @@ func (c *Conn[M]) masterSecret() []byte {
 }
 
 // remember notes by what a later connection may resume the session.
-func (c *Conn[M]) remember() {
+func (c *Follower[M]) remember() {
 	if c.master == nil {
 		return
 	}
