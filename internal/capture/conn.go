@@ -98,7 +98,7 @@ func (c *capturedConn) settle() {
 func (w *way) taped(gap int64, b []byte) error {
 	if gap != 0 {
 		w.since = 0
-		if gap > 0 || w.conn.flow.ID < 0 {
+		if gap > 0 || w.conn.flow.ID < 0 || w.conn.flow.TLS != nil && w.total > 0 {
 			w.tape.gap(gap)
 		}
 	}
@@ -179,12 +179,20 @@ func (c *capturedConn) Closed() error {
 // summarize counts what the connection was.
 func (c *capturedConn) summarize() {
 	others := c.r.summary.Others
+	if tls := c.flow.TLS; tls != nil && tls.Decrypted {
+		c.r.summary.Decrypted++
+		if tls.Why != 0 {
+			others[OtherPartlyDecrypted]++
+		}
+	}
 	switch {
 	case c.stream != nil:
 		c.streamEnds()
 	case c.flow.ID < 0: // over datagrams, which are counted together
 	case c.upgraded:
 		others[OtherUpgraded]++
+	case c.flow.TLS != nil && !c.flow.TLS.Decrypted:
+		others[opaque(c.flow.TLS)]++
 	case c.http != nil && c.http.soap > 0:
 		if c.http.others > 0 {
 			others[OtherRequests] += c.http.others
@@ -212,8 +220,6 @@ func (c *capturedConn) kind() string {
 		switch {
 		case len(b) == 0:
 			continue
-		case len(b) > 3 && b[0] == 22 && b[1] == 3:
-			return "TLS connections (record inside TLS, or give its keys to another tool first)"
 		case strings.HasPrefix(string(b), "PRI * HTTP/2.0"):
 			return "HTTP/2 connections"
 		}

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -26,6 +27,8 @@ type datagrams struct {
 	unnamed  []*datagramSession // those of which there are early datagrams alone: their ids are not known yet
 	asks     map[uint64]int     // datagrams that ask, by nonce
 	seen     int
+	soap     soapDatagrams
+	messages int // datagrams that are a message of SOAP
 	cost     int64
 	dropped  int64
 	repeated int64
@@ -91,11 +94,11 @@ func newDatagrams(r *Reader, l flow.Limits) *datagrams {
 func (d *datagrams) take(g flow.UDPDatagram) error {
 	d.seen++
 	if g.Missing > 0 {
-		return nil
+		return d.other(g)
 	}
 	h, ok := datagram.Parse(g.Data)
 	if !ok {
-		return nil
+		return d.other(g)
 	}
 	if len(h.Packet) > 0 && d.packet.Parse(h.Packet) != nil {
 		return nil
@@ -128,6 +131,40 @@ func (d *datagrams) take(g flow.UDPDatagram) error {
 		}
 	}
 	return d.err
+}
+
+// other takes a datagram that is not hhfr's.
+func (d *datagrams) other(g flow.UDPDatagram) error {
+	if isEnvelope(g.Data) {
+		d.messages++
+		d.envelope(g)
+	}
+	return d.reader.failed()
+}
+
+// envelope gives the message that is a datagram.
+func (d *datagrams) envelope(g flow.UDPDatagram) {
+	r := d.reader
+	r.met(&flow.Flow{Src: g.Src, Dst: g.Dst})
+	m := &Decoded{flow: overDatagram, Src: g.Src, Dst: g.Dst, First: g.Time, Last: g.Time, Packet: g.PacketNo,
+		Wire: int64(len(g.Data)), State: Unchecked, content: r.bodies.Body()}
+	_, err := m.content.Write(g.Data)
+	if err == nil {
+		err = m.open()
+	}
+	first := 0
+	m.Number, m.Reply, first = d.soap.place(datagramMessage{src: g.Src, packet: g.PacketNo}, m.Body, r.numbers.next)
+	m.OneWay = !m.Reply
+	switch {
+	case err != nil:
+		m.State, m.Why = Undecodable, err.Error()
+	case g.Missing > 0:
+		m.State, m.Why = Incomplete, flow.WhyCut.String()
+	case first > 0:
+		m.Why = fmt.Sprintf("sent again, first in packet %d", first)
+	}
+	m.recognize()
+	r.give(m)
 }
 
 // opened notes that a session was opened, or can be, by a nonce.
@@ -324,7 +361,7 @@ func (u *units) highest() uint64 {
 
 // close ends the sessions, and counts the datagrams of all others.
 func (d *datagrams) close(st *flow.Stats, others map[string]int) error {
-	rest := d.seen
+	rest := d.seen - d.messages
 	st.Dropped += d.dropped
 	st.Repeated += d.repeated
 	for _, s := range d.order {

@@ -16,6 +16,8 @@ type Summary struct {
 	Stats   flow.Stats
 	// Others counts what was found instead of SOAP and hhfr, by kind, in connections or datagrams.
 	Others map[string]int
+	// Decrypted is how many connections in TLS were decrypted.
+	Decrypted int
 	// StoreFailure is the first error of the store, other than that it lacks an entry.
 	StoreFailure error
 
@@ -58,7 +60,7 @@ func (s *Summary) uncount(d *Decoded) {
 // that failed their check. Messages that no check covers yet do not count.
 func (s *Summary) Partial() bool {
 	c := s.counts
-	if s.Others[OtherUpgraded] > 0 || c.Withdrawn+c.Incomplete+c.Undecodable > 0 ||
+	if s.Others[OtherUpgraded]+s.Others[OtherPartlyDecrypted] > 0 || c.Withdrawn+c.Incomplete+c.Undecodable > 0 ||
 		s.Stats.Truncated || s.Stats.Gaps > 0 || s.Stats.Evicted > 0 || s.Stats.Dropped > 0 {
 		return true
 	}

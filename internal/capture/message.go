@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"io"
+	"math"
 	"net/netip"
 	"time"
 
@@ -45,19 +46,20 @@ var stateNames = map[State]string{
 
 func (s State) String() string { return stateNames[s] }
 
-// Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP.
+// Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP or UDP.
 type Decoded struct {
 	// Number counts exchanges in sending order from 1; request and reply of one exchange share it.
 	// Exchanges that were not seen keep their numbers. 0: a negotiation, which is not counted.
 	Number int
-	// HHFR: the message is one of a stream; Session, Lane, Exchange and OneWay apply to such
-	// messages.
+	// HHFR: the message is one of a stream; Session, Lane and Exchange apply to such messages.
 	HHFR     bool
 	Session  [16]byte
 	Lane     uint64
 	Exchange uint64
 	Reply    bool
-	OneWay   bool
+	// OneWay: no reply is expected. A message that is a UDP datagram is one-way unless it names
+	// another as the one that it is about: then it is a reply to that.
+	OneWay bool
 	// Interim: the reply is an interim one (docs/wire-format.md, section 5.4).
 	Interim bool
 	// Place is the place of the message in the sequence of its direction (docs/wire-format.md,
@@ -120,6 +122,9 @@ type Decoded struct {
 	origin  int            // which direction of its flow began the exchange
 	flow    int
 }
+
+// overDatagram is the flow of messages that are one UDP datagram each.
+const overDatagram = math.MinInt
 
 // SessionString returns the session as a UUID, "-" for plain SOAP.
 func (d *Decoded) SessionString() string {

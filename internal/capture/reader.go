@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shape/program"
 	"github.com/hhfr/hhfr/internal/shape/transit"
 	"github.com/hhfr/hhfr/internal/spool"
+	"github.com/hhfr/hhfr/internal/tlsrecord"
 	"github.com/hhfr/hhfr/internal/wire"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -30,6 +31,11 @@ type DecodeConfig struct {
 	Own func(transit.OwnName) *shape.Shape
 	// MaxMessage is the longest joined message, in bytes; 0 means 1 GiB.
 	MaxMessage int64
+	// Keys are the secrets of connections in TLS; those in the captures are added. nil: there are
+	// no others.
+	Keys *tlsrecord.KeyLog
+	// Ports: packets from and to others are left out; empty: none are.
+	Ports []uint
 	// Limits are those of reassembly.
 	Limits flow.Limits
 	// Starts: only the first MiB of each body is needed.
@@ -108,6 +114,9 @@ type wayKey struct{ flow, dir int }
 func NewReader(ctx context.Context, cfg DecodeConfig) *Reader {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
+	}
+	if cfg.Keys == nil {
+		cfg.Keys = new(tlsrecord.KeyLog)
 	}
 	r := &Reader{
 		cfg:     cfg,
@@ -278,11 +287,12 @@ func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 	}
 	grams := newDatagrams(r, r.cfg.Limits)
 	r.summary.Stats, err = flow.Read(
-		flow.Config{Limits: r.cfg.Limits, Datagram: grams.take, Flow: func(f *flow.Flow) flow.Receiver {
-			c := r.conn(f)
-			c.http = newHTTPReader(c)
-			return c
-		}},
+		flow.Config{Limits: r.cfg.Limits, Keys: r.cfg.Keys, Ports: r.cfg.Ports, Datagram: grams.take,
+			Flow: func(f *flow.Flow) flow.Receiver {
+				c := r.conn(f)
+				c.http = newHTTPReader(c)
+				return c
+			}},
 		files...)
 	if err != nil {
 		return err

@@ -19,6 +19,9 @@ func (d *Decoded) FileName() string {
 	case d.Reply:
 		kind = "reply"
 	}
+	if d.flow == overDatagram { // there may be several of each kind
+		kind += fmt.Sprintf("-%d", d.Packet)
+	}
 	if d.Number == 0 {
 		return fmt.Sprintf("negotiation-%d-%d-%s.xml", d.flow, d.Exchange, kind)
 	}

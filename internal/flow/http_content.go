@@ -8,10 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 )
 
-var errLimit = errors.New("longer than the limit")
+var (
+	errLimit         = errors.New("longer than the limit")
+	errUnknownCoding = errors.New("it is not known")
+)
 
 // decodeContent undoes the content coding of m's body, up to limit bytes.
 func decodeContent(m *HTTPMessage, limit int64, bodies func() BodyStore) {
@@ -36,25 +43,23 @@ func decodeContent(m *HTTPMessage, limit int64, bodies func() BodyStore) {
 	plain.Free()
 }
 
+// maxCodings bounds the codings of one message.
+const maxCodings = 4
+
 // undo writes the decoded content, up to limit bytes.
 func undo(to io.Writer, coding string, coded io.Reader, limit int64) error {
-	in := bufio.NewReader(coded)
-	var r io.Reader
-	var err error
-	switch coding {
-	case "gzip", "x-gzip":
-		r, err = gzip.NewReader(in)
-	case "deflate": // zlib by the standard, often without its header
-		if magic, _ := in.Peek(2); len(magic) == 2 && magic[0]&15 == 8 && (int(magic[0])<<8|int(magic[1]))%31 == 0 {
-			r, err = zlib.NewReader(in)
-		} else {
-			r = flate.NewReader(in)
-		}
-	default:
-		return fmt.Errorf("content coding %.40q is not known", coding)
+	codings := strings.Split(coding, ", ")
+	if len(codings) > maxCodings {
+		return fmt.Errorf("%d content codings", len(codings))
 	}
-	if err != nil {
-		return fmt.Errorf("content coding %s: %w", coding, err)
+	r := coded
+	for _, one := range slices.Backward(codings) { // the last one was applied last
+		decoder, err := decoderOf(one, bufio.NewReader(r))
+		if err != nil {
+			return fmt.Errorf("content coding %s: %w", coding, err)
+		}
+		defer decoder.end()
+		r = decoder
 	}
 	n, err := io.Copy(to, io.LimitReader(r, limit))
 	if err == nil && n == limit {
@@ -66,4 +71,41 @@ func undo(to io.Writer, coding string, coded io.Reader, limit int64) error {
 		return fmt.Errorf("content coding %s: %w", coding, err)
 	}
 	return nil
+}
+
+// contentDecoder undoes one content coding.
+type contentDecoder struct {
+	io.Reader
+	end func()
+}
+
+// maxWindow is the window that decoders of zstd are to have in HTTP (RFC 9659), in bytes.
+const maxWindow = 8 << 20
+
+func decoderOf(coding string, in *bufio.Reader) (d contentDecoder, err error) {
+	d.end = func() {}
+	switch coding {
+	case "identity":
+		d.Reader = in
+	case "gzip", "x-gzip":
+		d.Reader, err = gzip.NewReader(in)
+	case "deflate": // zlib by the standard, often without its header
+		if magic, _ := in.Peek(2); len(magic) == 2 && magic[0]&15 == 8 && (int(magic[0])<<8|int(magic[1]))%31 == 0 {
+			d.Reader, err = zlib.NewReader(in)
+		} else {
+			d.Reader = flate.NewReader(in)
+		}
+	case "br":
+		d.Reader = brotli.NewReader(in)
+	case "zstd":
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return d, err
+		}
+		d.Reader, d.end = z, z.Close
+	default:
+		return d, errUnknownCoding
+	}
+	return d, err
 }

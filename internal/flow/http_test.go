@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -261,6 +263,14 @@ func TestContentCodings(t *testing.T) {
 	_, _ = z.Write(plain)
 	require.NoError(t, z.Close())
 	raw := zl.Bytes()[2 : zl.Len()-4]
+	var br bytes.Buffer
+	b := brotli.NewWriter(&br)
+	_, _ = b.Write(plain)
+	require.NoError(t, b.Close())
+	e, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	zs := e.EncodeAll(plain, nil)
+	twice := e.EncodeAll(gz.Bytes(), nil)
 	for _, tt := range []struct {
 		coding string
 		entity []byte
@@ -268,7 +278,11 @@ func TestContentCodings(t *testing.T) {
 	}{
 		{"gzip", gz.Bytes(), true}, {"X-GZIP", gz.Bytes(), true}, {"deflate", zl.Bytes(), true}, {"deflate", raw, true},
 		{"identity", plain, true},
-		{"br", []byte("?"), false}, {"gzip", []byte("no gzip"), false}, {"gzip, gzip", gz.Bytes(), false},
+		{"br", br.Bytes(), true}, {"zstd", zs, true}, {"gzip, zstd", twice, true}, {"identity, br", br.Bytes(), true},
+		{"br", []byte("no brotli"), false}, {"br", br.Bytes()[:br.Len()-2], false}, {"zstd", zs[:len(zs)-2], false},
+		{"zstd", []byte("?"), false}, {"compress", plain, false}, {"zstd, gzip", twice, false},
+		{"gzip, gzip, gzip, gzip, gzip", gz.Bytes(), false},
+		{"gzip", []byte("no gzip"), false}, {"gzip, gzip", gz.Bytes(), false},
 	} {
 		reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", tt.coding,
 			len(tt.entity), tt.entity)
@@ -291,6 +305,30 @@ func TestContentCodings(t *testing.T) {
 	assert.Error(t, m.CodingErr)
 	assert.Len(t, octets(m), 100)
 	assert.Equal(t, "POST 1 (limit)", show(httpOf(t, flows[0], flow.HTTPConfig{Body: 1}).exchanges[0].Request))
+}
+
+// TestBombs: what expands without end is cut, whatever the coding.
+func TestBombs(t *testing.T) {
+	plain := make([]byte, 8<<20)
+	var br, gz bytes.Buffer
+	b := brotli.NewWriter(&br)
+	_, _ = b.Write(plain)
+	require.NoError(t, b.Close())
+	g := gzip.NewWriter(&gz)
+	_, _ = g.Write(plain)
+	require.NoError(t, g.Close())
+	e, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	for coding, entity := range map[string][]byte{
+		"br": br.Bytes(), "gzip": gz.Bytes(), "zstd": e.EncodeAll(plain, nil),
+	} {
+		reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", coding,
+			len(entity), entity)
+		flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("1")), a(reply))...)
+		m := httpOf(t, flows[0], flow.HTTPConfig{Body: 1 << 20}).exchanges[0].Reply
+		assert.ErrorContains(t, m.CodingErr, "longer than the limit", coding)
+		assert.Len(t, octets(m), 1<<20, coding)
+	}
 }
 
 func TestDoubtsAreReported(t *testing.T) {

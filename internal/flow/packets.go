@@ -35,6 +35,7 @@ type CapturedPacket struct {
 type File struct {
 	in    *bufio.Reader
 	count *countReader
+	found *secretsReader
 	pcap  *pcapgo.Reader
 	ng    *pcapgo.NgReader
 	no    int
@@ -72,7 +73,8 @@ func Open(r io.Reader) (*File, error) {
 	} else {
 		r = in
 	}
-	f := &File{count: &countReader{r: r}}
+	f := &File{found: &secretsReader{r: r}}
+	f.count = &countReader{r: f.found}
 	f.in = bufio.NewReaderSize(f.count, 64<<10)
 	magic, err := f.in.Peek(4)
 	switch {
@@ -84,13 +86,8 @@ func Open(r io.Reader) (*File, error) {
 		return nil, &Error{Code: NoCapture, Err: fmt.Errorf("begins with %q", magic)}
 	case err != nil:
 		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
-	case string(magic) == "\x0A\x0D\x0D\x0A":
-		// pcapgo uses a bufio.Reader that is large enough as it is, so that offsets are known.
-		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
-	default:
-		f.pcap, err = pcapgo.NewReader(f.in)
 	}
-	switch {
+	switch err = f.begin(magic); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
 	case err != nil && f.count.err != nil && errors.Is(err, f.count.err):
@@ -99,6 +96,18 @@ func Open(r io.Reader) (*File, error) {
 		return nil, &Error{Code: NoCapture, Err: err}
 	}
 	return f, nil
+}
+
+// begin reads the beginning of a file.
+func (f *File) begin(magic []byte) (err error) {
+	defer unpanicked(&err)
+	if string(magic) == "\x0A\x0D\x0D\x0A" {
+		// pcapgo uses a bufio.Reader that is large enough as it is, so that offsets are known.
+		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
+		return err
+	}
+	f.pcap, err = pcapgo.NewReader(f.in)
+	return err
 }
 
 var errEmpty = errors.New("it is empty")
@@ -127,18 +136,27 @@ func (f *File) Next() (CapturedPacket, error) {
 		return CapturedPacket{}, f.err
 	}
 	p := CapturedPacket{No: f.no + 1, At: f.at()}
-	var err error
-	if f.ng != nil {
-		err = f.nextNg(&p)
-	} else {
-		err = f.nextPcap(&p)
-	}
-	if err != nil {
+	if err := f.next(&p); err != nil {
 		f.err = f.fail(p.At, err)
 		return CapturedPacket{}, f.err
 	}
 	f.no++
 	return p, nil
+}
+
+func (f *File) next(p *CapturedPacket) (err error) {
+	defer unpanicked(&err)
+	if f.ng != nil {
+		return f.nextNg(p)
+	}
+	return f.nextPcap(p)
+}
+
+// unpanicked makes an error of a panic of the library that reads files.
+func unpanicked(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%v", r)
+	}
 }
 
 func (f *File) nextPcap(p *CapturedPacket) error {
@@ -186,6 +204,11 @@ func Read(c Config, files ...*File) (Stats, error) {
 	next := make([]*CapturedPacket, len(files))
 	fill := func(i int) error {
 		p, err := files[i].Next()
+		for _, log := range files[i].found.take() {
+			if c.Keys != nil {
+				c.Keys.Add(log)
+			}
+		}
 		var e *Error
 		switch {
 		case err == nil:

@@ -40,16 +40,6 @@ const (
 	flagACK
 )
 
-// Reasons why a packet was not decoded, for [Stats.Undecoded]; an unknown link type has its number.
-const (
-	ReasonShort    = "header cut off"
-	ReasonNotIP    = "not IP"
-	ReasonNotTCP   = "neither TCP nor UDP"
-	ReasonFragment = "fragment without the rest"
-	ReasonHeader   = "malformed header"
-	ReasonNested   = "nested too deep"
-)
-
 // decoder finds the segment in a packet.
 type decoder struct {
 	frags fragments
@@ -145,6 +135,19 @@ func (w *walk) linkLayer(link int) bool {
 		return w.etherType(binary.BigEndian.Uint16(b))
 	case 239:
 		return w.nflog()
+	case 104: // HDLC as Cisco has it
+		if len(b) < 4 {
+			return w.stop(ReasonShort)
+		}
+		w.data = b[4:]
+		return w.etherType(binary.BigEndian.Uint16(b[2:]))
+	case 105, 127: // 802.11, with radiotap
+		frame, reason := data80211(b, link == 127)
+		if reason != "" {
+			return w.stop(reason)
+		}
+		w.data = frame
+		return w.etherType(0) // LLC
 	case 9, 50, 51: // PPP, PPP in HDLC, PPPoE
 		if link == 51 {
 			return w.pppoe()

@@ -105,7 +105,7 @@ func TestLinkTypes(t *testing.T) {
 	ip := seg(1, 1000, ack, 1, 1, "hello")
 	ether := append(make([]byte, 12), 0x08, 0)
 	cat := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
-	pad := make([]byte, 7)
+	pad, llc := make([]byte, 7), []byte{0xAA, 0xAA, 3, 0, 0, 0, 8, 0}
 	ip6 := cat([]byte{0x60, 0, 0, 0, 0, byte(len(ip)-20) + 16, 0, 64}, make([]byte, 32),
 		[]byte{60, 0, 1, 4, 0, 0, 0, 0}, []byte{6, 0, 1, 4, 0, 0, 0, 0}, ip[20:])
 	gre := cat([]byte{0x45, 0, 0, byte(24 + len(ip)), 0, 0, 0, 0, 9, 47, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2},
@@ -133,6 +133,16 @@ func TestLinkTypes(t *testing.T) {
 		"nflog":            {239, cat([]byte{2, 0, 0, 0, 8, 0, 1, 0, 0, 0, 0, 0, byte(4 + len(ip)), 0, 9, 0}, ip)},
 		"nflog big endian": {239, cat([]byte{2, 0, 0, 0, 0, 8, 0, 1, 0, 0, 0, 0, 0, byte(4 + len(ip)), 0, 9}, ip)},
 		"ppp":              {9, cat([]byte{0xFF, 3, 0, 0x21}, ip)},
+		"pppoe in vlans": {1, cat(ether[:12], []byte{0x88, 0xA8, 0, 5, 0x81, 0, 0, 6, 0x88, 0x64},
+			[]byte{0x11, 0, 0, 1, 0, 0, 0, 0x21}, ip)},
+		"cisco hdlc":     {104, cat([]byte{0x0F, 0, 8, 0}, ip)},
+		"802.11":         {105, cat([]byte{8, 1}, make([]byte, 22), llc, ip)},
+		"802.11 qos":     {105, cat([]byte{0x88, 1}, make([]byte, 24), llc, ip)},
+		"802.11 bridged": {105, cat([]byte{0x88, 0x83}, make([]byte, 34), llc, ip)},
+		"radiotap":       {127, cat([]byte{0, 0, 8, 0, 0, 0, 0, 0, 8, 2}, make([]byte, 22), llc, ip)},
+		// with a second mask, a time at offset 16, and flags behind that
+		"radiotap padded": {127, cat([]byte{0, 0, 25, 0, 3, 0, 0, 0x80}, make([]byte, 16), []byte{0x20, 0x88, 2},
+			make([]byte, 26), llc, ip)},
 	} {
 		s := read(t, pcapOf(tt.link, tt.data))
 		if assert.Len(t, s.flows, 1, "%s %v", name, s.stats.Undecoded) && assert.Len(t, s.flows[0].dirs[0], 1, name) {
@@ -142,8 +152,14 @@ func TestLinkTypes(t *testing.T) {
 			read(t, pcapOf(tt.link, tt.data[:cut]))
 		}
 	}
-	s := read(t, pcapOf(105, ip))
-	assert.Equal(t, map[string]int{"link type 105": 1}, s.stats.Undecoded)
+	for link, why := range map[uint32]string{147: "link type 147", 105: "not IP"} {
+		s := read(t, pcapOf(link, ip))
+		assert.Equal(t, map[string]int{why: 1}, s.stats.Undecoded)
+	}
+	s := read(t, pcapOf(105, cat([]byte{0x88, 1}, make([]byte, 22), []byte{0x80, 0}, llc, ip)))
+	assert.Equal(t, map[string]int{flow.ReasonAggregate: 1}, s.stats.Undecoded)
+	s = read(t, pcapOf(105, cat([]byte{8, 0x41}, make([]byte, 22), llc, ip)))
+	assert.Equal(t, map[string]int{flow.ReasonNotIP: 1}, s.stats.Undecoded)
 }
 
 // fragmentsOf cuts an IPv4 packet into fragments of size bytes.

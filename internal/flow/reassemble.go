@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/hhfr/hhfr/internal/tlsrecord"
 )
 
 // Limits bound what reassembly keeps. The zero value works.
@@ -38,6 +40,11 @@ const markCost = 64
 // Config configures what an [Assembler] does with what it finds.
 type Config struct {
 	Limits Limits
+	// Keys are the secrets by which TLS is decrypted; [Read] adds those in its files. nil: nothing
+	// is decrypted.
+	Keys *tlsrecord.KeyLog
+	// Ports: TCP and UDP from and to other ports are left out; empty: none are.
+	Ports []uint
 	// Flow is called with each TCP connection before its first bytes, or at its end if it has none,
 	// and returns its receiver; nil: there is none.
 	Flow func(*Flow) Receiver
@@ -47,60 +54,6 @@ type Config struct {
 	// Ending is called once with each TCP connection when its first FIN or RST is seen, after the
 	// bytes before it that are in order; nil: nobody wants to know. An error ends the reading.
 	Ending func(*Flow) error
-}
-
-// Receiver takes the bytes of one connection, in order, as they come. An error ends the reading.
-type Receiver interface {
-	// Octets takes the bytes of one packet in a direction: 0 from Src to Dst. gap is how many bytes
-	// are missing before them; -1 for the first ones of a direction whose beginning is not known.
-	// Nobody writes to b afterwards.
-	Octets(dir int, gap int64, b []byte, m Mark) error
-	// Closed reports that nothing more comes: the connection ended, or the capture did, or a limit
-	// requires it.
-	Closed() error
-}
-
-// Flow is one TCP connection. Src opened it, if Opened; else Src sent its first packet in the
-// capture. Last and Ends grow while it lasts. If a limit requires it, it is passed on early, as
-// Evicted; what comes of it then is a flow of its own.
-type Flow struct {
-	ID          int // from 1, in the order of first packets
-	Src, Dst    netip.AddrPort
-	Opened      bool
-	First, Last time.Time
-	FirstPacket int
-	Ends        [2]End
-	// Answered is the time of the SYN that answers the first one, Ended that of the first FIN or
-	// RST, in direction EndedBy. Zero: not seen.
-	Answered, Ended time.Time
-	EndedBy         int
-	Evicted         bool
-}
-
-// End is how a direction ends. GapAfter is how many bytes are missing after the last captured one,
-// as far as acknowledgements or FIN show.
-type End struct {
-	GapAfter      int64
-	SYN, FIN, RST bool
-}
-
-// Mark is the packet that brought bytes. Acked is up to which offset of the other direction its
-// sender had received that, 0 if that is not known.
-type Mark struct {
-	Time     time.Time
-	PacketNo int
-	Acked    int64
-	Comments []string
-}
-
-// UDPDatagram is one UDP datagram; Missing bytes of it were not captured.
-type UDPDatagram struct {
-	Src, Dst netip.AddrPort
-	Time     time.Time
-	PacketNo int
-	Data     []byte
-	Missing  int
-	Comments []string
 }
 
 // Stats count what was found.
@@ -183,6 +136,10 @@ func (a *Assembler) Add(p CapturedPacket) error {
 		return nil
 	case reason != "":
 		a.stats.Undecoded[reason]++
+		return nil
+	case len(a.cfg.Ports) > 0 && !slices.ContainsFunc(a.cfg.Ports, func(port uint) bool {
+		return port == uint(s.src.Port()) || port == uint(s.dst.Port())
+	}):
 		return nil
 	case s.udp:
 		a.stats.UDPDatagrams++

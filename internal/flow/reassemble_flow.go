@@ -61,7 +61,9 @@ func (a *Assembler) begin(key flowKey, s *payloadPart) *openFlow {
 	if s.flags&(flagSYN|flagACK) == flagSYN|flagACK {
 		f.Src, f.Dst, f.Opened = s.dst, s.src, true
 	}
-	f.begin = a.cfg.Flow
+	if f.begin = a.cfg.Flow; a.cfg.Keys != nil && f.begin != nil {
+		f.begin = func(f *Flow) Receiver { return secure(a.cfg.Keys, f, a.cfg.Flow(f)) }
+	}
 	f.resumed = a.evicted.take(key) && s.flags&flagSYN == 0
 	a.flows[key] = f
 	f.in, f.place = a.recent, a.recent.PushBack(f)

@@ -117,7 +117,9 @@ var plan = map[string]row{
 	"internal/flow": {
 		floor: 6,
 		not:   []string{"pkg/streamer", "internal/shape", "pkg/soap", "pkg/ctxstore"},
-		third: []string{"github.com/gopacket/gopacket"},
+		third: []string{
+			"github.com/gopacket/gopacket", "github.com/andybalholm/brotli", "github.com/klauspost/compress",
+		},
 	},
 
 	// The two sides of a session know nothing of each other.
@@ -217,8 +219,14 @@ var plan = map[string]row{
 	"internal/browser":      {floor: base},
 	"internal/netconn":      {floor: base, third: []string{"golang.org/x/sys/unix"}},
 	"internal/pcapng":       {floor: 0, third: []string{"github.com/gopacket/gopacket"}},
-	"internal/resolve":      {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
-	"internal/sdnotify":     {floor: base, third: []string{"golang.org/x/sys/unix"}},
+	// Captured TLS, and interfaces, know nothing of what they carry.
+	"internal/tlsrecord": {floor: base, third: []string{"golang.org/x/crypto/chacha20poly1305"}},
+	"internal/live": {
+		floor: base,
+		third: []string{"github.com/gopacket/gopacket", "golang.org/x/net/bpf", "golang.org/x/sys/unix"},
+	},
+	"internal/resolve":  {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
+	"internal/sdnotify": {floor: base, third: []string{"golang.org/x/sys/unix"}},
 	"internal/experiment": {
 		floor: 0, // reads the clock
 		third: []string{"golang.org/x/perf/benchmath"},

@@ -92,7 +92,9 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 			}
 			x, ok := exchange(m, path)
 			if !ok {
-				rec.Skipped++
+				if rec.Skipped++; m.OneWay && !m.HHFR {
+					rec.Found["messages over UDP"]++
+				}
 				continue
 			}
 			byNumber[m.Number] = x

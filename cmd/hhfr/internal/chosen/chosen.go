@@ -4,6 +4,7 @@ package chosen
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -146,7 +147,7 @@ func (v *Choice) asked() (list [][3]string) {
 }
 
 func (v *Choice) prepareSpan() (err error) {
-	zone, ok := zones[v.time]
+	zone, ok := zones[cmp.Or(v.time, "utc")]
 	if !ok {
 		return exit.Usagef("", "--time is utc, local or relative, not %s", v.time)
 	}

@@ -33,7 +33,7 @@ type OpenedClient struct {
 // Open opens all but the recording. The caller closes the result, also with an error.
 func (o *ClientOptions) Open(ctx context.Context, g *command.Global) (c *OpenedClient, err error) {
 	c = &OpenedClient{Recording: &recording.TrafficRecording{}, concurrency: o.Concurrency}
-	if c.Secure, err = o.TLS.Open(g.System); err != nil {
+	if c.Secure, err = o.TLS.Open(g.System, o.Record.Keys); err != nil {
 		return c, err
 	}
 	c.Ends(c.Secure.Close)
@@ -60,6 +60,7 @@ func (o *ClientOptions) Open(ctx context.Context, g *command.Global) (c *OpenedC
 func (c *OpenedClient) Record(o *ClientOptions, g *command.Global) (err error) {
 	if c.Recording, err = o.Record.Open(c.Store, g.Logger()); err == nil {
 		c.Closes(c.Recording.Close)
+		c.Secure.Keys.Record(c.Recording.Secrets())
 	}
 	return err
 }

@@ -150,8 +150,7 @@ func verdict(g *command.Global, o DecodeOptions, s *capture.Summary, l *listing.
 			"raw stream bytes begin with a hello, or have a sync frame; captures are for hhfr decode",
 			"no hhfr stream in %s", o.names())
 	case s.Counts().Messages == 0 && len(s.Streams) == 0 && !s.Partial():
-		return exit.Withf(exit.Failed, "",
-			"%w in %s; found instead: %s", capture.ErrNothing, o.names(),
+		return exit.Withf(exit.Failed, "", "%w in %s; found instead: %s", capture.ErrNothing, o.names(),
 			summary.Instead(s))
 	case s.Partial() && !o.lenient:
 		return exit.Quiet(exit.Partial)

@@ -40,6 +40,7 @@ func summarize(g *command.Global, o DecodeOptions, r *capture.Summary, l *listin
 	if found.Messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.Warn("%v; found instead: %s", capture.ErrNothing, summary.Instead(r))
 	}
+	warnOfTLS(g, r)
 	summary.WarnOfGaps(g, &r.Stats)
 	warnOfLack(g, o, r, found.Lacking, printing.Count(found.Shapes, "shape"))
 	if n := found.LackingContracts; n > 0 {

@@ -246,6 +246,11 @@ func OpenSources(ctx context.Context, g *command.Global, names []string, what st
 	return s, nil
 }
 
+// Of is an input that is open already, and is read once.
+func Of(name string, r io.ReadCloser) *Sources {
+	return &Sources{List: []capture.Input{{Name: name, Octets: r}}, closers: []io.Closer{r}}
+}
+
 func (s *Sources) Close() (err error) {
 	for _, c := range s.closers {
 		err = errors.Join(err, c.Close())

@@ -70,8 +70,10 @@ type MessageReport struct {
 	Context string `json:"lacks_context,omitempty"`
 	// what the envelope says about sequences of WS-ReliableMessaging
 	Reliable *reliableReport `json:"reliable,omitempty"`
-	Head     []byte          `json:"head_base64,omitempty"` // the HTTP head
-	Body     []byte          `json:"body_base64,omitempty"` // the envelope
+	// of a message with attachments, the envelope among them
+	Parts []PartReport `json:"parts,omitempty"`
+	Head  []byte       `json:"head_base64,omitempty"` // the HTTP head
+	Body  []byte       `json:"body_base64,omitempty"` // the envelope
 }
 
 // PlaceReport is the place that a frame gives a message (docs/wire-format.md, section 5.1).
@@ -200,7 +202,9 @@ type captureReport struct {
 	Packets      int `json:"packets"`         // packets read
 	TCPFlows     int `json:"tcp_connections"` // connections found in them
 	UDPDatagrams int `json:"udp_datagrams"`   // datagrams found in them
-	Gaps         int `json:"gaps"`            // gaps in the bytes of connections
+	// connections in TLS that were decrypted
+	Decrypted int `json:"decrypted_connections,omitempty"`
+	Gaps      int `json:"gaps"` // gaps in the bytes of connections
 	// minimum number of missing bytes: the length of a missing datagram is not always known
 	MissingOctets int64          `json:"missing_octets"`
 	Undecoded     map[string]int `json:"undecoded_packets"`      // packets that were left out, by reason
@@ -214,7 +218,7 @@ func newMessageReport(m *listed) MessageReport {
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire,
 		BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
 		Control: m.control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
-		Reliable: newReliableReport(m.Decoded), Head: m.Head}
+		Reliable: newReliableReport(m.Decoded), Parts: partsOf(m), Head: m.Head}
 	if int64(len(m.Body)) == m.BodyOctets {
 		r.Body = m.Body
 	}
@@ -253,6 +257,7 @@ func newReport(r *capture.Summary) DecodeReport {
 		Sequences: []SequenceReport{}, Others: r.Others,
 		Partial: r.Partial(), Capture: captureReport{
 			Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams,
+			Decrypted:     r.Decrypted,
 			Gaps:          r.Stats.Gaps,
 			MissingOctets: r.Stats.MissingOctets,
 			Undecoded:     undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}

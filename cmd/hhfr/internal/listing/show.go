@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -74,6 +75,9 @@ func (l *Listing) title(b *bytes.Buffer, m *listed) {
 		}
 	}
 	fmt.Fprintf(b, " %s\n", stateText(m))
+	for _, part := range partsOf(m) {
+		fmt.Fprintf(b, "# part %s %s, %s\n", cmp.Or(part.ID, "-"), part.Type, printing.Count(part.Octets, "byte"))
+	}
 }
 
 // frame prints a frame that belongs to no message.

@@ -4,6 +4,7 @@ package recording
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -22,6 +23,7 @@ import (
 // RecordOptions are the flags of a recording.
 type RecordOptions struct {
 	Name  string
+	Keys  bool // those of TLS are recorded, too
 	size  flags.Size
 	age   time.Duration
 	files int
@@ -32,6 +34,8 @@ func (o *RecordOptions) Flags(f *pflag.FlagSet, usage string) {
 	f.StringVar(&o.Name, "record", "", usage)
 	f.Var(&o.size, "record-size", "size from which on the recording goes on in another file; each can be decoded alone")
 	f.DurationVar(&o.age, "record-age", 0, "age of a file from which on the recording goes on in another")
+	f.BoolVar(&o.Keys, "record-keys", false, "write the keys of connections in TLS into the recording, too: they "+
+		"decrypt what others capture of them")
 	f.IntVar(&o.files, "record-files", 0, "how many complete files to keep, the latest; 0: all")
 }
 
@@ -41,8 +45,8 @@ const minRecordSize = 64 << 10
 // Check returns why the flags are invalid; nil if they are valid.
 func (o *RecordOptions) Check() error {
 	switch {
-	case o.Name == "" && (o.size > 0 || o.age != 0 || o.files != 0):
-		return exit.Usagef("", "--record-size, --record-age and --record-files are for --record")
+	case o.Name == "" && (o.size > 0 || o.age != 0 || o.files != 0 || o.Keys):
+		return exit.Usagef("", "--record-size, --record-age, --record-files and --record-keys are for --record")
 	case o.size > 0 && o.size < minRecordSize:
 		return exit.Usagef("", "--record-size is at least 64KiB")
 	case o.age < 0 || o.files < 0:
@@ -119,6 +123,14 @@ func (r *TrafficRecording) Facts(f negotiate.Facts, c net.Conn) {
 		}
 		f.Headers = nil // a comment that is too long is left out
 	}
+}
+
+// Secrets takes the keys of connections in TLS; nil: nothing is recorded.
+func (r *TrafficRecording) Secrets() io.Writer {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Secrets()
 }
 
 // Close ends the recording. Its error says that it is not complete.

@@ -94,8 +94,8 @@ func (o *UpstreamOptions) Check() (*url.URL, error) {
 // reloads.
 type KnownUpstreams struct {
 	System resolve.System
-	Keys   *os.File // of SSLKEYLOGFILE; nil: none
-	Half   string   // a flag that says that the proxy is half of a pair; empty: none does
+	Keys   *trust.KeyWriter // nil: none
+	Half   string           // a flag that says that the proxy is half of a pair; empty: none does
 	known  map[string]*knownUpstream
 }
 
@@ -128,7 +128,7 @@ func (all *KnownUpstreams) take(
 	if to.next, err = o.tls.Config(all.System); err != nil {
 		return nil, err
 	}
-	(&trust.Secured{Keys: all.Keys}).Log(to.next)
+	all.Keys.Of(to.next)
 	to.files = o.tls.Files(to.next)
 	if old := before.known[key]; old != nil {
 		to.Upstream, to.tls = old.Upstream, old.tls

@@ -93,7 +93,7 @@ type OpenedServer struct {
 	Hangups   *service.Hangups
 	Seen      *metrics.ServerCounters
 	Calls     *accesslog.AccessLog // nil: none
-	Keys      *os.File             // of SSLKEYLOGFILE; nil: none
+	Keys      *trust.KeyWriter     // nil: none
 	Access    *trust.Access
 	Secure    *tls.Config // of the access; nil: cleartext
 	Store     ctxstore.Store
@@ -157,6 +157,7 @@ func Open(
 		return nil, err
 	}
 	s.Closes(s.Recording.Close)
+	s.Keys.Record(s.Recording.Secrets())
 	s.Ends(service.Collect(kind.Frugal))
 	service.CheckDescriptors(g.Logger(), kind.Conns)
 	s.Book = binary.NewBook(ctxstore.Shapes{Store: s.Store})
@@ -166,10 +167,10 @@ func Open(
 
 // openAccess reads who the server is, and whom it lets in.
 func (s *OpenedServer) openAccess(o *ServerOptions) (err error) {
-	if s.Keys, err = trust.KeyLog(); err != nil {
+	if s.Keys, err = trust.OpenKeyWriter(o.Record.Keys); err != nil {
 		return err
 	}
-	s.Ends(func() { _ = s.Keys.Close() }) // nil is allowed
+	s.Ends(func() { _ = s.Keys.Close() })
 	s.Access, err = trust.OpenAccess(trust.AccessFlags{
 		TLS: &o.Own, Keys: s.Keys, ContextFlag: "--context", Contexts: o.Context,
 	})

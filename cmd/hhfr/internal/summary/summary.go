@@ -52,6 +52,9 @@ func Found(r *capture.Summary) string {
 		list = append(list, printing.Count(r.Stats.Packets, "packet"),
 			printing.Count(r.Stats.TCPFlows, "TCP connection"))
 	}
+	if r.Decrypted > 0 {
+		list = append(list, fmt.Sprintf("%d decrypted", r.Decrypted))
+	}
 	if r.Stats.UDPDatagrams > 0 {
 		list = append(list, printing.Count(r.Stats.UDPDatagrams, "UDP datagram"))
 	}

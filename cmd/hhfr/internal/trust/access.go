@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,7 +33,7 @@ type Access struct {
 // AccessFlags are the flags of an access.
 type AccessFlags struct {
 	TLS  *ServerTLS
-	Keys *os.File // of SSLKEYLOGFILE; nil: none
+	Keys *KeyWriter // nil: none
 	// contextFlag is the name of the flag that says who may use the context service, contexts its
 	// value; empty: there is no service.
 	ContextFlag, Contexts string

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -36,22 +35,22 @@ func (o *ClientTLS) Flags(f *pflag.FlagSet) {
 // Secured is the result of the flags.
 type Secured struct {
 	Config *tls.Config
-	Keys   *os.File // of SSLKEYLOGFILE, nil: none
+	Keys   *KeyWriter // nil: none
 }
 
-// Open reads the files. The caller closes the result.
-func (o *ClientTLS) Open(system resolve.System) (*Secured, error) {
+// Open reads the files. recorded: a recording is to have the keys of connections. The caller closes
+// the result.
+func (o *ClientTLS) Open(system resolve.System, recorded bool) (*Secured, error) {
 	c, err := o.Config(system)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := KeyLog()
+	keys, err := OpenKeyWriter(recorded)
 	if err != nil {
 		return nil, err
 	}
-	s := &Secured{Config: c, Keys: keys}
-	s.Log(c)
-	return s, nil
+	keys.Of(c)
+	return &Secured{Config: c, Keys: keys}, nil
 }
 
 // Config reads the files.
@@ -94,19 +93,8 @@ func (o *ClientTLS) Files(c *tls.Config) (files []string) {
 	return files
 }
 
-// Log makes a configuration write its keys to the file that SSLKEYLOGFILE names, if any.
-func (s *Secured) Log(c *tls.Config) {
-	if s.Keys != nil {
-		c.KeyLogWriter = s.Keys
-	}
-}
-
 // Close closes the file of the keys.
-func (s *Secured) Close() {
-	if s.Keys != nil {
-		_ = s.Keys.Close()
-	}
-}
+func (s *Secured) Close() { _ = s.Keys.Close() }
 
 // Over returns a dial function that opens TLS inside the connections of another. Its error names a
 // server that does not speak TLS.
@@ -131,19 +119,6 @@ func (s *Secured) Over(open pcapng.DialFunc) func(ctx context.Context, network, 
 		}
 		return secure, nil
 	}
-}
-
-// KeyLog opens the file that SSLKEYLOGFILE names; nil if it names none.
-func KeyLog() (*os.File, error) {
-	name := os.Getenv("SSLKEYLOGFILE")
-	if name == "" {
-		return nil, nil
-	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("SSLKEYLOGFILE: %w", err)
-	}
-	return f, nil
 }
 
 // KeyPair reads a certificate and its key; nil if neither is given.

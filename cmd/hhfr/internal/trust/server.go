@@ -47,7 +47,7 @@ func (o *ServerTLS) Scheme() string {
 
 // config reads the files of TLS; nil without a certificate. keys, if any, receives the keys of
 // connections.
-func (o *ServerTLS) config(keys *os.File) (*tls.Config, error) {
+func (o *ServerTLS) config(keys *KeyWriter) (*tls.Config, error) {
 	own, err := KeyPair("--cert", o.Cert, "--key", o.key)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (o *ServerTLS) config(keys *os.File) (*tls.Config, error) {
 		return nil, nil
 	}
 	c := &tls.Config{Certificates: own}
-	(&Secured{Keys: keys}).Log(c)
+	keys.Of(c)
 	if o.ClientCA == "" {
 		return c, nil
 	}

@@ -40,7 +40,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if err != nil {
 		return err
 	}
-	secure, err := o.tls.Open(g.System)
+	secure, err := o.tls.Open(g.System, false)
 	if err != nil {
 		return err
 	}

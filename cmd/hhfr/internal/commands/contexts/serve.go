@@ -72,11 +72,11 @@ func runContextServe(ctx context.Context, g *command.Global, o contextServeOptio
 	defer manager.Stopping()
 	hangups := service.HearHangups()
 	defer hangups.Stop()
-	keys, err := trust.KeyLog()
+	keys, err := trust.OpenKeyWriter(false)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = keys.Close() }() // nil is allowed
+	defer func() { _ = keys.Close() }()
 	who, err := trust.OpenAccess(trust.AccessFlags{TLS: &o.tls, Keys: keys, ContextFlag: "--admit", Contexts: o.admit})
 	if err != nil {
 		return err

@@ -17,8 +17,7 @@ import (
 
 // New is the command.
 func New(g *command.Global) *cobra.Command {
-	var o decoding.DecodeOptions
-	var writeStreams string
+	var o decodeOptions
 	c := &cobra.Command{
 		Use:   "decode FILE…",
 		Short: "Show the SOAP messages of a capture, from hhfr streams and from plain HTTP",
@@ -35,12 +34,18 @@ peers had the description of a service, its WSDL, they are made of that, which i
 and which --schema names. Unchanging headers, which two peers agreed to send once, are restored from
 the negotiation in the capture, or from the session's context in the store.
 
+Connections in TLS 1.2 and 1.3 are decrypted if their keys are known: a pcapng file may have them in
+it, and --keylog names the file that one of the peers has written, hhfr itself among others, if the
+environment variable SSLKEYLOGFILE named it. It may still grow. A message in TLS has the time at
+which its bytes could be read.
+
 Several captures are merged in the order of time. Files are read twice, so that each message has its
 final state. From a pipe or stdin (-), a message is listed as soon as it is whole, with the state
 unverified; when a check of its stream arrives, a line says which messages are verified or
 withdrawn. decode does not wait for shapes that come later than a message. So a capture can be
 watched while it grows:
 tshark -w - | hhfr decode -
+On Linux -i captures from an interface itself, until Ctrl-C; it needs the right CAP_NET_RAW, or root.
 
 What a message says of sequences of WS-ReliableMessaging, in plain SOAP or in a stream, is listed
 behind its state: its number and sequence (the beginning of a UUID, the end of another identifier),
@@ -62,37 +67,58 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1
   hhfr decode session.pcapng --write-streams raw && hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
-		Args: command.Takes("FILE…"),
+		Args: func(c *cobra.Command, args []string) error {
+			if o.iface != "" {
+				return command.Takes()(c, args)
+			}
+			return command.Takes("FILE…")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Files = args
-			return runDecode(c.Context(), g, o, writeStreams)
+			return runDecode(c.Context(), g, &o)
 		},
 	}
 	f := c.Flags()
 	o.Flags(f)
-	f.StringVar(&writeStreams, "write-streams", "",
+	f.StringVar(&o.writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
+	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them "+
+		"written; or a pcapng file that has them")
+	f.StringVarP(&o.iface, "interface", "i", "",
+		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
+	f.UintSliceVar(&o.ports, "port", nil, "only packets from or to this `PORT`; may be repeated")
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
 
-func runDecode(ctx context.Context, g *command.Global, o decoding.DecodeOptions, writeStreams string) (err error) {
+func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err error) {
 	defer input.Frugal(decoding.EnoughToDecode)()
-	in, err := input.OpenSources(ctx, g, o.Files, "a capture", o.Output == "json")
+	if err := o.checkPorts(); err != nil {
+		return err
+	}
+	keys, file, err := openKeys(o.keylog)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()
+	if file != nil {
+		defer func() { _ = file.Close() }()
+	}
 	cfg, done, err := o.Open(ctx, g)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if writeStreams != "" {
-		if err := os.MkdirAll(writeStreams, 0o755); err != nil {
+	cfg.Keys, cfg.Ports = keys, o.ports
+	in, ended, err := o.sources(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	if o.writeStreams != "" {
+		if err := os.MkdirAll(o.writeStreams, 0o755); err != nil {
 			return err
 		}
-		runs := &runFiles{dir: writeStreams}
+		runs := &runFiles{dir: o.writeStreams}
 		defer func() { err = errors.Join(err, runs.close()) }()
 		cfg.Octets = runs.write
 	}
@@ -101,5 +127,8 @@ func runDecode(ctx context.Context, g *command.Global, o decoding.DecodeOptions,
 	// An interrupt ends the capture; the messages before it are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return decoding.Present(ctx, g, o, r, shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out)))
+	events := shown.Until(r.Captures(whole, in.List...), !terminal.IsFile(g.Out))
+	err = decoding.Present(ctx, g, o.DecodeOptions, r, events)
+	ended()
+	return err
 }

@@ -33,7 +33,8 @@ proxy that is only a near one.
 
 --client-ca asks clients for a certificate, --upstream-cert presents one to the
 upstream. --negotiate says who may have a session; others are forwarded. The keys of TLS are written
-to the file that the environment variable SSLKEYLOGFILE names, for Wireshark.
+to the file that the environment variable SSLKEYLOGFILE names, for hhfr decode --keylog and
+Wireshark, and with --record-keys into the recording.
 
 With --context the store is served to others at /context, as by hhfr context serve. This is for
 connections to --listen; requests for /context that come over a stream are forwarded.

@@ -17,7 +17,8 @@ Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is in progress. SIGHUP 
 
 --client-ca asks clients for a certificate. --negotiate says who may have a session: others get
 plain SOAP, as from a server that does not know hhfr. The keys of TLS are written to the file that
-the environment variable SSLKEYLOGFILE names, for Wireshark.
+the environment variable SSLKEYLOGFILE names, for hhfr decode --keylog and Wireshark, and with
+--record-keys into the recording.
 
 A summary is reported at the end and, except on Windows, on SIGUSR1: calls, SOAP faults, calls that
 failed; of those over streams the bytes on the HTTP side and on the link, and the ratio of the two;
