@@ -88,7 +88,8 @@ func section(b *strings.Builder, c *cobra.Command) {
 		if f.DefValue != "" && f.DefValue != "[]" {
 			value = "`" + f.DefValue + "`"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", name, value, f.Usage)
+		_, about := pflag.UnquoteUsage(f)
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, value, about)
 	})
 }
 

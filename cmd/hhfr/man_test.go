@@ -117,7 +117,7 @@ func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if word := cmdline.Placeholder(f); word != "" {
 			name += " " + word
 		}
-		text := f.Usage
+		_, text := pflag.UnquoteUsage(f)
 		if f.DefValue != "" && f.DefValue != "[]" && f.DefValue != "false" {
 			text += " (default " + f.DefValue + ")"
 		}

@@ -64,7 +64,7 @@ func TestDissect(t *testing.T) {
 
 	var state frame.MessageState
 	first := frame.Data{First: true, Head: true, NamesExchange: true, Exchange: 5,
-		Payload: []byte{4, 2<<1 | 0, 'h', 'd', 7, 'b', 'o', 'd', 'y'}}
+		Payload: []byte{4, 2 << 1, 'h', 'd', 7, 'b', 'o', 'd', 'y'}}
 	assert.Equal(t, []string{
 		"0-1 bits: data, first, head", "1-2 exchange: 5", "2-3 length of the payload: 9",
 		"3-4 shape number of the head: 4", "4-5 length of the head segment: 4", "5-7 head segment",

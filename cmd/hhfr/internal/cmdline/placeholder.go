@@ -1,6 +1,8 @@
 package cmdline
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
@@ -17,6 +19,7 @@ var placeholders = map[string]string{
 	"advertise":         "HOST",
 	"allow-host":        "HOST",
 	"as":                "NAME",
+	"port":              "PORT",
 	"assurance":         "NAME",
 	"arrival":           "HOW",
 	"binding":           "NAME",
@@ -93,12 +96,16 @@ var placeholdersOfTypes = map[string]string{
 	"duration": "TIME", "float64": "NUMBER", "int": "N", "intSlice": "N,…", "string": "TEXT", "stringArray": "TEXT",
 }
 
-// Placeholder stands for the value of a flag in help texts; empty for flags without one.
+// Placeholder stands for the value of a flag in help texts: the word in backquotes of its own text,
+// or one for its name or type; empty for flags without one.
 func Placeholder(f *pflag.Flag) string {
 	kind := f.Value.Type()
 	switch own := f.Annotations[command.PlaceholderOf]; {
 	case len(own) == 1:
 		return own[0]
+	case strings.Count(f.Usage, "`") == 2:
+		name, _ := pflag.UnquoteUsage(f)
+		return name
 	case kind == "bool":
 		return ""
 	case placeholders[f.Name] != "":

@@ -47,7 +47,7 @@ func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.stats, "stats", false,
 		"count messages, bytes, faults and durations by session, operation and kind, in place of the messages")
 	f.StringVar(&o.export, "export", "",
-		"write exchanges as `har`, an HTTP archive, or requests as curl, commands of a shell; credentials included")
+		"in the `FORM` har, an archive of exchanges, or curl, commands with the requests; credentials included")
 }
 
 // Open opens what decoding needs; done closes it.

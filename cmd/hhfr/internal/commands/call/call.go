@@ -74,7 +74,7 @@ func New(g *command.Global) *cobra.Command {
 		ValidArgsFunction: o.complete,
 	}
 	f := c.Flags()
-	o.operationSource.flags(f)
+	o.flags(f)
 	f.StringVar(&o.to, "to", "", "URL of the service; empty: the one that the WSDL names")
 	f.StringArrayVar(&o.headerFiles, "soap-header", nil, "file with a SOAP header block; may be given again")
 	o.CallFlags(f, &o.fields)
