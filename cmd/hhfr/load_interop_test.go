@@ -102,7 +102,7 @@ func TestInteropLoadPerSecond(t *testing.T) {
 		_ = server.Wait()
 	}
 	t.Log("\n" + rows)
-	if dir := os.Getenv("HHFR_SAVE"); dir != "" {
+	if dir := os.Getenv("RESULTS_DIR"); dir != "" {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "load-stacks.csv"), []byte(rows), 0o644))
 	}
 	assert.GreaterOrEqual(t, perSecond["serve soap-kept"], 3*perSecond["CXF soap-kept"])

@@ -168,6 +168,7 @@ func TestInteropNamespaces(t *testing.T) {
 		"first-call-queued,met,met-queued,soap-new,soap-kept,h2c-queued"}
 	code, printed, stderr := do(t, append([]string{"bench", "session", "--link", profile, "-o", "json"}, what...)...)
 	require.Contains(t, []int{0, 1}, code, stderr)
+	require.NotEmpty(t, printed, stderr)
 	emulated := sessionTimes(t, []byte(printed))
 	for _, serial := range []bool{true, false} {
 		t.Run(map[bool]string{true: "serial", false: "tbf"}[serial], func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestInteropNamespaces(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond)
 			args := append([]string{"bench", "session", "http://" + p.address(1) + ":8080", "--repeat", "2",
 				"-o", "json"}, what...)
-			if dir := os.Getenv("HHFR_SAVE"); dir != "" {
+			if dir := os.Getenv("RESULTS_DIR"); dir != "" {
 				args = append(args, "--save", filepath.Join(dir, filepath.Base(t.Name())+".jsonl"))
 			}
 			worst := 0.0

@@ -28,6 +28,7 @@ var makers = partMakers{
 	"size":    with(2, size),
 	"table":   with(2, sessionsOrLoads),
 	"sweep":   with(1, sweep),
+	"lines":   with(1, lines),
 	"fit":     with(1, fit),
 	"clients": with(1, clients),
 	"cell":    with(3, cell),
@@ -82,6 +83,38 @@ func grouped(n string) string {
 	}
 	return n
 }
+
+// lines is a file as a table. Its numbers stand at the right.
+func lines(args []string) (string, error) {
+	head, list, err := rows(args[0])
+	if err != nil {
+		return "", err
+	}
+	table, mark := "", ""
+	for i, title := range head {
+		table += "| " + title + " "
+		mark += "|---"
+		if number.MatchString(list[0][i]) {
+			mark += ":"
+		}
+	}
+	table += "|\n" + mark + "|\n"
+	for _, r := range list {
+		for _, cell := range r {
+			if whole.MatchString(cell) {
+				cell = grouped(cell)
+			}
+			table += "| " + cell + " "
+		}
+		table += "|\n"
+	}
+	return table, nil
+}
+
+var (
+	whole  = regexp.MustCompile(`^\d+$`)
+	number = regexp.MustCompile(`^[\d.]`)
+)
 
 // size is that of the binary for a system, in MB, or of all of them in a table.
 func size(args []string) (string, error) {
