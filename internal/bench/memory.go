@@ -50,7 +50,7 @@ func (r *Results) memory(ctx context.Context, cfg *SessionConfig) error {
 	return errors.Join(err, client.Close(), end())
 }
 
-// arrays measures each size, and searches the largest. A small message of each way is sent before.
+// arrays measures each size, and searches the largest. A small message by each is sent before.
 func (r *Results) arrays(ctx context.Context, cfg *SessionConfig, send map[SessionWay]func([]float32) error) error {
 	for _, way := range []SessionWay{FirstCall, SOAPKept} {
 		if err := send[way](floats(arraySizes[0])); err != nil {

@@ -159,7 +159,7 @@ func sessionsOrLoads(args []string) (string, error) {
 }
 
 // sweep is the lines closest to the sessions of one message over their sizes, by least squares, of
-// each way of hhfr beside plain SOAP: calculated here once more.
+// each transport of hhfr beside plain SOAP: calculated here once more.
 func sweep(args []string) (string, error) {
 	text, err := recorded(args[0])
 	if err != nil {
@@ -361,7 +361,7 @@ func ratios(args []string) (string, error) {
 	return all[0] + " to " + all[len(all)-1], nil
 }
 
-// percent is what a way takes of the bytes of plain SOAP, in what hhfr estimate prints.
+// percent is what a transport takes of the bytes of plain SOAP, in what hhfr estimate prints.
 func percent(args []string) (string, error) {
 	text, err := recorded(args[0])
 	if err != nil {
@@ -388,7 +388,7 @@ func calls(args []string) (string, error) {
 	return string(of[1]), nil
 }
 
-// seconds is the time of the whole session by one way, in what pictures/session.json has.
+// seconds is the time of the whole session by one transport, in what pictures/session.json has.
 func seconds(args []string) (string, error) {
 	text, err := recorded(args[0])
 	if err != nil {

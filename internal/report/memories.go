@@ -12,7 +12,7 @@ func Memories(rows []experiment.MemoryRow) []Section {
 	if len(rows) == 0 {
 		return nil
 	}
-	t := &Grid{Head: []string{"way", "server", "floats", "MB", "limit MB"}}
+	t := &Grid{Head: []string{"by", "server", "floats", "MB", "limit MB"}}
 	for _, r := range rows {
 		limit := ""
 		if r.LimitOctets > 0 {
