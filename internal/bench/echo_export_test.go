@@ -16,7 +16,14 @@ const echoFloats = 10
 // bubble of testing/synctest it is virtual, and the times contain no computing. Errors: ErrConfig
 // for an unknown way or invalid n; those of link.ParseProfile and link.Relay; that of the session.
 func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way SessionWay, n int) (c Cell, err error) {
-	cfg := SessionConfig{Services: []string{"echo"}, Ways: []SessionWay{way}, Counts: []int{n}, Transport: "tcp",
+	return Virtual(ctx, ticks, linkProfile, "echo", echoFloats, way, n)
+}
+
+// Virtual is Echo for messages of any service and size.
+func Virtual(ctx context.Context, ticks clock.Clock, linkProfile, service string, size int, way SessionWay, n int) (
+	c Cell, err error,
+) {
+	cfg := SessionConfig{Services: []string{service}, Ways: []SessionWay{way}, Counts: []int{n}, Transport: "tcp",
 		Repeat: 1}
 	if err := cfg.check(); err != nil {
 		return c, err
@@ -31,7 +38,7 @@ func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way Sessio
 	}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	s := trial{service: "echo", size: echoFloats, n: n, way: way, manner: m, transport: "tcp", there: newKnown(store),
-		profile: profile}
+	s := trial{service: service, size: size, n: n, way: way, manner: m, transport: "tcp", there: newKnown(store)}
+	s.on(profile)
 	return s.live(ctx, ticks)
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"io"
 	"net/url"
 )
 
@@ -21,6 +22,9 @@ func ModelOf(cells []Cell) Model { return model(cells, costs{}) }
 
 // Samples are the header and the schema that overheads are measured with.
 func Samples() (header, schema string) { return sampleHeader, sampleSchema }
+
+// TextOf is the message of an array.
+func TextOf(array []float32) io.Reader { return textOf(array) }
 
 // Sweeps fits lines over sizes.
 func Sweeps(cells []Cell, counts []int) []Sweep { return sweeps(cells, counts) }

@@ -13,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/workload"
 )
@@ -68,7 +69,31 @@ type trial struct {
 	there     known
 	speed     float64
 	profile   link.Profile
+	cpu       link.Computing // of the near end
 	peer      *sessionServer // nil: a server of its own, beyond the link
+}
+
+// on puts a trial on a link, with a near end that may be slow.
+func (s *trial) on(p link.Profile) {
+	s.cpu, p.CPU = p.CPU, link.Computing{}
+	s.profile = p
+}
+
+// computing is what the near end computes for a message, by its number from 0, before it is sent. A
+// first call is plain SOAP.
+func (s *trial) computing(i int) time.Duration {
+	if s.manner.hhfr() && (i > 0 || s.manner.mode != negotiate.FirstCall) {
+		return s.cpu.Stream
+	}
+	return s.cpu.Plain + time.Duration(s.size)*s.cpu.Item
+}
+
+// offering is what it computes for an offer.
+func (s *trial) offering() time.Duration {
+	if s.manner.mode != negotiate.Explicit {
+		return 0
+	}
+	return s.cpu.Plain
 }
 
 // tries is the maximum number of runs of a session that is not good, each time at half the speed:
@@ -144,11 +169,22 @@ func (c *nearEnd) over(ctx context.Context, ends *sockets, messages [][]byte) (c
 	}
 	defer func() { _ = l.Close() }()
 	began := c.clock.Now()
+	if err := c.clock.Sleep(ctx, s.offering()); err != nil {
+		return cell, err
+	}
 	t, err := c.open(ctx, l)
 	if err != nil {
 		return cell, err
 	}
 	defer t.close()
+	begin, begun := t.begin, 0
+	t.begin = func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+		begun++
+		if err := c.clock.Sleep(ctx, s.computing(begun-1)); err != nil {
+			return nil, err
+		}
+		return begin(ctx, message)
+	}
 	setup, opened := c.clock.Since(began), l.stats()
 	alone := s.manner.alone(len(messages))
 	if err := s.inTurn(ctx, t, messages[:alone]); err != nil {
@@ -172,14 +208,24 @@ func (c *nearEnd) over(ctx context.Context, ends *sockets, messages [][]byte) (c
 	return cell, nil
 }
 
-// expected is the time of the session's bytes and round trips, from what the link carried before
-// the first message and in all.
+// expected is the time of the session's bytes, computing and round trips, from what the link
+// carried before the first message and in all.
 func (s *trial) expected(before, all directions) time.Duration {
-	rounds := time.Duration(s.manner.rounds(s.n)) * s.profile.RTT
-	if !s.manner.queued {
-		return rounds + all.up.Busy + all.down.Busy
+	took := time.Duration(s.manner.rounds(s.n))*s.profile.RTT + s.offering()
+	alone := s.manner.alone(s.n)
+	for i := range alone {
+		took += s.computing(i)
 	}
-	return rounds + before.up.Busy + before.down.Busy + s.bothWays(all.since(before))
+	if !s.manner.queued {
+		return took + all.up.Busy + all.down.Busy
+	}
+	took += before.up.Busy + before.down.Busy
+	travel, queued := s.bothWays(all.since(before)), time.Duration(s.n-alone)
+	if queued == 0 {
+		return took + travel
+	}
+	// a message is computed while the one before travels
+	return took + s.computing(alone) + travel + (queued-1)*max(s.computing(alone)-travel/queued, 0)
 }
 
 // bothWays is the time that the link takes for messages that do not wait for each other: both

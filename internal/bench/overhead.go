@@ -78,7 +78,7 @@ func (r *Results) overheads(ctx context.Context, cfg *SessionConfig, name string
 		if err != nil {
 			return err
 		}
-		s.profile = profile.Reliable()
+		s.on(profile.Reliable())
 		s.speed = min(s.profile.Speed(), 4)
 	}
 	for repeat := range cfg.Repeat {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -49,17 +50,19 @@ type SessionConfig struct {
 	TLS *tls.Config
 	// Repeat is how many times each session is run; 0: once.
 	Repeat int
-	// Overheads has the papers' costs beside the messages measured, as Explicit has.
+	// Overheads has the papers' costs beside the messages measured, as Explicit has, and the memory
+	// of messages.
 	Overheads bool
 	// SweepSize has lines fitted to the times over the sizes of messages. It has sizes and a number
 	// of messages of its own, where none are given.
 	SweepSize bool
 	// Messages are the requests of the service file, each a SOAP envelope; they are sent in turn.
 	Messages [][]byte
-	// Each and EachOverhead, if given, are called with all that was measured as it ends. Their
-	// errors end the measurement.
+	// Each, EachOverhead and EachMemory, if given, are called with all that was measured as it
+	// ends. Their errors end the measurement.
 	Each         func(Cell) error
 	EachOverhead func(Overhead) error
+	EachMemory   func(experiment.MemoryRow) error
 	at           *sessionServer // the peer
 	profile      link.Profile
 }
@@ -78,8 +81,10 @@ type Results struct {
 	BreakEvens []BreakEven `json:"break_evens"` // hhfr beside plain SOAP, by the sessions themselves
 	// the papers' costs beside the messages, on this link and on a wired one
 	Overheads []Overhead `json:"overheads"`
-	Sweeps    []Sweep    `json:"sweeps,omitempty"`   // session time over size of messages, if asked for
-	LeftOut   []LeftOut  `json:"left_out,omitempty"` // what the peer does not have
+	// of messages of floats, if costs beside the messages were asked for
+	Memory  []experiment.MemoryRow `json:"memory,omitempty"`
+	Sweeps  []Sweep                `json:"sweeps,omitempty"`   // session time over size of messages, if asked for
+	LeftOut []LeftOut              `json:"left_out,omitempty"` // what the peer does not have
 }
 
 const (
@@ -267,8 +272,10 @@ func (cfg *SessionConfig) tables(service string) asInPaper {
 
 func (cfg *SessionConfig) trial(service string, way SessionWay, size, n int, there known) (*trial, error) {
 	m, err := way.manner()
-	return &trial{service: service, files: cfg.Messages, size: size, n: n, way: way, manner: m,
-		transport: cfg.Transport, there: there, speed: cfg.Speed, profile: cfg.profile, peer: cfg.at}, err
+	s := &trial{service: service, files: cfg.Messages, size: size, n: n, way: way, manner: m,
+		transport: cfg.Transport, there: there, speed: cfg.Speed, peer: cfg.at}
+	s.on(cfg.profile)
+	return s, err
 }
 
 // live runs the sessions of one service. Repeats of a session do not follow each other: what
@@ -329,7 +336,10 @@ func (r *Results) measureOverheads(ctx context.Context, cfg *SessionConfig) erro
 			return fmt.Errorf("costs beside the messages: %w", err)
 		}
 	}
-	return nil
+	if !cfg.Overheads {
+		return nil
+	}
+	return r.memory(ctx, cfg)
 }
 
 // check counts the cells that are not good.

@@ -17,54 +17,63 @@ const Version = 1
 // Measured is a line of the file: one of its fields. What follows an environment was measured
 // there.
 type Measured struct {
+	// where and how a run measured, its first record; what follows was measured there
 	Environment *Environment `json:"environment,omitempty"`
-	Session     *SessionRow  `json:"session,omitempty"`
-	Overhead    *OverheadRow `json:"overhead,omitempty"`
-	Load        *LoadRow     `json:"load,omitempty"`
-	Noise       *Noise       `json:"noise,omitempty"`
+	// one whole session: from nothing to its last reply
+	Session *SessionRow `json:"session,omitempty"`
+	// one measurement of a cost beside the messages
+	Overhead *OverheadRow `json:"overhead,omitempty"`
+	// the memory of one message of floats
+	Memory *MemoryRow `json:"memory,omitempty"`
+	// one run of many clients against a service
+	Load *LoadRow `json:"load,omitempty"`
+	// what disturbed the run before it, its last record
+	Noise *Noise `json:"noise,omitempty"`
 }
 
 // Environment is where and how a run measured; its first record.
 type Environment struct {
 	Version int       `json:"version"` // 1
-	Started time.Time `json:"started"`
+	Started time.Time `json:"started"` // RFC 3339
 	// the command line: its words after the program's name
 	Arguments []string `json:"arguments"`
-	Machine   Computer `json:"machine"`
+	Machine   Computer `json:"machine"` // this computer
 	// the peer, as it tells; none: it is in this process, or does not tell
 	Peer *Computer `json:"peer,omitempty"`
 }
 
 // Computer is a computer with hhfr on it. What its system does not tell is left out.
 type Computer struct {
-	Program      string   `json:"program"` // version of hhfr
-	Go           string   `json:"go"`
-	System       string   `json:"system"` // as GOOS/GOARCH
-	Kernel       string   `json:"kernel,omitempty"`
-	Model        string   `json:"model,omitempty"` // of the device
-	Processor    string   `json:"processor,omitempty"`
-	Processors   int      `json:"processors"` // that the program may use
-	MHz          float64  `json:"mhz,omitempty"`
-	MaxMHz       float64  `json:"max_mhz,omitempty"`
-	MemoryOctets int64    `json:"memory_octets,omitempty"`
-	Celsius      *float64 `json:"celsius,omitempty"` // of the hottest zone
+	Program      string   `json:"program"`                 // version of hhfr
+	Go           string   `json:"go"`                      // version of Go
+	System       string   `json:"system"`                  // as GOOS/GOARCH
+	Kernel       string   `json:"kernel,omitempty"`        // version of the system
+	Model        string   `json:"model,omitempty"`         // of the device
+	Processor    string   `json:"processor,omitempty"`     // its name
+	Processors   int      `json:"processors"`              // that the program may use
+	MHz          float64  `json:"mhz,omitempty"`           // clock of the fastest processor now
+	MaxMHz       float64  `json:"max_mhz,omitempty"`       // its clock at most
+	MemoryOctets int64    `json:"memory_octets,omitempty"` // all of the machine
+	Celsius      *float64 `json:"celsius,omitempty"`       // of the hottest zone
 	// 0 to 100
 	BatteryPercent *float64 `json:"battery_percent,omitempty"`
-	Charging       *bool    `json:"charging,omitempty"`
+	// the battery is being charged, or full
+	Charging *bool `json:"charging,omitempty"`
 	// runnable tasks, mean of a minute
 	LoadAverage *float64 `json:"load_average,omitempty"`
 }
 
 // SessionRow is one whole session: from nothing to its last reply.
 type SessionRow struct {
-	Service string  `json:"service"` // concat, sum or echo; file: messages of files
-	Way     string  `json:"way"`     // how its messages travel
-	Size    int     `json:"size"`    // items in a message
-	N       int     `json:"n"`       // messages
-	Repeat  int     `json:"repeat"`  // from 1
-	Link    string  `json:"link,omitempty"`
-	Peer    string  `json:"peer,omitempty"` // URL; no link and no peer: within the process
-	Millis  float64 `json:"ms"`
+	Service string `json:"service"` // concat, sum or echo; file: messages of files
+	Way     string `json:"way"`     // how its messages travel
+	Size    int    `json:"size"`    // items in a message
+	N       int    `json:"n"`       // messages
+	Repeat  int    `json:"repeat"`  // from 1
+	// the emulated link, as in the command line
+	Link   string  `json:"link,omitempty"`
+	Peer   string  `json:"peer,omitempty"` // URL; no link and no peer: within the process
+	Millis float64 `json:"ms"`             // time of the whole session
 	// of it, before the first message
 	SetupMillis float64 `json:"setup_ms"`
 	// on the network, below TLS and with heads: by the client
@@ -78,25 +87,35 @@ type SessionRow struct {
 
 // OverheadRow is one measurement of a cost beside the messages, by the names of the papers' model.
 type OverheadRow struct {
-	Name           string  `json:"name"` // Oa-set, Oa-get, Ob or Oc
-	Repeat         int     `json:"repeat"`
-	Link           string  `json:"link,omitempty"`
-	Peer           string  `json:"peer,omitempty"`
-	Millis         float64 `json:"ms"`
-	SentOctets     int64   `json:"sent_octets"`
-	ReceivedOctets int64   `json:"received_octets"`
+	Name           string  `json:"name"`            // Oa-set, Oa-get, Ob or Oc
+	Repeat         int     `json:"repeat"`          // from 1
+	Link           string  `json:"link,omitempty"`  // as of a session
+	Peer           string  `json:"peer,omitempty"`  // likewise
+	Millis         float64 `json:"ms"`              // what it takes
+	SentOctets     int64   `json:"sent_octets"`     // on the network, by the client
+	ReceivedOctets int64   `json:"received_octets"` // likewise
+}
+
+// MemoryRow is the memory that one message of floats takes, from their array to the reply.
+type MemoryRow struct {
+	Way        string `json:"way"`            // first-call or soap-kept
+	Size       int    `json:"size"`           // floats, of 4 bytes
+	Peer       string `json:"peer,omitempty"` // URL; none: a server within the process, whose memory counts as well
+	PeakOctets int64  `json:"peak_octets"`    // on the heap beyond what was there before, at most
+	// size is that of the largest array whose message takes no more, within 3 %
+	LimitOctets int64 `json:"limit_octets,omitempty"`
 }
 
 // LoadRow is one run of many clients against a service.
 type LoadRow struct {
-	Peer    string `json:"peer"` // URL
-	Service string `json:"service"`
-	Way     string `json:"way"`
-	Clients int    `json:"clients"`
+	Peer    string `json:"peer"`    // URL
+	Service string `json:"service"` // geoip, echo or sum; file: a message of a file
+	Way     string `json:"way"`     // how requests travel
+	Clients int    `json:"clients"` // at once; at a rate the most requests in flight
 	// intended requests a second; 0: each client sends as soon as it has its reply
 	Rate    float64 `json:"rate,omitempty"`
-	Repeat  int     `json:"repeat"`
-	Seconds float64 `json:"seconds"`
+	Repeat  int     `json:"repeat"`  // from 1
+	Seconds float64 `json:"seconds"` // how long it took
 	// requests that ended, by whatever, and those whose answer is right
 	Responses  int64 `json:"responses"`
 	Successful int64 `json:"successful"`

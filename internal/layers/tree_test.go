@@ -71,7 +71,7 @@ func (s *source) markdown() {
 		case strings.HasPrefix(strings.TrimSpace(l), "```"):
 			inCode = !inCode
 		case !inCode && !strings.HasPrefix(l, "    "):
-			s.prose[i] = l
+			s.prose[i] = unseen.ReplaceAllString(l, "")
 		}
 	}
 }

@@ -452,16 +452,25 @@ func TestParseProfile(t *testing.T) {
 			link.Profile{Name: "edge", Bandwidth: 64_000, RTT: time.Second, Queue: 9000}},
 		{"geo,rate=2M,loss=0.5", link.Profile{Name: "geo", Bandwidth: 2_000_000, RTT: 600 * time.Millisecond,
 			Queue: 150_000, Loss: 0.5}},
+		{"wifi,cpu=2s/1ms/3us", link.Profile{Name: "wifi", Bandwidth: 50_000_000, RTT: 5 * time.Millisecond,
+			Queue: 31_250,
+			CPU:   link.Computing{Plain: 2 * time.Second, Stream: time.Millisecond, Item: 3 * time.Microsecond}}},
+		{"treo600,rtt=1s,cpu=0s/0s/0s",
+			link.Profile{Name: "treo600", Bandwidth: 14_400, RTT: time.Second, Queue: 6000}},
 		{"lte,rate=9600,rtt=0s", link.Profile{Name: "lte", Bandwidth: 9600, Queue: 6000}},
 	} {
 		got, err := link.ParseProfile(c.in)
 		require.NoError(t, err, c.in)
 		assert.Equal(t, c.want, got, c.in)
 		_, err = link.Relay(nil, got)
-		if got.Loss > 0 {
+		switch {
+		case got.Loss > 0:
 			require.ErrorIs(t, err, &link.Error{Code: link.Unsupported})
 			require.ErrorContains(t, err, "loss is for datagrams")
-		} else {
+		case got.CPU != link.Computing{}:
+			require.ErrorIs(t, err, &link.Error{Code: link.Unsupported})
+			require.ErrorContains(t, err, "only bench session adds it")
+		default:
 			require.NoError(t, err)
 		}
 	}
@@ -469,7 +478,8 @@ func TestParseProfile(t *testing.T) {
 		"", "5g", "edge,", "edge,loss", "edge,loss=2", "edge,loss=-1%", "edge,loss=NaN", "edge,seed=-1", "edge,rtt=1",
 		"edge,rtt=-1s", "edge,rtt=1h", "edge,rate=0", "edge,rate=1G",
 		"edge,rate=k", "edge,rate=9999999M", "edge,rate=1kM", "edge,queue=-1", "edge,queue=x", "edge,seed=1,seed=2",
-		"edge,other=1", "EDGE",
+		"edge,other=1", "EDGE", "edge,cpu=1s", "edge,cpu=1s/1s", "edge,cpu=1s/1s/x", "edge,cpu=1s/1s/1s/1s",
+		"edge,cpu=1s/-1s/1s", "edge,cpu=1s/1s/1h", "treo", "edge,cpu=",
 	} {
 		_, err := link.ParseProfile(bad)
 		assert.ErrorIs(t, err, &link.Error{Code: link.BadProfile}, bad)
@@ -479,7 +489,8 @@ func TestParseProfile(t *testing.T) {
 }
 
 func FuzzParseProfile(f *testing.F) {
-	for _, s := range []string{"edge", "edge,loss=2%,seed=7", "gprs,rtt=1s,queue=12000,rate=64k"} {
+	for _, s := range []string{"edge", "edge,loss=2%,seed=7", "gprs,rtt=1s,queue=12000,rate=64k", "treo600",
+		"edge,cpu=1s/1ms/1us", "geo,burst=2,jitter=1ms,outage=1s/1m"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -487,7 +498,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p.Loss = 0
+		p.Loss, p.Impairment, p.CPU = 0, link.Impairment{}, link.Computing{}
 		_, err = link.Relay(nil, p)
 		require.NoError(t, err)
 	})

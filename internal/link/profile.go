@@ -26,7 +26,14 @@ type Profile struct {
 	Seed uint64
 	// Impairment is what else happens to datagrams; the same holds for it.
 	Impairment
+	// CPU is not of the link, but of a near end that is slow itself. Whoever sends adds it: a relay
+	// does not know what a message is.
+	CPU Computing
 }
+
+// Computing is how long a peer computes for a message: of plain SOAP, with its connection, and of a
+// stream; and for each item that becomes text in plain SOAP.
+type Computing struct{ Plain, Stream, Item time.Duration }
 
 const (
 	kbit = 1000
@@ -49,7 +56,13 @@ var profiles = []Profile{
 	{Name: "wifi", Bandwidth: 50 * mbit, RTT: 5 * time.Millisecond},
 }
 
-// Names lists the profiles, thinnest first.
+// treo600 is the phone of the HHFR papers with its link, fitted to their tables (docs/bench.md).
+var treo600 = Profile{
+	Name: "treo600", Bandwidth: 14_400, RTT: 320 * time.Millisecond,
+	CPU: Computing{Plain: 2300 * time.Millisecond, Stream: 170 * time.Millisecond, Item: 20 * time.Millisecond},
+}
+
+// Names lists the profiles of links alone, thinnest first.
 func Names() []string {
 	var names []string
 	for _, p := range profiles {
@@ -59,16 +72,18 @@ func Names() []string {
 }
 
 // ParseProfile parses the name of a profile and changes to it: `edge`, `gprs,rtt=1s,queue=12000`,
-// `edge,loss=2%,reorder=1%,seed=7`, `geo,loss=5%,burst=4,jitter=30ms,dup=1%,mtu=576,outage=5s/60s`.
+// `edge,loss=2%,reorder=1%,seed=7`, `geo,loss=5%,burst=4,jitter=30ms,dup=1%,mtu=576,outage=5s/60s`,
+// `14k4,cpu=2s/130ms/25ms` ([Computing]).
 // rate is in bits per second, with the suffix k or M for thousands or millions. Errors: BadProfile.
 func ParseProfile(s string) (Profile, error) {
 	name, rest, more := strings.Cut(s, ",")
-	i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == name })
-	if i < 0 {
+	p := treo600
+	if i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == name }); i >= 0 {
+		p = profiles[i]
+	} else if name != p.Name {
 		return Profile{}, &Error{Code: BadProfile,
 			Err: fmt.Errorf("%q is not one of %s", name, strings.Join(Names(), ", "))}
 	}
-	p := profiles[i]
 	seen := map[string]bool{}
 	for more {
 		var option string
@@ -112,6 +127,16 @@ func (p *Profile) set(key, value string) (err error) {
 		p.RTT, err = time.ParseDuration(value)
 	case "queue":
 		p.Queue, err = strconv.Atoi(value)
+	case "cpu":
+		all := strings.SplitN(value, "/", 3)
+		for i, to := range []*time.Duration{&p.CPU.Plain, &p.CPU.Stream, &p.CPU.Item} {
+			if i == len(all) {
+				return errors.New("cpu is PLAIN/STREAM/ITEM")
+			}
+			if *to, err = time.ParseDuration(all[i]); err != nil {
+				return err
+			}
+		}
 	case "loss":
 		p.Loss, err = parseShare(value)
 	case "seed":
@@ -119,7 +144,7 @@ func (p *Profile) set(key, value string) (err error) {
 	default:
 		known, err := p.Impairment.set(key, value)
 		if !known {
-			return errors.New("not one of rate, rtt, queue, loss, seed, burst, jitter, reorder, dup, mtu, outage")
+			return errors.New("not one of rate, rtt, cpu, queue, loss, seed, burst, jitter, reorder, dup, mtu, outage")
 		}
 		return err
 	}
@@ -138,6 +163,8 @@ func (p Profile) withDefaults() (Profile, error) {
 		return bad("round trip of %v, up to %v is possible", p.RTT, maxRTT)
 	case p.Queue < 0 || p.Queue > maxQueue:
 		return bad("queue of %d bytes, up to %d is possible", p.Queue, maxQueue)
+	case min(p.CPU.Plain, p.CPU.Stream, p.CPU.Item) < 0 || max(p.CPU.Plain, p.CPU.Stream, p.CPU.Item) > maxRTT:
+		return bad("computing for %v, 0 to %v each is possible", p.CPU, maxRTT)
 	case !(p.Loss >= 0 && p.Loss <= 1):
 		return bad("loss of %v, 0 to 1 is possible", p.Loss)
 	}
@@ -160,6 +187,8 @@ func (p Profile) forConnections() (Profile, error) {
 		return p, &Error{Code: Unsupported, Err: errLoss}
 	case p.Impairment != (Impairment{}):
 		return p, &Error{Code: Unsupported, Err: errImpaired}
+	case p.CPU != (Computing{}):
+		return p, &Error{Code: Unsupported, Err: errComputing}
 	}
 	return p, nil
 }
@@ -168,5 +197,7 @@ func (p Profile) forConnections() (Profile, error) {
 func (p *Profile) carried(d time.Duration) int {
 	return int(min(p.Bandwidth/8*int64(d/time.Microsecond)/1_000_000, maxQueue))
 }
+
+var errComputing = errors.New("cpu is what a slow phone computes, and no link: only bench session adds it")
 
 var errLoss = errors.New("loss is for datagrams; TCP over a link that loses needs the kernel's own TCP on both sides")

@@ -81,8 +81,28 @@ func (c *Config) Check() error {
 // maxRate is the highest rate, in requests a second: more than one machine sends.
 const maxRate = 1_000_000
 
-// Run measures all rows, one after the other. Errors: those of [Config.Check], Config.Each and ctx.
-// A row that ctx ends is given to Each, with a doubt, if there is anything in it.
+// ErrUnreachable says that nobody takes connections at the URL.
+var ErrUnreachable = errors.New("nobody to measure")
+
+// reach connects once, before anything is measured: what nobody answers is no measurement. A
+// service that refuses later is one.
+func (c *Config) reach(ctx context.Context, at *url.URL) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	conn, err := c.dialer()(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), at.Scheme)))
+	if err == nil {
+		return conn.Close()
+	}
+	var dialing *net.OpError
+	if errors.As(err, &dialing) {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return nil
+}
+
+// Run measures all rows, one after the other. Errors: those of [Config.Check], Config.Each and ctx,
+// and ErrUnreachable. A row that ctx ends is given to Each, with a doubt, if there is anything in
+// it.
 func Run(ctx context.Context, c Config) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -91,14 +111,18 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	peer := c.URL
-	if u, err := url.Parse(c.URL); err == nil {
-		peer = u.Redacted()
+	at, err := url.Parse(c.URL)
+	if err != nil {
+		return err
+	}
+	if err := c.reach(ctx, at); err != nil {
+		return err
 	}
 	for _, way := range c.Ways {
 		for _, clients := range c.Clients {
 			for repeat := range c.Repeat {
-				row := experiment.LoadRow{Peer: peer, Service: cmp.Or(c.Service, "file"), Way: way, Clients: clients,
+				row := experiment.LoadRow{Peer: at.Redacted(),
+					Service: cmp.Or(c.Service, "file"), Way: way, Clients: clients,
 					Rate: c.Rate, Repeat: repeat + 1}
 				r := &rowRun{cfg: &c, questions: questions}
 				if row, err = r.row(ctx, row); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/load"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // services are the test services, also over streams.
@@ -151,13 +152,21 @@ func TestErrorsByKind(t *testing.T) {
 		})
 	}
 	close(blocked)
-	t.Run("refused", func(t *testing.T) {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		require.NoError(t, l.Close())
-		for _, r := range measure(t, load.Config{URL: "http://" + l.Addr().String() + "/geoip", Service: "geoip",
-			Ways: load.WayNames(), Clients: []int{2}}) {
-			assert.Equal(t, map[string]int64{"refused": r.Responses}, r.Errors, "%s: %v", r.Way, r.Examples)
+	t.Run("refused", func(t *testing.T) { // by one that was there at first
+		for _, way := range load.WayNames() {
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			left := make(chan error, 1)
+			go func() {
+				conn, err := l.Accept()
+				left <- cmp.Or(err, l.Close(), conn.Close())
+			}()
+			r := measure(t, load.Config{URL: "http://" + l.Addr().String() + "/geoip", Service: "geoip",
+				Ways: []string{way}, Clients: []int{2}})[0]
+			require.NoError(t, <-left)
+			assert.Positive(t, r.Responses)
+			assert.Equal(t, r.Responses, r.Errors["refused"]+r.Errors["reset"], "%s: %v", r.Way, r.Examples)
+			assert.Positive(t, r.Errors["refused"])
 		}
 	})
 	t.Run("other", func(t *testing.T) {
@@ -167,6 +176,19 @@ func TestErrorsByKind(t *testing.T) {
 			assert.Equal(t, map[string]int64{"other": r.Responses}, r.Errors, "%v", r.Examples)
 		}
 	})
+}
+
+// Nobody there is an error at once, and no row.
+func TestNobodyThere(t *testing.T) {
+	began := time.Now()
+	for _, url := range []string{"http://" + shared.Addr(t) + "/geoip", "https://" + shared.Addr(t) + "/geoip"} {
+		err := load.Run(t.Context(), load.Config{URL: url, Service: "geoip", Ways: load.WayNames(), Clients: []int{1},
+			Repeat: 1, For: time.Hour, Timeout: time.Hour,
+			Each: func(experiment.LoadRow) error { return errEnough }})
+		require.ErrorIs(t, err, load.ErrUnreachable)
+		assert.ErrorContains(t, err, "refused")
+	}
+	assert.Less(t, time.Since(began), time.Hour)
 }
 
 // stalled has a service answer at once, but for its first request, which waits for the test.
@@ -374,6 +396,6 @@ func TestCheck(t *testing.T) {
 		require.ErrorContains(t, load.Run(t.Context(), c), want)
 	}
 	good.Each = func(experiment.LoadRow) error { return errEnough }
-	good.For, good.Ways = time.Millisecond, []string{load.SOAPNew}
+	good.For, good.Ways, good.URL = time.Millisecond, []string{load.SOAPNew}, services(t)+"/geoip"
 	require.ErrorIs(t, load.Run(t.Context(), good), errEnough)
 }

@@ -62,12 +62,16 @@ type plainExchanger struct {
 	out, in   atomic.Int64
 }
 
-func newPlain(c *Config, way string, clients int) *plainExchanger {
-	p := &plainExchanger{url: c.URL}
-	dial := c.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
+// dialer connects to the service in plain SOAP.
+func (c *Config) dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c.Dial != nil {
+		return c.Dial
 	}
+	return new(net.Dialer).DialContext
+}
+
+func newPlain(c *Config, way string, clients int) *plainExchanger {
+	p, dial := &plainExchanger{url: c.URL}, c.dialer()
 	p.transport = &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dial(ctx, network, addr)

@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -133,6 +134,42 @@ func TestCleartextAtHTTPS(t *testing.T) {
 	var wrong *session.SchemeError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "https", wrong.Scheme)
+}
+
+// Clients that know beforehand speak HTTP/2 without TLS at the same address, many requests at once
+// on one connection, and are limited as others are.
+func TestCleartextHTTP2(t *testing.T) {
+	s := startWith(t, func(c *peer.Config) { c.Limits.Stall = 200 * time.Millisecond }, peer.Echo(), peer.Sum())
+	at := s.Addrs()["http"].String()
+	only := new(http.Protocols)
+	only.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: only}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			resp, err := client.Post("http://"+at+"/echo", "text/xml", strings.NewReader("<plain/>"))
+			if !assert.NoError(t, err) {
+				return
+			}
+			b, err := io.ReadAll(resp.Body)
+			assert.NoError(t, errors.Join(err, resp.Body.Close()))
+			assert.Equal(t, "<plain/>", string(b))
+			assert.Equal(t, 2, resp.ProtoMajor)
+		})
+	}
+	wait.Wait()
+	status, body := post(t, http.DefaultClient, "http://"+at+"/echo")
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, "<plain/>", body, "by HTTP/1.1")
+
+	out, in := io.Pipe()
+	defer in.Close()
+	resp, err := client.Post("http://"+at+"/sum", "text/xml", out)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	assert.Equal(t, http.StatusRequestTimeout, resp.StatusCode, "a body that does not come")
 }
 
 // Where HTTP takes no streams offers are refused, unless there is another address.

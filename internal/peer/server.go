@@ -186,8 +186,11 @@ func newServer(cfg Config) (*Server, error) {
 		behaved = withoutUpgrade(behaved)
 	}
 	handler := cfg.Misbehave.handler(cfg.Clock, behaved, services)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true) // of clients that know beforehand; in TLS oneport selects HTTP/1.1
 	s.http = &http.Server{
-		Handler:           pacedBodies(cfg.Limits.Stall, handler),
+		Handler: pacedBodies(cfg.Limits.Stall, handler), Protocols: protocols,
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}

@@ -17,6 +17,7 @@ type Measurement struct {
 	Environment experiment.Environment
 	Sessions    []experiment.SessionRow
 	Overheads   []experiment.OverheadRow
+	Memories    []experiment.MemoryRow
 	Loads       []experiment.LoadRow
 	Noise       *experiment.Noise
 }
@@ -34,6 +35,8 @@ func Read(name string, in io.Reader) (list []*Measurement, err error) {
 			m.Sessions = append(m.Sessions, *r.Session)
 		case r.Overhead != nil:
 			m.Overheads = append(m.Overheads, *r.Overhead)
+		case r.Memory != nil:
+			m.Memories = append(m.Memories, *r.Memory)
 		case r.Load != nil:
 			m.Loads = append(m.Loads, *r.Load)
 		case r.Noise != nil:
@@ -95,6 +98,7 @@ func Make(runs []*Measurement) []Section {
 		begin := len(list)
 		list = append(list, sessions(m)...)
 		list = append(list, overheads(m)...)
+		list = append(list, Memories(m.Memories)...)
 		list = append(list, loads(m)...)
 		if len(runs) > 1 {
 			for i := range list[begin:] {

@@ -30,7 +30,7 @@ for part; do
 		g=/usr/share/gsoap
 		soapcpp2 -c -1 -x -I$g/import:$g stacks.h
 		# shellcheck disable=SC2046
-		gcc -w -O0 -I. -I$g -I$g/plugin $(pkg-config --cflags gsoapssl) -o gsoap "$from/gsoap.c" soapC.c soapClient.c soapServer.c \
+		gcc -w "${OPTIMIZE:--O0}" -I. -I$g -I$g/plugin $(pkg-config --cflags gsoapssl) -o gsoap "$from/gsoap.c" soapC.c soapClient.c soapServer.c \
 			$g/plugin/wsaapi.c $g/plugin/wsseapi.c $g/plugin/smdevp.c $g/plugin/mecevp.c $g/plugin/threads.c \
 			$g/custom/struct_timeval.c $(pkg-config --static --libs gsoapssl) -lpthread
 		;;

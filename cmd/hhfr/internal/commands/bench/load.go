@@ -48,7 +48,8 @@ plain SOAP all, heads included; of a stream what the stream took. Errors are: re
 connection), reset (the connection ended early), timed out (--timeout), fault, wrong answer, status
 (an HTTP status), and other.
 
-A server has a limit for one address: hhfr serve takes 1000 clients of it with --max-per-peer 1024.
+Where nobody takes the first connection nothing is measured, and the exit code is 3. A server has a
+limit for one address: hhfr serve takes 1000 clients of it with --max-per-peer 1024.
 
 With --threshold the exit code is 1 if a row, over its repeats, misses it or does not count. Metrics
 are p50, p90, p99, p999, mean and max with a time, errors with a percentage, and rate, right answers
@@ -206,7 +207,9 @@ func (o *loadOptions) run(ctx context.Context, g *command.Global) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.saved.close()) }()
 	o.Each = func(row experiment.LoadRow) error { return r.each(&row) }
-	err = load.Run(ctx, o.Config)
+	if err = load.Run(ctx, o.Config); errors.Is(err, load.ErrUnreachable) {
+		return exit.With(exit.NoPeer, err, exit.UnreachableHint(err))
+	}
 	r.print()
 	if o.output == "json" {
 		err = errors.Join(err, g.JSON(r.report))

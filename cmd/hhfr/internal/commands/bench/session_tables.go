@@ -39,6 +39,7 @@ func sessionTables(r *bench.Results) (list []report.Section) {
 		list[0].Text = legend(r)
 	}
 	list = append(list, overheadTable(r.Overheads)...)
+	list = append(list, report.Memories(r.Memory)...)
 	list = append(list, modelTable(r.Models)...)
 	return append(list, sweepTable(r.Sweeps)...)
 }
