@@ -85,8 +85,8 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them "+
 		"written; or a pcapng file that has them")
 	f.StringVarP(&o.iface, "interface", "i", "",
-		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
-	f.UintSliceVar(&o.ports, "port", nil, "only packets from or to this port; may be repeated")
+		"capture from this interface instead of reading files, until Ctrl-C; any: from all (Linux)")
+	f.UintSliceVar(&o.ports, "port", nil, "only packets from or to these ports")
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
