@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/hhfr/hhfr/internal/tlsrecord"
@@ -121,7 +122,7 @@ func AddSecrets(keys *tlsrecord.KeyLog, r io.Reader) error {
 			keys.Add(log)
 		}
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return &Error{Code: ReadFailed, Err: err}

@@ -125,12 +125,14 @@ func TestOpenSSL(t *testing.T) {
 		server, client []string
 		update         string
 	}{
-		"1.3 AES-128":           {client: []string{"-ciphersuites", "TLS_AES_128_GCM_SHA256"}},
-		"1.3 AES-256":           {client: []string{"-ciphersuites", "TLS_AES_256_GCM_SHA384"}},
-		"1.3 ChaCha20":          {client: []string{"-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"}},
-		"1.3 update":            {update: "k"},
-		"1.3 update of both":    {update: "K"},
-		"1.3 padded":            {server: []string{"-record_padding", "64"}, client: []string{"-record_padding", "512"}},
+		"1.3 AES-128":        {client: []string{"-ciphersuites", "TLS_AES_128_GCM_SHA256"}},
+		"1.3 AES-256":        {client: []string{"-ciphersuites", "TLS_AES_256_GCM_SHA384"}},
+		"1.3 ChaCha20":       {client: []string{"-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"}},
+		"1.3 update":         {update: "k"},
+		"1.3 update of both": {update: "K"},
+		"1.3 padded": {
+			server: []string{"-record_padding", "64"}, client: []string{"-record_padding", "512"},
+		},
 		"1.3 asked again":       {server: []string{"-groups", "P-384"}, client: []string{"-groups", "X25519:P-384"}},
 		"1.2 AES-128-GCM":       {client: []string{"-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"}},
 		"1.2 AES-256-GCM":       {client: []string{"-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"}},
