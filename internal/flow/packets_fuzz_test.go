@@ -1,6 +1,8 @@
 package flow_test
 
 import (
+	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/hhfr/hhfr/internal/shared"
@@ -24,6 +26,7 @@ func FuzzCapture(f *testing.F) {
 	f.Add(pcapOf(101, fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty bytes, in 3 fragments"), 16)...))
 	_, _, file := recording(f, 1)
 	f.Add(file[:3000])
+	f.Add(slices.Concat(file[:3000], secretsOf(binary.LittleEndian, 0x544C534B, keyLine("1"))))
 	if shared.Has(f) {
 		for _, path := range corpusFiles(f) {
 			if b := shared.Read(f, path); len(b) < 20000 {
