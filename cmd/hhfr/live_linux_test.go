@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,6 +74,9 @@ func leads(t *testing.T, program *exec.Cmd, master, slave *os.File) (screen *sai
 	}
 }
 
+// colors match the sequences that set them.
+var colors = regexp.MustCompile("\x1b\\[\\d+m")
+
 // TestSessionAt80Columns: a row says whose session its message is of on every terminal.
 func TestSessionAt80Columns(t *testing.T) {
 	for columns, titles := range map[uint16]string{
@@ -82,13 +86,16 @@ func TestSessionAt80Columns(t *testing.T) {
 		master, slave := openTerminal(t, columns)
 		cmd := exec.CommandContext(t.Context(), "hhfr", "decode", "-q", shared.Testdata(t, "pcap", "session.pcapng"),
 			"--store", shared.Testdata(t, "pcap", "store"))
+		cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
 		cmd.Stderr, cmd.Stdout = slave, slave
 		require.NoError(t, cmd.Start())
 		require.NoError(t, slave.Close())
 		all, read := watched(master)
 		require.NoError(t, cmd.Wait(), all)
 		<-read
-		first, rows, _ := strings.Cut(all.String(), "\r\n")
+		assert.Contains(t, all.String(), "\x1b[1mNUMBER")
+		assert.Regexp(t, "\x1b\\[31m[^\r\n\x1b]* Fault [^\r\n\x1b]*\x1b\\[0m", all.String(), "faults are red")
+		first, rows, _ := strings.Cut(colors.ReplaceAllString(all.String(), ""), "\r\n")
 		assert.True(t, strings.HasPrefix(first, titles), first)
 		assert.Contains(t, first, " SESSION ")
 		assert.Regexp(t, ` [0-9a-f]{8} +request `, rows)
@@ -106,6 +113,7 @@ func TestProgress(t *testing.T) {
 		master, slave := openTerminal(t, 120)
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), "hhfr", args...)
+		cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1")
 		cmd.Stderr, cmd.Stdout = slave, &out
 		if stdout {
 			cmd.Stdout = slave
