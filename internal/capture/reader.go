@@ -180,7 +180,7 @@ func (r *Reader) give(d *Decoded) {
 	r.tell(Event{Message: d})
 	d.content.Free()
 	if !r.collect {
-		d.content, d.Body = nil, nil
+		d.content, d.Body, d.Frames = nil, nil, nil
 	}
 }
 

@@ -27,23 +27,22 @@ func Message(m *capture.Decoded, body []byte) (list []Dissected) {
 	}
 	var state frame.MessageState
 	for i := range m.Frames {
-		p := Frame(&m.Frames[i])
-		if fields, _, err := frame.Dissect(p.Octets, &state); err == nil {
-			p.Fields = fields
-		}
-		list = append(list, p)
+		list = append(list, within(&m.Frames[i], &state))
 	}
 	return list
 }
 
 // Frame takes a frame apart, as far as that is possible without the message that it may be of.
-func Frame(f *capture.RawFrame) Dissected {
+func Frame(f *capture.RawFrame) Dissected { return within(f, nil) }
+
+// within takes a frame apart, behind the frames of its message that state has seen.
+func within(f *capture.RawFrame, state *frame.MessageState) Dissected {
 	p := Dissected{Octets: f.Octets, Title: fmt.Sprintf("stream %d %s, byte %d, length %d", f.Stream,
 		[...]string{"out", "back"}[f.Direction], f.At, len(f.Octets))}
 	if f.Packet > 0 {
 		p.Title += fmt.Sprintf(", packet %d", f.Packet)
 	}
-	if fields, _, err := frame.Dissect(f.Octets, nil); err == nil {
+	if fields, _, err := frame.Dissect(f.Octets, state); err == nil {
 		p.Fields = fields
 	}
 	return p

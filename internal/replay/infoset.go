@@ -184,7 +184,9 @@ func (d *contentDiffer) element(a, b int, path string) {
 
 func (d *contentDiffer) attributes(a, b int, path string) {
 	sides := [2]map[string]string{d.attrs(0, a), d.attrs(1, b)}
-	for _, name := range sortedNames(sides[0], sides[1]) {
+	names := maps.Clone(sides[0])
+	maps.Copy(names, sides[1])
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		recorded, had := sides[0][name]
 		now, has := sides[1][name]
 		at := path + "/@" + name[strings.LastIndexByte(name, '}')+1:]
@@ -208,19 +210,6 @@ func (d *contentDiffer) attrs(side, at int) map[string]string {
 		}
 	}
 	return attrs
-}
-
-func sortedNames(a, b map[string]string) (names []string) {
-	for name := range a {
-		names = append(names, name)
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // children compares what is in two elements: texts as one where there are no elements, and else the

@@ -218,7 +218,7 @@ func (v *Choice) matches(m Asked) bool {
 func (v *Choice) TooLong() int { return v.tooLong }
 
 // Bodies reports whether choosing needs whole envelopes.
-func (v *Choice) Bodies() bool { return v.xpath != nil || v.match != "" }
+func (v *Choice) Bodies() bool { return v.match != "" }
 
 // Status is that of a reply in HTTP; 0: it has none.
 func (m Asked) Status() int {

@@ -5,6 +5,7 @@ package export
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
@@ -14,60 +15,40 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Export writes messages as they come. It is not safe for concurrent use.
+// Export writes exchanges as they end. It is not safe for concurrent use.
 type Export struct {
 	w       io.Writer
 	service func(*capture.Decoded) capture.Endpoint
 	archive *archive // nil: curl
+
+	waiting map[int]*resendable // for their replies, by the number of the exchange
+	order   []int
+	held    int // bytes of what waits
 }
 
-// New returns a writer of the form har or curl. service says where messages of streams went.
+// maxHeld bounds what waits for replies, in bytes; then the oldest request has none. A request
+// counts as its body and requestCost.
+const (
+	maxHeld     = 16 << 20
+	requestCost = 2 << 10
+)
+
+// New returns an export in the form har or curl. service says where messages of streams went.
 func New(w io.Writer, form string, service func(*capture.Decoded) capture.Endpoint) *Export {
-	e := &Export{w: w, service: service}
+	e := &Export{w: w, service: service, waiting: map[int]*resendable{}}
 	if form == "har" {
-		e.archive = &archive{w: w, waiting: map[int]*harEntry{}}
+		e.archive = &archive{w: w}
 	}
 	return e
 }
 
-// Add takes a message. What is not whole, and what agrees on a session, is left out.
-func (e *Export) Add(m chosen.Asked) error {
-	if !m.Whole() || m.Number == 0 || m.Interim {
-		return nil
-	}
-	var body bytes.Buffer
-	if err := m.WriteBody(&body); err != nil {
-		return err
-	}
-	if m.Reply {
-		if e.archive != nil {
-			return e.archive.reply(m, body.Bytes())
-		}
-		return nil
-	}
-	r, ok := e.request(m, body.Bytes())
-	switch {
-	case !ok:
-		return nil
-	case e.archive != nil:
-		return e.archive.request(m, r)
-	}
-	return writeCurl(e.w, m, r)
-}
-
-// Close ends what was begun. It does not close the writer below.
-func (e *Export) Close() error {
-	if e.archive == nil {
-		return nil
-	}
-	return e.archive.close()
-}
-
-// resendable is a request as it can be sent again.
+// resendable is a request that can be sent again.
 type resendable struct {
+	chosen.Asked
 	method, url string
 	fields      []harField
 	body        []byte
+	wanted      bool // it is chosen itself
 }
 
 type harField struct {
@@ -75,22 +56,113 @@ type harField struct {
 	Value string `json:"value"`
 }
 
-// request makes a request of a message, without the fields of one connection.
-func (e *Export) request(m chosen.Asked, body []byte) (resendable, bool) {
+// Add takes a message, and reports whether an exchange was written. One is if its request or its
+// reply is wanted. What is not whole, and what agrees on a session, is left out.
+func (e *Export) Add(m chosen.Asked, wanted bool) (written bool, err error) {
+	if !m.Whole() || m.Number == 0 || m.Interim {
+		return false, nil
+	}
+	if m.Reply {
+		return e.reply(m, wanted)
+	}
+	r, ok, err := e.request(m, wanted)
+	if err != nil || !ok {
+		return false, err
+	}
+	if m.OneWay {
+		return wanted, e.write(r, nil, nil)
+	}
+	if e.waiting[m.Number] != nil {
+		return false, nil // an exchange has one request
+	}
+	e.waiting[m.Number], e.order = r, append(e.order, m.Number)
+	e.held += len(r.body) + requestCost
+	for e.held > maxHeld && len(e.order) > 1 && err == nil {
+		written, err = e.unanswered()
+	}
+	return written, err
+}
+
+// reply ends an exchange.
+func (e *Export) reply(m chosen.Asked, wanted bool) (written bool, err error) {
+	r := e.taken(m.Number)
+	if r == nil || !wanted && !r.wanted {
+		return false, nil
+	}
+	r.wanted = true
+	var body bytes.Buffer
+	if e.archive != nil {
+		err = m.WriteBody(&body)
+	}
+	if err == nil {
+		err = e.write(r, &m, body.Bytes())
+	}
+	return true, err
+}
+
+// taken is the request of an exchange, which waits no longer; nil: none does.
+func (e *Export) taken(number int) *resendable {
+	r := e.waiting[number]
+	if r != nil {
+		delete(e.waiting, number)
+		e.order = slices.DeleteFunc(e.order, func(n int) bool { return n == number })
+		e.held -= len(r.body) + requestCost
+	}
+	return r
+}
+
+// unanswered ends the oldest exchange without a reply.
+func (e *Export) unanswered() (written bool, err error) {
+	r := e.taken(e.order[0])
+	return r.wanted, e.write(r, nil, nil)
+}
+
+// write writes an exchange that is wanted. reply is nil if there is none.
+func (e *Export) write(r *resendable, reply *chosen.Asked, body []byte) error {
+	switch {
+	case !r.wanted:
+		return nil
+	case e.archive != nil:
+		return e.archive.write(r, reply, body)
+	}
+	return writeCurl(e.w, r)
+}
+
+// Close ends what was begun. It does not close the writer below.
+func (e *Export) Close() error {
+	for len(e.order) > 0 {
+		if _, err := e.unanswered(); err != nil {
+			return err
+		}
+	}
+	if e.archive == nil {
+		return nil
+	}
+	return e.archive.close()
+}
+
+// request makes a request of a message, without the fields of one connection; false: it is none of
+// HTTP.
+func (e *Export) request(m chosen.Asked, wanted bool) (*resendable, bool, error) {
 	service := e.service(m.Decoded)
 	octets, ok := replay.RequestHead(m.Decoded, service.Path)
 	if !ok {
-		return resendable{}, false
+		return nil, false, nil
 	}
 	h, _, err := http1.ParseHead(octets, 0)
 	if err != nil {
-		return resendable{}, false
+		return nil, false, nil //nolint:nilerr // it is none
 	}
 	target := string(h.Target())
 	if !strings.Contains(target, "://") {
 		target = origin(m, service) + target
 	}
-	return resendable{string(h.Method()), target, fieldsOf(&h), body}, true
+	var body bytes.Buffer
+	err = m.WriteBody(&body)
+	known := *m.Decoded // its head and frames are the reader's
+	known.Body, known.Frames = nil, nil
+	m.Decoded = &known
+	return &resendable{m, string(h.Method()), target, fieldsOf(&h), body.Bytes(), wanted}, true, err
 }
 
 // origin is scheme, host and port of where a request went.

@@ -16,18 +16,11 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// maxWaiting bounds what requests take that wait for their replies, in bytes; then the oldest one
-// has none.
-const maxWaiting = 16 << 20
-
 // archive writes an HTTP archive of version 1.2 (w3c.github.io/web-performance/specs/HAR), an entry
-// for each exchange, in the order of their replies.
+// for each exchange, in the order of their ends.
 type archive struct {
 	w       io.Writer
 	entries int
-	waiting map[int]*harEntry // by the number of the exchange
-	order   []int
-	held    int
 }
 
 // The types below are those of the format; what it does not have begins with _.
@@ -41,8 +34,6 @@ type harEntry struct {
 	Timings harTimings  `json:"timings"`
 	Server  string      `json:"serverIPAddress,omitempty"`
 	Hhfr    *harSession `json:"_hhfr,omitempty"`
-
-	begun time.Time
 }
 
 type harRequest struct {
@@ -97,72 +88,27 @@ type harSession struct {
 // unknown is a size that is not known.
 const unknown = -1
 
-func (a *archive) request(m chosen.Asked, r resendable) error {
-	e := &harEntry{Started: m.First.UTC().Format(time.RFC3339Nano), begun: m.First, Request: harRequest{
+// write writes an entry. reply is nil if there is none.
+func (a *archive) write(r *resendable, reply *chosen.Asked, body []byte) error {
+	e := &harEntry{Started: r.First.UTC().Format(time.RFC3339Nano), Request: harRequest{
 		Method: r.method, URL: r.url, Version: "HTTP/1.1", Cookies: []harField{}, Header: r.fields, Query: query(r.url),
-		HeadLen: len(m.Head), BodyLen: int64(len(r.body)),
+		HeadLen: len(r.Head), BodyLen: int64(len(r.body)),
 	}}
 	e.Reply = harReply{
 		Version: "HTTP/1.1", Cookies: []harField{}, Header: []harField{}, HeadLen: unknown, BodyLen: unknown,
 	}
 	if len(r.body) > 0 {
-		e.Request.Post = &postData{
-			Type: typeOf(r.fields), Params: []string{}, Text: string(r.body),
-		}
+		e.Request.Post = &postData{Type: typeOf(r.fields), Params: []string{}, Text: string(r.body)}
 	}
-	if m.Dst.IsValid() {
-		e.Server = m.Dst.Addr().String()
+	if r.Dst.IsValid() {
+		e.Server = r.Dst.Addr().String()
 	}
-	if m.HHFR {
-		e.Hhfr = &harSession{Session: m.SessionString(), Request: m.Wire}
+	if r.HHFR {
+		e.Hhfr = &harSession{Session: r.SessionString(), Request: r.Wire}
 	}
-	if m.OneWay {
-		return a.write(e)
+	if reply != nil {
+		e.answer(r, reply, body)
 	}
-	a.waiting[m.Number], a.order = e, append(a.order, m.Number)
-	a.held += len(r.body)
-	for a.held > maxWaiting && len(a.order) > 1 {
-		if err := a.end(a.order[0]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *archive) reply(m chosen.Asked, body []byte) error {
-	e := a.waiting[m.Number]
-	h, ok := replyHead(m)
-	if e == nil || !ok {
-		return nil
-	}
-	e.Reply.Status, e.Reply.Reason = h.Status(), http.StatusText(h.Status())
-	e.Reply.Header, e.Reply.HeadLen, e.Reply.BodyLen = fieldsOf(&h), len(m.Head), int64(len(body))
-	e.Reply.Redirect = location(&h)
-	e.Reply.Content = harContent{Size: len(body), Type: typeOf(e.Reply.Header), Text: string(body)}
-	if !utf8.Valid(body) {
-		e.Reply.Content.Text, e.Reply.Content.Encoding = base64.StdEncoding.EncodeToString(body), "base64"
-	}
-	e.Time = printing.Millis(m.Took)
-	if !m.First.IsZero() && !e.begun.IsZero() {
-		e.Timings.Wait = max(printing.Millis(m.First.Sub(e.begun)), 0)
-		e.Timings.Receive = max(e.Time-e.Timings.Wait, 0)
-	}
-	if e.Hhfr != nil {
-		e.Hhfr.Response = m.Wire
-	}
-	return a.end(m.Number)
-}
-
-// end writes the entry of an exchange, of which nothing more is waited for.
-func (a *archive) end(number int) error {
-	e := a.waiting[number]
-	delete(a.waiting, number)
-	a.order = slices.DeleteFunc(a.order, func(n int) bool { return n == number })
-	a.held -= int(e.Request.BodyLen)
-	return a.write(e)
-}
-
-func (a *archive) write(e *harEntry) error {
 	before := ",\n"
 	if a.entries++; a.entries == 1 {
 		before = harBegin
@@ -178,14 +124,32 @@ func (a *archive) write(e *harEntry) error {
 	return err
 }
 
+// answer adds the reply.
+func (e *harEntry) answer(r *resendable, reply *chosen.Asked, body []byte) {
+	h, ok := replyHead(*reply)
+	if !ok {
+		return
+	}
+	e.Reply.Status, e.Reply.Reason = h.Status(), http.StatusText(h.Status())
+	e.Reply.Header, e.Reply.HeadLen, e.Reply.BodyLen = fieldsOf(&h), len(reply.Head), int64(len(body))
+	e.Reply.Redirect = location(&h)
+	e.Reply.Content = harContent{Size: len(body), Type: typeOf(e.Reply.Header), Text: string(body)}
+	if !utf8.Valid(body) {
+		e.Reply.Content.Text, e.Reply.Content.Encoding = base64.StdEncoding.EncodeToString(body), "base64"
+	}
+	e.Time = printing.Millis(reply.Took)
+	if !reply.First.IsZero() && !r.First.IsZero() {
+		e.Timings.Wait = max(printing.Millis(reply.First.Sub(r.First)), 0)
+		e.Timings.Receive = max(e.Time-e.Timings.Wait, 0)
+	}
+	if e.Hhfr != nil {
+		e.Hhfr.Response = reply.Wire
+	}
+}
+
 const harBegin = `{"log":{"version":"1.2","creator":{"name":"hhfr","version":"1"},"entries":[` + "\n"
 
 func (a *archive) close() error {
-	for len(a.order) > 0 {
-		if err := a.end(a.order[0]); err != nil {
-			return err
-		}
-	}
 	end := "\n]}}\n"
 	if a.entries == 0 {
 		end = harBegin + "]}}\n"

@@ -167,7 +167,14 @@ func (l *Listing) Event(ev capture.Event) error {
 		}
 	}
 	l.count(&one)
-	if !takes {
+	switch {
+	case l.export != nil && one.control == "":
+		written, err := l.export.Add(one.asked(), takes)
+		if written {
+			l.found.Printed++
+		}
+		return err
+	case !takes || l.export != nil:
 		return nil
 	}
 	return l.message(&one)
@@ -197,16 +204,12 @@ func (l *Listing) count(m *listed) {
 }
 
 func (l *Listing) message(m *listed) error {
-	switch {
-	case m.control != "" && (l.stats != nil || l.export != nil):
+	if l.stats != nil {
+		if m.control == "" {
+			l.found.Printed++
+			l.stats.Add(m.asked())
+		}
 		return nil
-	case l.stats != nil:
-		l.found.Printed++
-		l.stats.Add(m.asked())
-		return nil
-	case l.export != nil:
-		l.found.Printed++
-		return l.export.Add(m.asked())
 	}
 	switch l.form.Output {
 	case "json":

@@ -111,7 +111,7 @@ func notSent(err error, args []string, n int) error {
 		err = errors.Join(all...)
 	}
 	return exit.With(exit.Malformed, err, fmt.Sprintf("%s; hhfr describe %s %s prints what is expected", what,
-		quoted(args[0]), args[1]))
+		printing.ShellWord(args[0]), args[1]))
 }
 
 // operation finds what is called.

@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -231,31 +232,28 @@ func printCurl(
 	b.WriteString("curl -s")
 	for _, f := range own {
 		if len(header.Values(f.Name)) == 0 {
-			fmt.Fprintf(&b, " -H %s", quoted(f.Name+": "+f.Value))
+			fmt.Fprintf(&b, " -H %s", printing.ShellWord(f.Name+": "+f.Value))
 		}
 	}
 	for _, f := range o.fields {
-		fmt.Fprintf(&b, " -H %s", quoted(f))
+		fmt.Fprintf(&b, " -H %s", printing.ShellWord(f))
 	}
 	for _, arg := range o.tls.Curl() {
 		b.WriteString(" " + arg[0])
 		if arg[1] != "" {
-			b.WriteString(" " + quoted(arg[1]))
+			b.WriteString(" " + printing.ShellWord(arg[1]))
 		}
 	}
 	if o.Digest {
 		b.WriteString(" --digest")
 	}
 	if o.User != "" && o.WSS == "" {
-		fmt.Fprintf(&b, " --user %s", quoted(o.User)) // curl asks for the password
+		fmt.Fprintf(&b, " --user %s", printing.ShellWord(o.User)) // curl asks for the password
 	}
 	if o.TokenFile != "" {
-		fmt.Fprintf(&b, ` -H "Authorization: Bearer $(head -n 1 %s)"`, quoted(o.TokenFile))
+		fmt.Fprintf(&b, ` -H "Authorization: Bearer $(head -n 1 %s)"`, printing.ShellWord(o.TokenFile))
 	}
-	fmt.Fprintf(&b, " --data-binary %s %s\n", quoted(string(text)), quoted(op.url.String()))
+	fmt.Fprintf(&b, " --data-binary %s %s\n", printing.ShellWord(string(text)), printing.ShellWord(op.url.String()))
 	_, err = io.WriteString(g.Out, b.String())
 	return err
 }
-
-// quoted is a text as a word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

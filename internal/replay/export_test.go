@@ -1,0 +1,4 @@
+package replay
+
+// Wait is what [Recording.Run] waits before each request.
+var Wait = (*RunConfig).wait
