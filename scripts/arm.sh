@@ -105,10 +105,11 @@ after_pair() {
 	done
 }
 
-# measure: sessions of two sizes and two lengths, with the server in another process.
+# measure: sessions of two sizes and two lengths, twice by each of eight ways, with the server in
+# another process.
 measure() {
 	hhfr bench session "$url" --service sum --sizes 5,10 --n 1,5 --repeat 2 --save "$dir/bench.jsonl" > "$dir/bench.txt"
-	[[ $(grep -c '"session":' "$dir/bench.jsonl") == 56 ]] || fail "$arch: not all sessions were measured"
+	[[ $(grep -c '"session":' "$dir/bench.jsonl") == 64 ]] || fail "$arch: not all sessions were measured"
 	grep -q '^ *10 .* / 5650 ' "$dir/bench.txt" || fail "$arch: no table of the paper's floats"
 	hhfr bench report "$dir/bench.jsonl" > "$dir/report.txt"
 }
