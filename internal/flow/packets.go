@@ -9,37 +9,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/hhfr/hhfr/internal/pcap"
 )
 
-// CapturedPacket is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE
-// number of its interface. Length is the packet's length on the wire; Data may be shorter. At is
-// the offset of the packet's record, or of the first block after the packet before, in bytes after
-// gzip.
+// CapturedPacket is one packet of a capture. No counts from 1 in file order. At is the offset of
+// the packet's record, or of the first block after the packet before, in bytes after gzip.
 type CapturedPacket struct {
-	No       int
-	At       int64
-	Time     time.Time
-	Link     int
-	Length   int
-	Data     []byte
-	Comments []string
+	pcap.PacketRecord
+	No int
+	At int64
 }
 
 // File reads the packets of a capture. It is not safe for concurrent use.
 type File struct {
-	in    *bufio.Reader
-	count *countReader
-	found *secretsReader
-	pcap  *pcapgo.Reader
-	ng    *pcapgo.NgReader
-	no    int
-	err   error
+	in      *bufio.Reader
+	count   *countReader
+	packets *pcap.PacketReader
+	no      int
+	err     error
 }
 
 // countReader counts the bytes read and remembers the error that ended reading, if that was not the
@@ -73,8 +61,7 @@ func Open(r io.Reader) (*File, error) {
 	} else {
 		r = in
 	}
-	f := &File{found: &secretsReader{r: r}}
-	f.count = &countReader{r: f.found}
+	f := &File{count: &countReader{r: r}}
 	f.in = bufio.NewReaderSize(f.count, 64<<10)
 	magic, err := f.in.Peek(4)
 	switch {
@@ -82,14 +69,12 @@ func Open(r io.Reader) (*File, error) {
 		return nil, f.fail(0, f.count.err)
 	case err != nil && len(magic) == 0:
 		return nil, &Error{Code: NoCapture, Err: errEmpty}
-	case !begins(magic):
+	case !pcap.Begins(magic):
 		return nil, &Error{Code: NoCapture, Err: fmt.Errorf("begins with %q", magic)}
-	case err != nil:
-		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
 	}
-	switch err = f.begin(magic); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
+	switch f.packets, err = pcap.NewReader(f.in); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, &Error{Code: Truncated, Err: err}
 	case err != nil && f.count.err != nil && errors.Is(err, f.count.err):
 		return nil, f.fail(0, err)
 	case err != nil:
@@ -98,32 +83,11 @@ func Open(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-// begin reads the beginning of a file.
-func (f *File) begin(magic []byte) (err error) {
-	defer unpanicked(&err)
-	if string(magic) == "\x0A\x0D\x0D\x0A" {
-		// pcapgo uses a bufio.Reader that is large enough as it is, so that offsets are known.
-		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
-		return err
-	}
-	f.pcap, err = pcapgo.NewReader(f.in)
-	return err
-}
-
 var errEmpty = errors.New("it is empty")
-
-// magics are how captures begin: pcapng, and pcap of either byte order with micro- and nanoseconds.
-var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1",
-	"\xA1\xB2\x3C\x4D"}
 
 // IsCapture reports whether b, at least four bytes, begins like a capture, or one in gzip.
 func IsCapture(b []byte) bool {
-	return len(b) >= 4 && (begins(b[:4]) || b[0] == 0x1F && b[1] == 0x8B)
-}
-
-// begins reports whether b, up to four bytes, may be the beginning of a capture.
-func begins(b []byte) bool {
-	return slices.ContainsFunc(magics, func(m string) bool { return strings.HasPrefix(m, string(b)) })
+	return len(b) >= 4 && (pcap.Begins(b[:4]) || b[0] == 0x1F && b[1] == 0x8B)
 }
 
 func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }
@@ -136,51 +100,12 @@ func (f *File) Next() (CapturedPacket, error) {
 		return CapturedPacket{}, f.err
 	}
 	p := CapturedPacket{No: f.no + 1, At: f.at()}
-	if err := f.next(&p); err != nil {
-		f.err = f.fail(p.At, err)
+	if p.PacketRecord, f.err = f.packets.Next(); f.err != nil {
+		f.err = f.fail(p.At, f.err)
 		return CapturedPacket{}, f.err
 	}
 	f.no++
 	return p, nil
-}
-
-func (f *File) next(p *CapturedPacket) (err error) {
-	defer unpanicked(&err)
-	if f.ng != nil {
-		return f.nextNg(p)
-	}
-	return f.nextPcap(p)
-}
-
-// unpanicked makes an error of a panic of the library that reads files.
-func unpanicked(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("%v", r)
-	}
-}
-
-func (f *File) nextPcap(p *CapturedPacket) error {
-	data, ci, err := f.pcap.ReadPacketData()
-	if err != nil {
-		if errors.Is(err, io.EOF) && f.at() > p.At {
-			return io.ErrUnexpectedEOF
-		}
-		return err
-	}
-	p.Time, p.Length, p.Data, p.Link = ci.Timestamp, ci.Length, data, int(f.pcap.LinkType())
-	return nil
-}
-
-func (f *File) nextNg(p *CapturedPacket) error {
-	data, ci, opts, err := f.ng.ReadPacketDataWithOptions()
-	if err != nil {
-		return err
-	}
-	p.Time, p.Length, p.Data, p.Comments = ci.Timestamp, ci.Length, data, opts.Comments
-	if link, ok := ci.AncillaryData[0].(layers.LinkType); ok {
-		p.Link = int(link)
-	}
-	return nil
 }
 
 func (f *File) fail(at int64, err error) error {
@@ -204,7 +129,7 @@ func Read(c Config, files ...*File) (Stats, error) {
 	next := make([]*CapturedPacket, len(files))
 	fill := func(i int) error {
 		p, err := files[i].Next()
-		for _, log := range files[i].found.take() {
+		for _, log := range files[i].packets.Secrets() {
 			if c.Keys != nil {
 				c.Keys.Add(log)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/flow"
+	"github.com/hhfr/hhfr/internal/pcap"
 )
 
 // TCP flags of made-up packets.
@@ -107,8 +108,8 @@ func flowsOf(tb testing.TB, l flow.Limits, packets ...[]byte) ([]*whole, flow.St
 		return nil
 	}))
 	for i, p := range packets {
-		require.NoError(tb, a.Add(flow.CapturedPacket{No: i + 1, Time: time.Unix(int64(i), 0), Link: 101,
-			Length: len(p), Data: p}))
+		require.NoError(tb, a.Add(flow.CapturedPacket{No: i + 1, PacketRecord: pcap.PacketRecord{
+			Time: time.Unix(int64(i), 0), Link: pcap.LinkRaw, Length: len(p), Data: p}}))
 	}
 	stats, err := a.Close()
 	require.NoError(tb, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/flow"
+	"github.com/hhfr/hhfr/internal/pcap"
 	"github.com/hhfr/hhfr/internal/pcapng"
 )
 
@@ -153,8 +154,8 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	at := 0
 	add := func(data []byte) {
 		at++
-		require.NoError(t, a.Add(flow.CapturedPacket{No: at, Time: at2time(at), Link: 101, Length: len(data),
-			Data: data}))
+		require.NoError(t, a.Add(flow.CapturedPacket{No: at, PacketRecord: pcap.PacketRecord{Time: at2time(at),
+			Link: pcap.LinkRaw, Length: len(data), Data: data}}))
 	}
 	add(seg(1, 1, ack|fin, 1, 1, "x"))
 	add(seg(2, 1, ack|fin, 1, 3, "y"))

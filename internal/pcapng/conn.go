@@ -8,8 +8,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
 	"github.com/hhfr/hhfr/internal/netconn"
 )
 
@@ -20,8 +18,6 @@ const (
 	// ackEvery is the number of bytes after which the other side's bare acknowledgement is written,
 	// so that readers can distinguish lost packets from late ones.
 	ackEvery = 64 << 10
-	// windowShift with the window of 65,535 makes a window that no recording fills.
-	windowShift = 14
 )
 
 // RecordedConn is a connection that is recorded. It is as safe for concurrent use as the connection
@@ -95,9 +91,9 @@ func (r *Recorder) nextISN() uint32 {
 
 // open records how a connection is opened. The lock is held.
 func (c *RecordedConn) open(first, second *packetSide) {
-	c.send(first, second, flags{syn: true}, nil)
-	c.send(second, first, flags{syn: true, ack: true}, nil)
-	c.send(first, second, flags{ack: true}, nil)
+	c.send(first, second, flagSYN, nil)
+	c.send(second, first, flagSYN|flagACK, nil)
+	c.send(first, second, flagACK, nil)
 }
 
 // addrPort is the IP address of a, if a packet can have it.
@@ -129,57 +125,36 @@ func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 	return server, client
 }
 
-type flags struct{ syn, ack, fin, rst bool }
-
 // send writes one packet from one side to the other and advances its sequence number. The lock is
 // held.
-func (c *RecordedConn) send(from, to *packetSide, f flags, payload []byte) {
-	tcp := &layers.TCP{
-		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq,
-		Window: 0xFFFF,
-		SYN:    f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
+func (c *RecordedConn) send(from, to *packetSide, f tcpFlags, payload []byte) {
+	segment := &tcpSegment{src: from.from, dst: to.from, v6: c.v6, flags: f, seq: from.seq, payload: payload}
+	if f&flagACK != 0 {
+		segment.ack, to.acked = to.seq, to.seq
 	}
-	if f.ack {
-		tcp.Ack, to.acked = to.seq, to.seq
-	}
-	if f.syn {
-		tcp.Options = []layers.TCPOption{
-			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4,
-				OptionData: []byte{maxSegment >> 8, maxSegment & 0xFF}},
-			{OptionType: layers.TCPOptionKindNop, OptionLength: 1},
-			{OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{windowShift}},
-		}
+	if !c.v6 {
+		c.rec.ipID++
+		segment.id = c.rec.ipID
 	}
 	var comments []string
-	if len(payload) > 0 || f.fin || f.rst {
+	if len(payload) > 0 || f&(flagFIN|flagRST) != 0 {
 		comments, c.comments = c.comments, nil
 	}
 	if len(comments) > 0 {
 		c.noted = comments[len(comments)-1]
 	}
-	ip := c.ip(from.from.Addr(), to.from.Addr())
 	if c.opener == nil { // a definition, while the recording goes on in another file
-		c.rec.write(c.rec.now(), ip, tcp, payload, nil)
+		c.rec.write(c.rec.now(), segment, nil)
 	} else {
-		at := c.rec.packet(ip, tcp, payload, comments)
+		at := c.rec.packet(segment, comments)
 		if c.rec.rotation != nil && c.rec.err == nil && len(payload) > 0 {
 			c.remember(from, at, payload)
 		}
 	}
 	from.seq += uint32(len(payload))
-	if f.syn || f.fin {
+	if f&(flagSYN|flagFIN) != 0 {
 		from.seq++
 	}
-}
-
-func (c *RecordedConn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
-	if c.v6 {
-		s, d := src.As16(), dst.As16()
-		return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
-	}
-	c.rec.ipID++
-	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment,
-		Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
 }
 
 // data records p as sent by from. The lock is held.
@@ -189,10 +164,10 @@ func (c *RecordedConn) data(from, to *packetSide, p []byte) {
 	}
 	for len(p) > 0 {
 		n := min(len(p), maxSegment)
-		c.send(from, to, flags{ack: true}, p[:n])
+		c.send(from, to, flagACK, p[:n])
 		p = p[n:]
 		if from.seq-from.acked >= ackEvery && !to.ended {
-			c.send(to, from, flags{ack: true}, nil)
+			c.send(to, from, flagACK, nil)
 		}
 	}
 }
@@ -214,11 +189,11 @@ func (c *RecordedConn) endNow(from, to *packetSide, reset bool) {
 	case from.ended:
 		return
 	case reset:
-		c.send(from, to, flags{rst: true, ack: true}, nil)
+		c.send(from, to, flagRST|flagACK, nil)
 		to.ended = true
 	default:
-		c.send(from, to, flags{fin: true, ack: true}, nil)
-		c.send(to, from, flags{ack: true}, nil)
+		c.send(from, to, flagFIN|flagACK, nil)
+		c.send(to, from, flagACK, nil)
 	}
 	from.ended = true
 }

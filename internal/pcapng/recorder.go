@@ -8,7 +8,6 @@
 package pcapng
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -16,9 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/hhfr/hhfr/internal/pcap"
 )
 
 // Code is the kind of an [Error].
@@ -71,16 +68,15 @@ type Recorder struct {
 
 	now func() time.Time
 
-	mu    sync.Mutex
-	w     io.Writer
-	ng    *pcapgo.NgWriter
-	buf   bytes.Buffer // output of ng
-	sbuf  gopacket.SerializeBuffer
-	at    int64
-	err   error
-	lost  error // why something is missing
-	conns uint32
-	ipID  uint16
+	mu     sync.Mutex
+	w      io.Writer
+	buf    []byte // the block that is being written
+	packed []byte // the packet in it
+	at     int64
+	err    error
+	lost   error // why something is missing
+	conns  uint32
+	ipID   uint16
 
 	// Of a recording in several files.
 	rotation *Rotation // nil: it is in one
@@ -97,21 +93,14 @@ func NewRecorder(w io.Writer, now func() time.Time) *Recorder {
 	if now == nil {
 		now = time.Now
 	}
-	r := &Recorder{now: now, w: w, sbuf: gopacket.NewSerializeBuffer()}
+	r := &Recorder{now: now, w: w}
 	r.begin()
 	return r
 }
 
 // begin writes the beginning of a file.
 func (r *Recorder) begin() {
-	intf := pcapgo.NgInterface{Name: "hhfr", LinkType: layers.LinkTypeRaw, TimestampResolution: 9}
-	opts := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "hhfr"}}
-	var err error
-	if r.ng, err = pcapgo.NewNgWriterInterface(&r.buf, intf, opts); err != nil {
-		r.fail(err)
-		return
-	}
-	r.flush()
+	r.flush(pcap.AppendHead(r.buf[:0], "hhfr", "hhfr", pcap.LinkRaw))
 }
 
 // Err is the first failure to write, or nil. Without [Recorder.Rotate] nothing is written after it.
@@ -156,18 +145,15 @@ func (r *Recorder) tell(err error) {
 	}
 }
 
-// flush writes what was serialized in one Write. The lock is held.
-func (r *Recorder) flush() {
-	defer r.buf.Reset()
+// flush writes blocks in one Write, and keeps their memory. The lock is held.
+func (r *Recorder) flush(blocks []byte) {
+	r.buf = blocks
 	if r.err != nil {
 		return
 	}
-	whole, err := r.at, r.ng.Flush()
-	if err == nil {
-		var n int
-		n, err = r.w.Write(r.buf.Bytes())
-		r.at += int64(n)
-	}
+	whole := r.at
+	n, err := r.w.Write(blocks)
+	r.at += int64(n)
 	if err != nil {
 		r.fail(err)
 		r.cut(whole)
@@ -182,7 +168,7 @@ func (r *Recorder) cut(whole int64) {
 }
 
 // packet writes one packet, and returns where it stands in its file. The lock is held.
-func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []byte, comments []string) (at int64) {
+func (r *Recorder) packet(segment *tcpSegment, comments []string) (at int64) {
 	now := r.now()
 	if r.due(now) {
 		r.rotate(now)
@@ -190,7 +176,7 @@ func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []b
 	if at = r.at; r.err != nil {
 		return at
 	}
-	r.write(now, ip, tcp, payload, comments)
+	r.write(now, segment, comments)
 	if r.began.IsZero() {
 		r.began = now
 	}
@@ -198,22 +184,9 @@ func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []b
 }
 
 // write writes one packet to the current file. The lock is held.
-func (r *Recorder) write(now time.Time, ip gopacket.NetworkLayer, tcp *layers.TCP, payload []byte, comments []string) {
-	opts := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	err := tcp.SetNetworkLayerForChecksum(ip)
-	if err == nil {
-		err = gopacket.SerializeLayers(r.sbuf, opts, ip.(gopacket.SerializableLayer), tcp, gopacket.Payload(payload))
-	}
-	if err == nil {
-		b := r.sbuf.Bytes()
-		ci := gopacket.CaptureInfo{Timestamp: now, CaptureLength: len(b), Length: len(b)}
-		err = r.ng.WritePacketWithOptions(ci, b, pcapgo.NgPacketOptions{Comments: comments})
-	}
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.flush()
+func (r *Recorder) write(now time.Time, segment *tcpSegment, comments []string) {
+	r.packed = segment.append(r.packed[:0])
+	r.flush(pcap.AppendPacket(r.buf[:0], now, r.packed, comments))
 }
 
 // Listener records every connection that l accepts.

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/hhfr/hhfr/internal/pcap"
 )
 
 // Medium is one file of a recording.
@@ -214,18 +213,15 @@ func (r *Recorder) repeat(all []repetition) {
 	}
 	noted := map[*RecordedConn]bool{}
 	for _, p := range all {
-		var options pcapgo.NgPacketOptions
+		var comments []string
 		if !noted[p.conn] && p.conn.noted != "" {
-			options.Comments = []string{p.conn.noted}
+			comments = []string{p.conn.noted}
 		}
 		noted[p.conn] = true
 		at := r.at
-		ci := gopacket.CaptureInfo{Timestamp: p.when, CaptureLength: len(p.data), Length: len(p.data)}
-		if err := r.ng.WritePacketWithOptions(ci, p.data, options); err != nil {
-			r.fail(err)
+		if r.flush(pcap.AppendPacket(r.buf[:0], p.when, p.data, comments)); r.err != nil {
 			return
 		}
-		r.flush()
 		p.at, p.size = at, int(r.at-at)
 		p.side.blocks = append(p.side.blocks, p.block)
 	}

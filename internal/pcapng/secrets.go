@@ -1,6 +1,6 @@
 package pcapng
 
-import "github.com/gopacket/gopacket/pcapgo"
+import "github.com/hhfr/hhfr/internal/pcap"
 
 // Secrets returns what takes the keys of connections in TLS, as [crypto/tls.Config.KeyLogWriter]
 // has them, into the recording: for captures that others make of the same connections. A recording
@@ -16,13 +16,6 @@ func (w SecretsWriter) Write(log []byte) (int, error) {
 	r := w.rec
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil {
-		return len(log), nil
-	}
-	if err := r.ng.WriteDecryptionSecretsBlock(pcapgo.DSB_SECRETS_TYPE_TLS, log); err != nil {
-		r.fail(err)
-		return len(log), nil
-	}
-	r.flush()
+	r.flush(pcap.AppendSecrets(r.buf[:0], log))
 	return len(log), nil
 }
