@@ -30,10 +30,14 @@ func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	return p.Reply(ctx)
 }
 
-// Begin queues a request as a whole, and leaves the reply to [Pending.Reply], which must be called.
-// Requests that one goroutine begins leave in that order, which [Lane.Call] in several goroutines
-// does not promise. It waits and fails as Call does.
+// Begin queues a request, and leaves the reply to [Pending.Reply], which must be called. Requests
+// that one goroutine begins leave in that order, which [Lane.Call] in several goroutines does not
+// promise. It waits and fails as Call does. A body that may have to wait for the peer to read is
+// sent as by [Lane.Open]: the peer may wait, before it reads on, for its reply to be read.
 func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
+	if !l.s.fitsWindow(m.Body) {
+		return l.Open(ctx, m)
+	}
 	return l.begin(ctx, m, false)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -173,6 +174,27 @@ func TestBeginKeepsTheOrder(t *testing.T) {
 		r, err := c.Reply(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, fmt.Sprint(n+1), body(t, r))
+	}
+}
+
+// TestBeginOfLongRequests: the reply of a request can be read while the rest of it waits for a peer
+// that answers as it reads, and what is begun behind it has its turn.
+func TestBeginOfLongRequests(t *testing.T) {
+	p := connect(t, pairing{handlerb: echo})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in place of a hang
+	defer cancel()
+	var pending []*streamer.Pending
+	var bodies []string
+	for n := range 5 {
+		bodies = append(bodies, strings.Repeat(fmt.Sprint(n), 3_000_000*(n%2)+1))
+		c, err := p.a.Lane(0).Begin(ctx, streamer.NewMessage(nil, []byte(bodies[n])))
+		require.NoError(t, err)
+		pending = append(pending, c)
+	}
+	for n, c := range pending {
+		r, err := c.Reply(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, bodies[n], body(t, r))
 	}
 }
 
