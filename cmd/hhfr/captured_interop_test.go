@@ -126,7 +126,8 @@ func TestInteropCapturedOnLoopback(t *testing.T) {
 		return func(t *testing.T) {
 			url, stop := serveHere(t, append([]string{"--listen", address + ":0", "--sync", "4KiB", "--store", store},
 				serve...)...)
-			code, _, stderr := do(t, append(append([]string{"stream", url, "--sync", "4KiB", "--concurrency", "1"}, stream...), paths...)...)
+			args := append([]string{"stream", url, "--sync", "4KiB", "--concurrency", "1"}, stream...)
+			code, _, stderr := do(t, append(args, paths...)...)
 			require.Zero(t, code, stderr)
 			stop()
 		}

@@ -39,7 +39,8 @@ func TestLongMessagesAreEchoed(t *testing.T) {
 		{"--transport", "udp"}, {"--mode", "explicit", "--representation", "xml"},
 	} {
 		saved := t.TempDir()
-		args := append([]string{"stream", url, "--repeat", "2", "--save-dir", saved, "--require-hhfr", "-o", "json"}, flags...)
+		args := append([]string{"stream", url, "--repeat", "2", "--save-dir", saved, "--require-hhfr", "-o", "json"},
+			flags...)
 		code, out, stderr := do(t, append(args, paths...)...)
 		require.Zero(t, code, "%v: %s", flags, stderr)
 		assert.Equal(t, 8, lastSummary(t, out).Messages, flags)

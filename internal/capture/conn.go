@@ -241,6 +241,7 @@ func facts(m flow.Mark) string {
 // begin makes a stream of the connection.
 func (c *capturedConn) begin(session [16]byte) {
 	if c.stream == nil {
+		c.r.need()
 		c.http = nil
 		for i := range c.ways {
 			c.ways[i].looks.end()

@@ -56,6 +56,7 @@ func (r *Reader) putFragmentsBack(d *Decoded) {
 	if err != nil || !unchanging.Refers(start) {
 		return
 	}
+	r.need()
 	by, fragments, err := r.contexts.restorer.Restore(r.shapes.ctx, start)
 	var lost *unchanging.Unrestored
 	if errors.As(err, &lost) {

@@ -1,7 +1,7 @@
 package capture
 
 // Passes is how often inputs that can be read again are read, as a rule: to find out what later
-// bytes say of earlier ones, and to give their messages.
+// bytes say of earlier ones, and to give their messages. Long ones without streams are read once.
 const Passes = 2
 
 const (
@@ -23,6 +23,9 @@ const (
 	// maxSurveys bounds how often an input is read before its messages are given, until no more is
 	// found out.
 	maxSurveys = 3
+	// lengthOfBeginning is how much of each input is surveyed before the messages of a long one are
+	// given, in bytes: some hundredths of a second.
+	lengthOfBeginning = 4 << 20
 	// maxOffers bounds the negotiations of a connection that wait for an answer.
 	maxOffers = 64
 	// maxOpen bounds the messages of several frames that are begun and not whole, of all streams

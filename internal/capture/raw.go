@@ -26,6 +26,7 @@ func RunName(stream, direction int, offset int64) string {
 // NAME-OFFSET.bin are those of one direction NAME; others are directions of their own. Two
 // directions that belong to one stream are combined, if they can be read twice.
 func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
+	r.files = true
 	var pairs []*rawStream
 	return r.run(runs, func() error {
 		directions, err := directionsOf(runs)

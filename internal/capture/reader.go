@@ -75,8 +75,9 @@ type Check struct {
 
 // Reader decodes captures, or bytes of streams, as they come. Its memory does not grow with them.
 // An input that can be read twice is read twice: its messages have their final state when they are
-// given, and find shapes that come later. For any other input, a message is given when it is whole,
-// and a [Check] when there is one. A reader is for one input.
+// given, and find shapes that come later. Where a long one has no stream, nothing later says
+// anything of what was before, and it is read once. For any other input, a message is given when it
+// is whole, and a [Check] when there is one. A reader is for one input.
 type Reader struct {
 	cfg      DecodeConfig
 	store    *storeReader // nil: none
@@ -90,12 +91,10 @@ type Reader struct {
 
 	compression wire.Compression
 
-	surveying bool // messages are not given: this pass collects what must be known before
-	twice     bool // there was such a pass
-	blind     bool // there was a check that could not be applied
-	survey    map[wayKey]*found
-	raw       map[string]*found // by the names of files
-	streams   map[int]bool      // connections that were found to be streams before
+	passes
+	survey  map[wayKey]*found
+	raw     map[string]*found // by the names of files
+	streams map[int]bool      // connections that were found to be streams before
 
 	widest int // see Widest
 	looks  int // bytes that may be frames, see frames
@@ -136,7 +135,7 @@ func NewReader(ctx context.Context, cfg DecodeConfig) *Reader {
 // Summary returns what was found so far.
 func (r *Reader) Summary() *Summary { return r.summary }
 
-// Twice reports whether the input is read again: messages have their final states.
+// Twice reports whether the input can be read again: messages have their final states.
 func (r *Reader) Twice() bool { return r.twice }
 
 // Widest returns the length of the longest address of an end that sends messages, as text, as far
@@ -154,7 +153,7 @@ var errStopped = errors.New("nobody takes more")
 
 // failed returns the reason why nothing more is to be read.
 func (r *Reader) failed() error {
-	if r.stopped {
+	if r.stopped || r.once && r.needed {
 		return errStopped
 	}
 	return r.err
@@ -162,10 +161,12 @@ func (r *Reader) failed() error {
 
 // tell passes an event to the caller.
 func (r *Reader) tell(ev Event) {
-	if r.surveying || r.stopped {
+	if r.surveying || r.stopped || r.once && r.needed {
 		return
 	}
-	r.stopped = !r.yield(ev, nil)
+	if r.told++; r.told > r.before {
+		r.stopped = !r.yield(ev, nil)
+	}
 }
 
 // give passes a message on.
@@ -237,6 +238,19 @@ func (r *Reader) both(inputs []Input, read func() error) error {
 		}
 		seekers, from = append(seekers, s), append(from, at)
 	}
+	back := func() error {
+		for i, s := range seekers {
+			if _, err := s.Seek(from[i], io.SeekStart); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if r.cfg.Octets == nil && !r.files {
+		if all, err := r.whole(seekers, read, back); all || err != nil {
+			return err
+		}
+	}
 	for n := 1; ; n++ {
 		shapes := r.shapes.count()
 		r.surveying, r.blind = true, false
@@ -244,10 +258,8 @@ func (r *Reader) both(inputs []Input, read func() error) error {
 		if err := r.pass(read); err != nil {
 			return err
 		}
-		for i, s := range seekers {
-			if _, err := s.Seek(from[i], io.SeekStart); err != nil {
-				return err
-			}
+		if err := back(); err != nil {
+			return err
 		}
 		if n == maxSurveys || !r.blind || shapes == r.shapes.count() {
 			break
@@ -257,8 +269,43 @@ func (r *Reader) both(inputs []Input, read func() error) error {
 	return r.pass(read)
 }
 
+// whole gives the messages of long inputs while it reads them, until something needs to be surveyed
+// before. all reports that nothing did. What the beginnings show, as how long addresses are, is
+// known before the first message.
+func (r *Reader) whole(inputs []io.Seeker, read, back func() error) (all bool, err error) {
+	short := true
+	for _, in := range inputs {
+		end, err := in.Seek(0, io.SeekEnd)
+		if err != nil {
+			return false, err
+		}
+		short = short && end <= lengthOfBeginning
+	}
+	if err = back(); short || err != nil {
+		return false, err
+	}
+	r.surveying, r.beginning = true, true
+	err = errors.Join(r.pass(read), back())
+	r.surveying, r.beginning = false, false
+	if r.needed || err != nil {
+		return false, err
+	}
+	r.twice, r.once = true, true
+	err = r.pass(read)
+	r.once = false
+	if !r.needed {
+		return true, err
+	}
+	if r.twice = false; err != nil && !errors.Is(err, errStopped) {
+		return false, err
+	}
+	r.before = r.told
+	return false, back()
+}
+
 // pass reads the inputs once.
 func (r *Reader) pass(read func() error) error {
+	r.told = 0
 	r.summary, r.numbers, r.open = newSummary(), numbers{}, openMessages{}
 	r.bodies = &spool.Spool{Short: r.cfg.Starts || r.surveying}
 	err := errors.Join(read(), r.bodies.Close())
@@ -278,7 +325,11 @@ func (r *Reader) Captures(ctx context.Context, inputs ...Input) iter.Seq2[Event,
 func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 	files := make([]*flow.File, len(inputs))
 	for i, in := range inputs {
-		if files[i], err = flow.Open(in.Octets); err != nil {
+		octets := in.Octets
+		if r.beginning {
+			octets = io.LimitReader(octets, lengthOfBeginning)
+		}
+		if files[i], err = flow.Open(octets); err != nil {
 			if in.Name != "" {
 				err = fmt.Errorf("%s: %w", in.Name, err)
 			}
@@ -287,7 +338,7 @@ func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 	}
 	grams := newDatagrams(r, r.cfg.Limits)
 	r.summary.Stats, err = flow.Read(
-		flow.Config{Limits: r.cfg.Limits, Keys: r.cfg.Keys, Ports: r.cfg.Ports, Datagram: grams.take,
+		flow.Config{Limits: r.cfg.Limits, Keys: r.cfg.Keys, Secured: r.need, Ports: r.cfg.Ports, Datagram: grams.take,
 			Flow: func(f *flow.Flow) flow.Receiver {
 				c := r.conn(f)
 				c.http = newHTTPReader(c)

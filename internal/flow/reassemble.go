@@ -43,6 +43,9 @@ type Config struct {
 	// Keys are the secrets by which TLS is decrypted; [Read] adds those in its files. nil: nothing
 	// is decrypted.
 	Keys *tlsrecord.KeyLog
+	// Secured is called when a connection is found to be in TLS, before anything of it is passed
+	// on; nil: nobody wants to know.
+	Secured func()
 	// Ports: TCP and UDP from and to other ports are left out; empty: none are.
 	Ports []uint
 	// Flow is called with each TCP connection before its first bytes, or at its end if it has none,

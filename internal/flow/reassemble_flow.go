@@ -62,7 +62,7 @@ func (a *Assembler) begin(key flowKey, s *payloadPart) *openFlow {
 		f.Src, f.Dst, f.Opened = s.dst, s.src, true
 	}
 	if f.begin = a.cfg.Flow; a.cfg.Keys != nil && f.begin != nil {
-		f.begin = func(f *Flow) Receiver { return secure(a.cfg.Keys, f, a.cfg.Flow(f)) }
+		f.begin = func(f *Flow) Receiver { return secure(a.cfg.Keys, a.cfg.Secured, f, a.cfg.Flow(f)) }
 	}
 	f.resumed = a.evicted.take(key) && s.flags&flagSYN == 0
 	a.flows[key] = f

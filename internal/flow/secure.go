@@ -7,7 +7,8 @@ type secured struct {
 	*Flow
 	keys *tlsrecord.KeyLog
 	to   Receiver
-	seen bool // whether it is TLS is known
+	met  func() // is called when it is
+	seen bool   // whether it is TLS is known
 	conn *tlsrecord.Follower[Mark]
 }
 
@@ -18,6 +19,9 @@ func (s *secured) Octets(dir int, gap int64, b []byte, m Mark) error {
 		if tlsrecord.Begins(b) || gap != 0 && tlsrecord.Continues(b) {
 			s.conn = tlsrecord.NewFollower(s.keys, s.to.Octets)
 			s.TLS = &TLS{}
+			if s.met != nil {
+				s.met()
+			}
 		}
 	}
 	if s.conn == nil {
@@ -33,9 +37,9 @@ func (s *secured) Octets(dir int, gap int64, b []byte, m Mark) error {
 func (s *secured) Closed() error { return s.to.Closed() }
 
 // secure returns a receiver that decrypts a connection if it is in TLS.
-func secure(keys *tlsrecord.KeyLog, f *Flow, to Receiver) Receiver {
+func secure(keys *tlsrecord.KeyLog, met func(), f *Flow, to Receiver) Receiver {
 	if to == nil {
 		return nil
 	}
-	return &secured{Flow: f, keys: keys, to: to}
+	return &secured{Flow: f, keys: keys, met: met, to: to}
 }
