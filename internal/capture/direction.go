@@ -306,6 +306,9 @@ func (d *direction) fragment(ev *wire.Event, f *wire.DecodedFrame) {
 		if d.wantsFrames() {
 			in.keep(d.raw(f))
 		}
+		if d.r.cfg.Carriage {
+			in.carry(ev)
+		}
 		if in.err == nil {
 			in.err = ev.Err
 		}

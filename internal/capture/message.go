@@ -98,6 +98,8 @@ type Decoded struct {
 	// Frames are its frames, if they are wanted, up to [MaxFrames]: of fewer bytes than Wire if
 	// there are more.
 	Frames []RawFrame
+	// Carriage is how a message of a stream was carried; nil unless [DecodeConfig.Carriage] asks.
+	Carriage *Carriage
 	// State is how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why
 	// gives details, for people.
 	State State

@@ -212,7 +212,7 @@ func (d *Decoder) part(
 	buf []byte, p *Part, m *IncomingMessage, i int, s *frame.RawPart, epoch uint64,
 ) ([]byte, error) {
 	at := &m.parts[i]
-	p.There, p.First, p.Last, p.Text = true, s.First, s.Last, s.Text
+	p.There, p.First, p.Last, p.Text, p.Packed = true, s.First, s.Last, s.Text, len(s.Segment)
 	var lane *receivedLane
 	if m.inLane(s, epoch) && d.origin.Stages&(Memory|Zstd) != 0 {
 		lane = d.lanes.of(m.Lane, epoch)

@@ -102,4 +102,6 @@ type Part struct {
 	// Program is what the part is joined by; nil: by nothing, the content is the text.
 	Program *program.Program
 	Content []byte
+	// Packed is how many octets the content took on the wire, if it came.
+	Packed int
 }

@@ -176,13 +176,22 @@ func (v *Choice) Takes(m Asked) bool {
 
 // holds reports whether the filters hold for a message.
 func (v *Choice) holds(m Asked) bool {
-	return v.expression == nil || v.expression.Holds(&filter.Candidate{
+	if v.expression == nil {
+		return true
+	}
+	as := m.Candidate()
+	return v.expression.Holds(&as)
+}
+
+// Candidate is the message as filters see it.
+func (m Asked) Candidate() filter.Candidate {
+	return filter.Candidate{
 		Number: m.Number, Packet: m.Packet, Status: m.Status(), Operation: m.Operation.Local,
 		Session: m.SessionString(), Kind: m.Kind, Call: m.Call, State: m.State.String(), Fault: m.Fault(),
 		Client: m.Client(), Server: m.Server(), Source: m.Src, Target: m.Dst,
 		BodyOctets: m.BodyOctets, WireOctets: m.Wire, Duration: m.Took, Time: m.First, HHFR: m.HHFR,
 		Head: m.Head, Body: m.Body,
-	})
+	}
 }
 
 // maxMatched is the longest envelope in which --match searches, in bytes.

@@ -1,0 +1,46 @@
+package capture
+
+import (
+	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/wire"
+)
+
+// Carriage is how a message of a stream was carried.
+type Carriage struct {
+	// Payload is what its data frames have without their framing, in bytes.
+	Payload    int64
+	Head, Body CarriedPart
+}
+
+// CarriedPart is how a head or body was carried; the zero value: it was not.
+type CarriedPart struct {
+	// Shape is what all its messages have in common; nil: it went as text.
+	Shape *shape.Shape
+	// Segments counts the segments of its content. Packed is what these took on the wire, and
+	// Content what they are unpacked, in bytes.
+	Segments        int
+	Packed, Content int64
+}
+
+// carry notes a segment.
+func (c *CarriedPart) carry(p *wire.Part) {
+	if !p.There {
+		return
+	}
+	if p.Program != nil {
+		c.Shape = p.Program.Shape()
+	}
+	c.Segments++
+	c.Packed += int64(p.Packed)
+	c.Content += int64(len(p.Content))
+}
+
+// carry notes a fragment of the message.
+func (in *incoming) carry(ev *wire.Event) {
+	if in.Carriage == nil {
+		in.Carriage = &Carriage{}
+	}
+	in.Carriage.Payload = ev.Message.Payload
+	in.Carriage.Head.carry(&ev.Head)
+	in.Carriage.Body.carry(&ev.Body)
+}

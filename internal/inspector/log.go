@@ -1,0 +1,344 @@
+package inspector
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/shape"
+)
+
+const (
+	// enough is the length from which on a block is compressed, in bytes.
+	enough = 256 << 10
+	// cached is how many blocks are in memory at once.
+	cached = 8
+	// part is how much of a long body is compressed at once, in bytes.
+	part = 1 << 20
+)
+
+// MaxFile bounds the file of a [Log], in bytes.
+const MaxFile = 8 << 30
+
+// ErrFull reports that the file of a log has its greatest length.
+var ErrFull = fmt.Errorf("the file for messages is longer than %d GB", MaxFile>>30)
+
+// Log is the messages that were read, in the order in which they became whole. It is safe for
+// concurrent use. The zero value is ready.
+type Log struct {
+	mu     sync.Mutex
+	file   *os.File // nil: nothing was compressed so far
+	size   int64    // of the file
+	full   []block
+	last   []byte          // the messages behind the last full block
+	ends   []int           // of each of these, in last
+	states []capture.State // of all
+	long   map[int][]extent
+	shapes map[string]string // printed, by their URIs
+
+	unchecked map[*capture.Decoded]int
+	cache     []*opened // the one that was used last is the last one
+
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+// extent is a part of the file.
+type extent struct {
+	at     int64
+	length int
+}
+
+// block is consecutive messages, compressed.
+type block struct {
+	extent
+	first, count int
+}
+
+// opened is a block that was decompressed.
+type opened struct {
+	first   int
+	entries [][]byte
+}
+
+// Len returns the number of messages.
+func (l *Log) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.states)
+}
+
+// Append stores a message, of which e has what it does not say itself. Its error is that of the
+// file, or [ErrFull].
+func (l *Log) Append(m *capture.Decoded, e Entry) error {
+	e.Head, e.Body, e.BodyOctets = m.Head, m.Body, m.BodyOctets
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if on := m.Carriage; on != nil {
+		e.Payload, e.Carried = on.Payload, [2]Carried{l.carried(&on.Head), l.carried(&on.Body)}
+	}
+	c := &coding{}
+	e.fields(c)
+	n := len(l.states)
+	if int64(len(m.Body)) < m.BodyOctets {
+		if err := l.store(n, m.Reader()); err != nil {
+			return err
+		}
+	}
+	l.last = append(l.last, c.out...)
+	l.ends = append(l.ends, len(l.last))
+	l.states = append(l.states, m.State)
+	if m.State == capture.Unverified {
+		if l.unchecked == nil {
+			l.unchecked = map[*capture.Decoded]int{}
+		}
+		l.unchecked[m] = n
+	}
+	if len(l.last) < enough {
+		return nil
+	}
+	return l.fill()
+}
+
+// mostShapes bounds the shapes that are printed.
+const mostShapes = 1 << 12
+
+// carried notes how a head or body was carried, and prints a shape that was not seen before.
+func (l *Log) carried(p *capture.CarriedPart) Carried {
+	c := Carried{Segments: p.Segments, Packed: p.Packed, Content: p.Content}
+	if p.Shape == nil {
+		return c
+	}
+	c.Shape = p.Shape.Fingerprint().URI()
+	if _, seen := l.shapes[c.Shape]; !seen && len(l.shapes) < mostShapes {
+		var text strings.Builder
+		_ = shape.Print(&text, p.Shape) // a builder never fails
+		if l.shapes == nil {
+			l.shapes = map[string]string{}
+		}
+		l.shapes[c.Shape] = text.String()
+	}
+	return c
+}
+
+// Shape returns the tree of a shape, a line for each node; empty: it is not there.
+func (l *Log) Shape(uri string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shapes[uri]
+}
+
+// Check sets the states of messages to those that a check found.
+func (l *Log) Check(c *capture.Check) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range c.Messages {
+		if n, ok := l.unchecked[m]; ok {
+			l.states[n] = m.State
+			delete(l.unchecked, m)
+		}
+	}
+}
+
+// fill makes a full block of the last messages.
+func (l *Log) fill() error {
+	at, err := l.write(l.packed())
+	if err != nil {
+		return err
+	}
+	count := len(l.ends)
+	l.full = append(l.full, block{at, len(l.states) - count, count})
+	l.last, l.ends = l.last[:0], l.ends[:0]
+	if cap(l.last) > 4*enough {
+		l.last = nil
+	}
+	return nil
+}
+
+// packed are the last messages, behind their number and lengths.
+func (l *Log) packed() []byte {
+	b := bin.AppendUvarint(nil, uint64(len(l.ends)))
+	from := 0
+	for _, end := range l.ends {
+		b = bin.AppendUvarint(b, uint64(end-from))
+		from = end
+	}
+	return append(b, l.last...)
+}
+
+// write compresses bytes, and writes them at the end of the file.
+func (l *Log) write(b []byte) (e extent, err error) {
+	if l.file == nil {
+		if l.file, err = os.CreateTemp("", "hhfr-"); err != nil {
+			return e, fmt.Errorf("a file for messages: %w", err)
+		}
+		_ = os.Remove(l.file.Name()) // not possible on every system while it is open
+	}
+	if l.encoder == nil {
+		l.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			return e, err
+		}
+	}
+	packed := l.encoder.EncodeAll(b, nil)
+	if l.size+int64(len(packed)) > MaxFile {
+		return e, ErrFull
+	}
+	if _, err := l.file.WriteAt(packed, l.size); err != nil {
+		return e, fmt.Errorf("the file for messages: %w", err)
+	}
+	e = extent{l.size, len(packed)}
+	l.size += int64(len(packed))
+	return e, nil
+}
+
+// read decompresses a part of the file.
+func (l *Log) read(e extent) (_ []byte, err error) {
+	if l.decoder == nil {
+		if l.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)); err != nil {
+			return nil, err
+		}
+	}
+	b := make([]byte, e.length)
+	if _, err := l.file.ReadAt(b, e.at); err != nil {
+		return nil, fmt.Errorf("the file for messages: %w", err)
+	}
+	return l.decoder.DecodeAll(b, nil)
+}
+
+// store writes a long body.
+func (l *Log) store(n int, body io.Reader) error {
+	var all []extent
+	b := make([]byte, part)
+	for {
+		k, err := io.ReadFull(body, b)
+		if k > 0 {
+			e, err := l.write(b[:k])
+			if err != nil {
+				return err
+			}
+			all = append(all, e)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			if l.long == nil {
+				l.long = map[int][]extent{}
+			}
+			l.long[n] = all
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// At returns message n, from 0.
+func (l *Log) At(n int) (Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var e Entry
+	if n < 0 || n >= len(l.states) {
+		return e, fmt.Errorf("there is no message %d of %d", n, len(l.states))
+	}
+	b, err := l.octets(n)
+	if err != nil {
+		return e, err
+	}
+	in := bin.NewCursor(b, 0)
+	e.fields(&coding{in: &in})
+	e.State = l.states[n].String()
+	return e, in.Err()
+}
+
+// octets returns a message as it is stored.
+func (l *Log) octets(n int) ([]byte, error) {
+	if k := n - (len(l.states) - len(l.ends)); k >= 0 {
+		from := 0
+		if k > 0 {
+			from = l.ends[k-1]
+		}
+		return bytes.Clone(l.last[from:l.ends[k]]), nil // the memory is used again
+	}
+	for i, o := range l.cache {
+		if n >= o.first && n < o.first+len(o.entries) {
+			l.cache = append(slices.Delete(l.cache, i, i+1), o)
+			return o.entries[n-o.first], nil
+		}
+	}
+	b := l.full[sort.Search(len(l.full), func(i int) bool { return l.full[i].first > n })-1]
+	all, err := l.read(b.extent)
+	if err != nil {
+		return nil, err
+	}
+	in := bin.NewCursor(all, 0)
+	lengths := make([]int, in.Count(uint64(len(all))))
+	for i := range lengths {
+		lengths[i] = int(in.Uvarint())
+	}
+	o := &opened{first: b.first}
+	for _, length := range lengths {
+		o.entries = append(o.entries, in.Take(length))
+	}
+	if err := in.Err(); err != nil {
+		return nil, err
+	}
+	if len(l.cache) >= cached {
+		l.cache = slices.Delete(l.cache, 0, 1)
+	}
+	l.cache = append(l.cache, o)
+	return o.entries[n-o.first], nil
+}
+
+// WriteBody writes the whole body of message n.
+func (l *Log) WriteBody(n int, w io.Writer) error {
+	l.mu.Lock()
+	all, long := l.long[n]
+	l.mu.Unlock()
+	if !long {
+		e, err := l.At(n)
+		if err == nil {
+			_, err = w.Write(e.Body)
+		}
+		return err
+	}
+	for _, e := range all {
+		l.mu.Lock()
+		b, err := l.read(e)
+		l.mu.Unlock()
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close removes the file. The log is not to be used any more.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.decoder != nil {
+		l.decoder.Close()
+	}
+	if l.file == nil {
+		return nil
+	}
+	err := errors.Join(l.file.Close(), os.Remove(l.file.Name()))
+	if l.file = nil; errors.Is(err, os.ErrNotExist) { // it was removed at once
+		return nil
+	}
+	return err
+}
