@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
@@ -55,7 +56,7 @@ func (m *model) compareWith(c comparison) {
 		return
 	}
 	m.compare.move(c.starts[0]-2, m.height-3)
-	m.say(plain, fmt.Sprintf("differences: %d; n and N go to the next one and back", len(c.starts)))
+	m.say(plain, printing.Count(len(c.starts), "place")+" with differences: n and N go to the next one and back")
 }
 
 func (c *comparison) move(by, rows int) { c.top = max(0, min(c.top+by, len(c.pairs)-rows)) }

@@ -36,7 +36,7 @@ type detail struct {
 	top     int
 	at      int // row of the cursor, in a tree
 	found   []place
-	text    string // that was found
+	place   int // that is shown; -1: none
 	problem error
 }
 
@@ -230,7 +230,7 @@ func (m *model) foldHere(closed bool) {
 
 // find finds a text in the lines.
 func (d *detail) find(text string) {
-	d.found, d.text = d.found[:0], text
+	d.found, d.place = d.found[:0], -1
 	if text == "" {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +35,12 @@ type reading struct {
 
 // newReading reads inputs, which grow if wait is true: at their ends it waits for more.
 func newReading(ctx context.Context, names []string, inputs []capture.Input, wait bool, log *inspector.Log) *reading {
-	r := &reading{names: strings.Join(names, ", "), log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
+	r := &reading{log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
+	for i, name := range names {
+		if r.names += filepath.Base(name); i < len(names)-1 {
+			r.names += ", "
+		}
+	}
 	size := int64(0)
 	for _, in := range inputs {
 		s, regular := in.Octets.(io.Seeker)

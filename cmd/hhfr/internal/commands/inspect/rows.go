@@ -14,7 +14,7 @@ import (
 // column is one of the list. Those of a narrow screen are dropped by their order: highest first.
 type column struct {
 	title string
-	width int // 0: it takes what is left, with the others of width 0
+	width int // 0: it is made to fit
 	right bool
 	order int // 0: it is never dropped
 	text  func(*inspector.Entry) string
@@ -55,36 +55,37 @@ var listColumns = []column{
 	{"STATE", 0, false, 0, stateText},
 }
 
-// leastRest is how wide each column without a width is at least.
-const leastRest = 11
+// How wide the columns without a width are, at least, and that of operations at most.
+const (
+	leastRest       = 14
+	leastState      = 10
+	mostOfOperation = 32
+)
 
 // fitting are the columns that fit a width, with their widths.
 func fitting(width int) []column {
-	drop := 9
-	for {
+	for drop := len(listColumns); ; drop-- {
 		var all []column
-		used, open := 2, 0 // behind the cursor's mark
+		left := width - 1 // beside the cursor's mark, and with the space behind the last one
 		for _, c := range listColumns {
-			if c.order > drop {
-				continue
-			}
-			all = append(all, c)
-			if used += c.width + 1; c.width == 0 {
-				open++
+			if c.order <= drop {
+				all = append(all, c)
+				left -= c.width + 1
 			}
 		}
-		left := width - used + 1
-		if left >= open*leastRest || drop == 0 {
-			for i := range all {
-				if all[i].width == 0 {
-					all[i].width = max(1, left/open)
-					left -= all[i].width
-					open--
-				}
-			}
-			return all
+		if left < leastRest+leastState && drop > 0 {
+			continue
 		}
-		drop--
+		operation := max(1, min(left-leastState, mostOfOperation))
+		for i := range all {
+			switch all[i].title {
+			case "OPERATION":
+				all[i].width = operation
+			case "STATE":
+				all[i].width = max(1, left-operation)
+			}
+		}
+		return all
 	}
 }
 

@@ -64,7 +64,7 @@ func (m *model) askSearch() {
 	m.ask("/", m.search.text, func(text string) (tea.Cmd, error) {
 		m.search.text = text
 		m.detail.find(text)
-		return m.searchFrom(1, true), nil
+		return m.searchFrom(1), nil
 	})
 }
 
@@ -78,32 +78,16 @@ func (m *model) searchOn(by int) tea.Cmd {
 		m.say(plain, "/ searches")
 		return nil
 	}
-	return m.searchFrom(by, false)
+	return m.searchFrom(by)
 }
 
-// searchFrom goes to the next place in this message, or else to the next message that has one. here:
-// a place that is seen counts.
-func (m *model) searchFrom(by int, here bool) tea.Cmd {
+// searchFrom goes to the next place in this message, or else to the next message that has one.
+func (m *model) searchFrom(by int) tea.Cmd {
 	if m.search.text == "" {
 		return nil
 	}
-	d := &m.detail
-	seen := d.top
-	if d.form == asTree {
-		seen = d.at
-	}
-	for i := range d.found {
-		if by < 0 {
-			i = len(d.found) - 1 - i
-		}
-		row := d.rowOf(d.found[i])
-		if row >= 0 && (by > 0 && (row > seen || here && row == seen) || by < 0 && row < seen) {
-			m.showPlace(i)
-			return nil
-		}
-	}
-	if here && len(d.found) > 0 {
-		m.showPlace(0)
+	if next := m.detail.place + by; next >= 0 && next < len(m.detail.found) {
+		m.showPlace(next)
 		return nil
 	}
 	m.search.generation++
@@ -115,8 +99,12 @@ func (m *model) searchFrom(by int, here bool) tea.Cmd {
 // showPlace goes to a place in the message.
 func (m *model) showPlace(i int) {
 	d := &m.detail
-	row := d.rowOf(d.found[i])
-	d.top, d.at = max(0, row), max(0, row)
+	d.place = i
+	row := max(0, d.rowOf(d.found[i]))
+	d.at = row
+	if _, rows := m.detailSize(); row < d.top || row >= d.top+rows {
+		d.top = row - rows/3
+	}
 	m.say(plain, fmt.Sprintf("%d of %d in this message; n goes on, also to other messages", i+1, len(d.found)))
 }
 

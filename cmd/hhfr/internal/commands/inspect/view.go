@@ -78,7 +78,7 @@ func (m *model) View() tea.View {
 // titleRow says what is shown.
 func (m *model) titleRow() string {
 	read := m.log.Len()
-	text := " hhfr inspect " + safe(m.source.name()) + "  "
+	text := " hhfr inspect  "
 	if m.list.expression != nil {
 		text += fmt.Sprintf("%d of ", m.list.length(read))
 	}
@@ -93,6 +93,7 @@ func (m *model) titleRow() string {
 	if m.list.expression != nil {
 		text += "  filter: " + safe(m.list.texts.String())
 	}
+	text += "  " + safe(m.source.name())
 	return m.paint(cursor, fit(text, m.width))
 }
 
@@ -105,7 +106,7 @@ func (m *model) lowRows() (rows []string, at int) {
 	line, at, caret := p.line(m.width)
 	below := "enter: go on   esc: leave it"
 	switch {
-	case caret >= 0 && caret+1+columns(p.problem) < m.width:
+	case caret >= 0 && caret+min(columns(p.problem), m.width/3) < m.width:
 		below = strings.Repeat(" ", caret) + "^ " + p.problem
 	case caret >= 0:
 		below = "column " + fmt.Sprint(p.caret) + ": " + p.problem
@@ -126,11 +127,11 @@ func (m *model) keyHints() string {
 	case m.screen == comparing:
 		return " n next difference   N before   esc back   q end"
 	case m.reading && m.detail.form == asTree:
-		return " enter fold   left/right fold, unfold   esc back   p envelope   x bytes   / search   ? keys"
+		return " enter fold  left right fold, unfold  p envelope  x bytes  esc back  ? keys"
 	case m.reading:
-		return " esc back   [ ] other messages   p envelope   t tree   x bytes   H head   / search   ? keys"
+		return " [ ] other messages  p envelope  t tree  x bytes  H head  esc back  ? keys"
 	}
-	return " enter read   / search   Y filter   f follow   m d compare   s save   ? keys   q end"
+	return " enter read  / search  Y filter  f follow  m d compare  s save  ? keys  q end"
 }
 
 // listRows are the list with its titles.
@@ -180,9 +181,13 @@ func (m *model) detailTitle() string {
 		text += fmt.Sprintf("  %s -> %s", e.Source, e.Target)
 	}
 	if !e.Time.IsZero() {
-		text += e.Time.UTC().Format("  2006-01-02 15:04:05.000000")
+		text += e.Time.UTC().Format("  15:04:05.000000")
 	}
-	return safe(text + "  " + stateText(e))
+	text += "  " + stateText(e)
+	if !e.Time.IsZero() {
+		text += e.Time.UTC().Format("  2006-01-02")
+	}
+	return safe(text)
 }
 
 // detailRows are the message below its title.
@@ -226,13 +231,17 @@ func (m *model) detailRow(i, width int) string {
 	var b strings.Builder
 	b.WriteString(indent)
 	at := r.from
-	for _, p := range d.found {
+	for k, p := range d.found {
 		from, to := max(p.from, at), min(p.to, r.to)
 		if p.line != r.line || from >= to {
 			continue
 		}
 		b.WriteString(line[at:from])
-		b.WriteString(m.paint(match, line[from:to]))
+		s := match
+		if k == d.place {
+			s = cursor
+		}
+		b.WriteString(m.paint(s, line[from:to]))
 		at = to
 	}
 	b.WriteString(line[at:r.to])
