@@ -43,7 +43,7 @@ func TestInspectOnATerminal(t *testing.T) {
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			screen, read, shows := leads(t, cmd, master, slave)
-			shows("PullMessages")
+			shows("GetForecast")
 			_, err = master.WriteString("?")
 			require.NoError(t, err)
 			shows("HHFR DECODE")
