@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/filter"
 )
 
@@ -28,6 +29,8 @@ type Entry struct {
 	// Carried how its head and body were carried.
 	Payload int64
 	Carried [2]Carried
+	// Frames are those of a message of a stream, as far as they are wanted.
+	Frames []capture.RawFrame
 }
 
 // Carried is how a head or body was carried on a stream, as [capture.CarriedPart].
@@ -50,7 +53,7 @@ func (e *Entry) fields(c *coding) {
 	number(c, &e.Packet)
 	number(c, &e.Status)
 	for _, text := range []*string{
-		&e.Operation, &e.Session, &e.Kind, &e.Fault, &e.Why, &e.FileName, &e.Path,
+		&e.Operation, &e.Session, &e.Kind, &e.Call, &e.Fault, &e.Why, &e.FileName, &e.Path,
 	} {
 		c.text(text)
 	}
@@ -75,10 +78,29 @@ func (e *Entry) fields(c *coding) {
 		number(c, &p.Packed)
 		number(c, &p.Content)
 	}
+	c.frames(&e.Frames)
 	c.truth(&e.HHFR)
 	c.truth(&e.Whole)
 	c.octets(&e.Head)
 	c.octets(&e.Body)
+}
+
+func (c *coding) frames(v *[]capture.RawFrame) {
+	count := len(*v)
+	if number(c, &count); c.in != nil {
+		*v = nil
+		for ; count > 0 && c.in.Len() > 0; count-- {
+			*v = append(*v, capture.RawFrame{})
+		}
+	}
+	for i := range *v {
+		f := &(*v)[i]
+		number(c, &f.Stream)
+		number(c, &f.Direction)
+		number(c, &f.At)
+		number(c, &f.Packet)
+		c.octets(&f.Octets)
+	}
 }
 
 func number[T ~int | ~int64 | ~uint64](c *coding, v *T) {

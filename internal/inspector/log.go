@@ -81,7 +81,7 @@ func (l *Log) Len() int {
 // Append stores a message, of which e has what it does not say itself. Its error is that of the
 // file, or [ErrFull].
 func (l *Log) Append(m *capture.Decoded, e Entry) error {
-	e.Head, e.Body, e.BodyOctets = m.Head, m.Body, m.BodyOctets
+	e.Head, e.Body, e.BodyOctets, e.Frames = m.Head, m.Body, m.BodyOctets, m.Frames
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if on := m.Carriage; on != nil {

@@ -33,7 +33,7 @@ func (r *Recording) Once(ctx context.Context, to *url.URL) (out Outcome, err err
 	if err != nil {
 		return out, err
 	}
-	for out = range r.Run(ctx, s, 1) {
+	for out = range r.Run(ctx, s, RunConfig{InFlight: 1}) {
 		break
 	}
 	if err := s.Close(); out.Incoming == nil {

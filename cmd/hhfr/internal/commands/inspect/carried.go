@@ -1,11 +1,15 @@
 package inspect
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/hexdump"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/dissect"
 	"github.com/hhfr/hhfr/internal/inspector"
 )
 
@@ -50,4 +54,17 @@ func carriedLines(e *inspector.Entry, shape func(uri string) string) (lines []st
 		}
 	}
 	return lines
+}
+
+// frameLines are the frames of a message of a stream, each field by its name, and a title for the
+// envelope behind them.
+func frameLines(e *inspector.Entry) []string {
+	if len(e.Frames) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, f := range dissect.Message(&capture.Decoded{HHFR: true, Frames: e.Frames}, nil) {
+		hexdump.Write(&b, f)
+	}
+	return append(safeLines(b.Bytes()), "", "envelope")
 }

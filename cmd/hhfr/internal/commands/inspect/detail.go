@@ -112,7 +112,7 @@ func (d *detail) make(log *inspector.Log) {
 	case document:
 		d.lines = append(d.lines, safeLines(xmltext.Indented(e.Body))...)
 	case asHex:
-		d.lines = append(d.lines, inspector.Hex(e.Body)...)
+		d.lines = append(append(d.lines, frameLines(e)...), inspector.Hex(e.Body)...)
 	case asTree:
 		var err error
 		d.nodes, err = inspector.Tree(e.Body)

@@ -43,8 +43,8 @@ With --tail it goes on as the file grows; - is a capture from a pipe, with keys 
 tshark -w - | hhfr inspect -
 
 ? lists the keys, and the flags of decode that do the same: search, filter, one conversation, HTTP
-heads, trees, bytes, the difference of two messages, saving and copying. --filter, --follow and the
-like are the filter to begin with.
+heads, trees, bytes, the difference of two messages, saving and copying. With --filter, --follow and
+the like only these messages are there.
 
 Bodies are in a private file in the folder of TMPDIR while inspect runs, compressed. Characters that
 a terminal would obey are question marks; what is saved has the bytes. NO_COLOR turns colors off.
@@ -98,11 +98,11 @@ func run(ctx context.Context, g *command.Global, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg.Own, cfg.Carriage = described.Own(), true
+	cfg.Own, cfg.Carriage, cfg.Frames = described.Own(), true, true
 	log := &inspector.Log{}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	from := newReading(ctx, o.files, in.List, o.tail, log)
-	from.limit, from.idle = o.choice.Limit, g.Verbose
+	from := newReading(ctx, o.files, in.List, o.tail, &o.choice, log)
+	from.idle = g.Verbose
 	go from.run(ctx, cfg)
 	defer func() { cancel(); <-from.over }()
 	return show(ctx, g, o, from)
@@ -110,15 +110,17 @@ func run(ctx context.Context, g *command.Global, o options) (err error) {
 
 // show runs the screen until the user ends it, or a signal does.
 func show(ctx context.Context, g *command.Global, o options, from *reading) error {
-	m := newModel(ctx, from, from.log, os.Getenv("NO_COLOR") == "")
-	m.detail.head, m.list.texts.typed = o.choice.Head, o.choice.Text()
+	m := newModel(ctx, from, from.log, terminal.HasColors(g.Out))
+	m.detail.head = o.choice.Head
 	with := []tea.ProgramOption{tea.WithContext(ctx), tea.WithOutput(g.Out), tea.WithoutSignalHandler()}
 	if terminal.Is(g.In) {
 		with = append(with, tea.WithInput(g.In))
 	}
-	if !m.color {
-		with = append(with, tea.WithColorProfile(colorprofile.ASCII))
+	profile := colorprofile.ASCII // found out here: otherwise a program of tmux is asked
+	if m.color {
+		profile = colorprofile.ANSI
 	}
+	with = append(with, tea.WithColorProfile(profile))
 	_, err := tea.NewProgram(m, with...).Run()
 	switch cause := context.Cause(ctx); {
 	case cause != nil:

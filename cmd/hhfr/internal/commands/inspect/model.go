@@ -75,13 +75,7 @@ func newModel(ctx context.Context, from source, log *inspector.Log, color bool) 
 }
 
 // Init implements [tea.Model].
-func (m *model) Init() tea.Cmd {
-	cmd, err := m.narrow(m.list.texts)
-	if err != nil {
-		m.say(bad, err.Error())
-	}
-	return tea.Batch(cmd, m.wait)
-}
+func (m *model) Init() tea.Cmd { return m.wait }
 
 // wait waits until more was read.
 func (m *model) wait() tea.Msg {

@@ -21,9 +21,11 @@ import (
 type reading struct {
 	names  string
 	inputs []capture.Input
-	limit  int  // messages; 0: all
+	choice *chosen.Choice
 	idle   bool // also messages of proxies that carry nothing
 	log    *inspector.Log
+
+	requests chosen.SeenRequests
 
 	size, done atomic.Int64 // bytes of the inputs, and of these read; size 0: not known
 	more       chan struct{}
@@ -34,8 +36,9 @@ type reading struct {
 }
 
 // newReading reads inputs, which grow if wait is true: at their ends it waits for more.
-func newReading(ctx context.Context, names []string, inputs []capture.Input, wait bool, log *inspector.Log) *reading {
-	r := &reading{log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
+func newReading(ctx context.Context, names []string, inputs []capture.Input, wait bool, choice *chosen.Choice,
+	log *inspector.Log) *reading {
+	r := &reading{choice: choice, log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
 	for i, name := range names {
 		if r.names += filepath.Base(name); i < len(names)-1 {
 			r.names += ", "
@@ -135,7 +138,6 @@ func (r *reading) run(ctx context.Context, cfg capture.DecodeConfig) {
 var errEnough = errors.New("as many messages as are wanted")
 
 func (r *reading) read(ctx context.Context, decoder *capture.Reader) error {
-	var times chosen.Times
 	for ev, err := range decoder.Captures(ctx, r.inputs...) {
 		switch {
 		case err != nil:
@@ -144,8 +146,8 @@ func (r *reading) read(ctx context.Context, decoder *capture.Reader) error {
 			return ctx.Err()
 		case ev.Check != nil:
 			r.log.Check(ev.Check)
-		default:
-			if err := r.take(ev.Message, times.Of(ev.Message), decoder.Summary()); err != nil {
+		case ev.Message != nil:
+			if err := r.take(ev.Message, decoder.Summary()); err != nil {
 				return err
 			}
 		}
@@ -153,15 +155,16 @@ func (r *reading) read(ctx context.Context, decoder *capture.Reader) error {
 		case r.more <- struct{}{}:
 		default:
 		}
-		if r.limit > 0 && r.log.Len() >= r.limit {
+		if r.choice.Limit > 0 && r.log.Len() >= r.choice.Limit {
 			return errEnough
 		}
 	}
 	return nil
 }
 
-// take stores a message.
-func (r *reading) take(m *capture.Decoded, took time.Duration, sum *capture.Summary) error {
+// take stores a message, if it is chosen.
+func (r *reading) take(m *capture.Decoded, sum *capture.Summary) error {
+	took, call := r.requests.Of(m)
 	control := ""
 	if m.HHFR {
 		control = proxy.Control(m.Head)
@@ -169,7 +172,10 @@ func (r *reading) take(m *capture.Decoded, took time.Duration, sum *capture.Summ
 	if control != "" && m.BodyOctets == 0 && !r.idle {
 		return nil
 	}
-	asked := chosen.Asked{Decoded: m, Kind: kindOf(m), Took: took}
+	asked := chosen.Asked{Decoded: m, Kind: kindOf(m), Call: call, Took: took}
+	if !r.choice.Takes(asked) {
+		return nil
+	}
 	e := inspector.Entry{
 		Candidate: asked.Candidate(), Lane: m.Lane, Exchange: m.Exchange, Stream: m.Stream, Direction: m.Direction,
 		Index: m.Index, Last: m.Last, Why: m.Why, FileName: m.FileName(), Whole: m.Whole(),
