@@ -46,7 +46,7 @@ func TestInspectOnATerminal(t *testing.T) {
 			shows("GetForecast")
 			_, err = master.WriteString("?")
 			require.NoError(t, err)
-			shows("HHFR DECODE")
+			shows("one page down")
 			if tc.signal != nil {
 				require.NoError(t, cmd.Process.Signal(tc.signal))
 			}

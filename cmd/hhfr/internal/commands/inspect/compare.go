@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"fmt"
-
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
 	"github.com/hhfr/hhfr/internal/xmltext"
@@ -44,8 +42,12 @@ func (m *model) compareMarked() {
 		return
 	}
 	e := &m.detail.entry
-	name := func(e *inspector.Entry) string { return safe(fmt.Sprintf("%d %s %s", e.Number, e.Kind, e.Operation)) }
-	m.compareWith(newComparison([2]string{name(&with), name(e)}, with.Body, e.Body))
+	m.compareWith(newComparison([2]string{safe(nameOf(&with)), safe(nameOf(e))}, with.Body, e.Body))
+}
+
+// nameOf is which message it is.
+func nameOf(e *inspector.Entry) string {
+	return printing.OrDash(e.Number > 0, "%d", e.Number) + " " + e.Kind + " " + e.Operation
 }
 
 // compareWith shows a comparison, at its first difference.

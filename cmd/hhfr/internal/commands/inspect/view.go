@@ -176,7 +176,7 @@ func (m *model) detailTitle() string {
 		return " no message"
 	}
 	e := &d.entry
-	text := fmt.Sprintf(" %d %s %s", e.Number, e.Kind, e.Operation)
+	text := " " + nameOf(e)
 	if e.Source.IsValid() {
 		text += fmt.Sprintf("  %s -> %s", e.Source, e.Target)
 	}
