@@ -35,12 +35,9 @@ func (c *CarriedPart) carry(p *wire.Part) {
 	c.Content += int64(len(p.Content))
 }
 
-// carry notes a fragment of the message.
-func (in *incoming) carry(ev *wire.Event) {
-	if in.Carriage == nil {
-		in.Carriage = &Carriage{}
-	}
-	in.Carriage.Payload = ev.Message.Payload
-	in.Carriage.Head.carry(&ev.Head)
-	in.Carriage.Body.carry(&ev.Body)
+// carry notes a fragment.
+func (c *Carriage) carry(ev *wire.Event) {
+	c.Payload = ev.Message.Payload
+	c.Head.carry(&ev.Head)
+	c.Body.carry(&ev.Body)
 }

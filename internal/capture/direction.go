@@ -306,8 +306,8 @@ func (d *direction) fragment(ev *wire.Event, f *wire.DecodedFrame) {
 		if d.wantsFrames() {
 			in.keep(d.raw(f))
 		}
-		if d.r.cfg.Carriage {
-			in.carry(ev)
+		if in.Carriage != nil {
+			in.Carriage.carry(ev)
 		}
 		if in.err == nil {
 			in.err = ev.Err
@@ -350,6 +350,9 @@ func (d *direction) begin(m *wire.IncomingMessage) *incoming {
 			Packet:   first.PacketNo,
 			inForm:   d.origin.Stages&frame.Headers != 0,
 		},
+	}
+	if d.r.cfg.Carriage {
+		in.Carriage = &Carriage{}
 	}
 	if !d.r.surveying {
 		d.to.begun(in)

@@ -65,8 +65,8 @@ var plan = map[string]row{
 	"cmd/hhfr":                   {floor: 10, not: belowCommands, third: terminals},
 	"cmd/hhfr/internal":          {floor: 10, not: append([]string{commands}, belowCommands...), third: terminals},
 	"cmd/hhfr/internal/commands": {floor: 10, not: belowCommands, third: terminals},
-	"cmd/hhfr/internal/commands/inspect": {
-		floor: 10, not: belowCommands, third: append([]string{
+	"cmd/hhfr/internal/screen": {
+		floor: 10, not: aboveResults, third: append([]string{
 			"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
 		}, terminals...),
 	},

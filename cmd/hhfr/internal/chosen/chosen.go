@@ -169,6 +169,19 @@ type Asked struct {
 	Took time.Duration
 }
 
+// KindOf is the kind of a message, as filters name it.
+func KindOf(m *capture.Decoded) string {
+	switch {
+	case m.Interim:
+		return "interim"
+	case m.Reply:
+		return "reply"
+	case m.OneWay:
+		return "one-way"
+	}
+	return "request"
+}
+
 // Takes reports whether a message is shown.
 func (v *Choice) Takes(m Asked) bool {
 	return v.span.takes(m.First, v.zone) && v.holds(m) && v.matches(m)

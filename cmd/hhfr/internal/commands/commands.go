@@ -11,7 +11,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/decode"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/demo"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/estimate"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/inspect"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/negotiate"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/proxy"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/reconstruct"
@@ -26,7 +25,7 @@ import (
 func All(g *command.Global) []*cobra.Command {
 	return []*cobra.Command{
 		demo.New(g), serve.New(g), negotiate.New(g), stream.New(g), call.New(g), call.NewList(g), call.NewDescribe(g),
-		decode.New(g), inspect.New(g), estimate.New(g), reconstruct.New(g), proxy.New(g), replay.New(g), bench.New(g),
+		decode.New(g), estimate.New(g), reconstruct.New(g), proxy.New(g), replay.New(g), bench.New(g),
 		transcode.New(g), schema.New(g), schema.NewGen(g), contexts.New(g),
 	}
 }

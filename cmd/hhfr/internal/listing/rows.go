@@ -225,17 +225,7 @@ func exchangeText(m *listed) string {
 	return strconv.FormatUint(m.Exchange, 10)
 }
 
-func kindOf(m *listed) string {
-	switch {
-	case m.Interim:
-		return "interim"
-	case m.Reply:
-		return "reply"
-	case m.OneWay:
-		return "one-way"
-	}
-	return "request"
-}
+func kindOf(m *listed) string { return chosen.KindOf(m.Decoded) }
 
 // operationText is the operation that a message requests: of the service, or, in brackets, of the
 // other proxy.

@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"slices"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
@@ -17,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/screen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/capture"
@@ -108,24 +107,17 @@ func run(ctx context.Context, g *command.Global, o options) (err error) {
 	return show(ctx, g, o, from)
 }
 
-// show runs the screen until the user ends it, or a signal does.
+// show shows the screen until the user ends it, or a signal does.
 func show(ctx context.Context, g *command.Global, o options, from *reading) error {
-	m := newModel(ctx, from, from.log, terminal.HasColors(g.Out))
-	m.detail.head = o.choice.Head
-	with := []tea.ProgramOption{tea.WithContext(ctx), tea.WithOutput(g.Out), tea.WithoutSignalHandler()}
+	cfg := screen.Config{Out: g.Out, Colors: terminal.HasColors(g.Out), Head: o.choice.Head}
 	if terminal.Is(g.In) {
-		with = append(with, tea.WithInput(g.In))
+		cfg.In = g.In
 	}
-	profile := colorprofile.ASCII // found out here: otherwise a program of tmux is asked
-	if m.color {
-		profile = colorprofile.ANSI
-	}
-	with = append(with, tea.WithColorProfile(profile))
-	_, err := tea.NewProgram(m, with...).Run()
+	err := screen.Show(ctx, from, from.log, cfg)
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return cause
-	case errors.Is(err, tea.ErrInterrupted):
+	case errors.Is(err, screen.ErrInterrupted):
 		return exit.Signalled{Signal: os.Interrupt}
 	}
 	return err

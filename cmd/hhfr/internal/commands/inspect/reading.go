@@ -91,11 +91,11 @@ func (c *counted) Read(b []byte) (int, error) {
 	}
 }
 
-// name implements [source].
-func (r *reading) name() string { return r.names }
+// Name implements [screen.LogSource].
+func (r *reading) Name() string { return r.names }
 
-// share implements [source].
-func (r *reading) share() int {
+// Share implements [screen.LogSource].
+func (r *reading) Share() int {
 	size := r.size.Load()
 	if size == 0 {
 		return -1
@@ -103,8 +103,8 @@ func (r *reading) share() int {
 	return int(min(100*r.done.Load()/size, 99))
 }
 
-// grown implements [source].
-func (r *reading) grown(ctx context.Context) (ended bool, note string) {
+// Grown implements [screen.LogSource].
+func (r *reading) Grown(ctx context.Context) (ended bool, note string) {
 	select {
 	case <-ctx.Done():
 		return true, ""
@@ -172,7 +172,7 @@ func (r *reading) take(m *capture.Decoded, sum *capture.Summary) error {
 	if control != "" && m.BodyOctets == 0 && !r.idle {
 		return nil
 	}
-	asked := chosen.Asked{Decoded: m, Kind: kindOf(m), Call: call, Took: took}
+	asked := chosen.Asked{Decoded: m, Kind: chosen.KindOf(m), Call: call, Took: took}
 	if !r.choice.Takes(asked) {
 		return nil
 	}
@@ -187,16 +187,4 @@ func (r *reading) take(m *capture.Decoded, sum *capture.Summary) error {
 		e.Path = sum.Streams[m.Stream-1].Service.Path
 	}
 	return r.log.Append(m, e)
-}
-
-func kindOf(m *capture.Decoded) string {
-	switch {
-	case m.Interim:
-		return "interim"
-	case m.Reply:
-		return "reply"
-	case m.OneWay:
-		return "one-way"
-	}
-	return "request"
 }

@@ -1,0 +1,159 @@
+package screen
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/inspector"
+	"github.com/hhfr/hhfr/internal/replay"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// replayed is the reply to a request that was sent again.
+type replayed struct {
+	comparison
+	what string
+	err  error
+}
+
+// askAgain asks where to send the request of this exchange again.
+func (m *model) askAgain() {
+	if m.detail.of < 0 {
+		return
+	}
+	request, reply := m.detail.of, -1
+	if e := &m.detail.entry; e.Kind == "reply" {
+		request, reply = m.mate(request), request
+	} else {
+		reply = m.mate(request)
+	}
+	if request < 0 {
+		m.say(bad, "its request is not in the capture")
+		return
+	}
+	e, err := m.log.At(request)
+	if err != nil {
+		m.say(bad, err.Error())
+		return
+	}
+	m.ask("send it again, with its recorded HTTP fields, to: ", addressOf(&e), func(text string) (tea.Cmd, error) {
+		to, err := url.Parse(text)
+		if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+			return nil, fmt.Errorf("%q is no http or https URL", text)
+		}
+		m.say(plain, "sent; waiting for the reply …")
+		return func() tea.Msg { return m.sendAgain(request, reply, to) }, nil
+	})
+}
+
+// addressOf is the URL that a request was sent to, as far as that is known.
+func addressOf(e *inspector.Entry) string {
+	if !e.Server.IsValid() {
+		return "http://"
+	}
+	u := url.URL{Scheme: "http", Host: e.Server.String(), Path: e.Path}
+	if slices.Contains([]uint16{443, 8443}, e.Server.Port()) {
+		u.Scheme = "https"
+	}
+	line, _, _ := strings.Cut(string(e.Head), "\r\n")
+	if words := strings.Fields(line); len(words) > 1 && strings.HasPrefix(words[1], "/") {
+		return u.Scheme + "://" + u.Host + words[1]
+	}
+	return u.String()
+}
+
+// mate is the reply to a request, or the request of a reply; -1: it is not there.
+func (m *model) mate(n int) int {
+	const farthest = 4096 // messages
+	e, err := m.log.At(n)
+	if err != nil {
+		return -1
+	}
+	kind, step := "reply", 1
+	if e.Kind == kind {
+		kind, step = "request", -1
+	}
+	for k := n + step; k >= 0 && k < m.log.Len() && k != n+step*farthest; k += step {
+		o, err := m.log.At(k)
+		if err == nil && o.Number == e.Number && o.Kind == kind && o.Session == e.Session {
+			return k
+		}
+	}
+	return -1
+}
+
+// decoded is a message as it was decoded, as far as replays need that.
+func (m *model) decoded(n int) (*capture.Decoded, string, error) {
+	e, err := m.log.At(n)
+	if err != nil {
+		return nil, "", err
+	}
+	var body bytes.Buffer
+	if err := m.log.WriteBody(n, &body); err != nil {
+		return nil, "", err
+	}
+	d := &capture.Decoded{Number: e.Number, HHFR: e.HHFR, OneWay: e.Kind == "one-way", Operation: soap.Name{Local: e.Operation},
+		Head: e.Head, Body: body.Bytes(), BodyOctets: e.BodyOctets, State: capture.Incomplete}
+	if len(e.Head) == 0 {
+		d.Head = nil
+	}
+	if e.Whole {
+		d.State = capture.Unchecked
+	}
+	return d, e.Path, nil
+}
+
+// sendAgain sends a request, and compares the reply with the recorded one.
+func (m *model) sendAgain(request, reply int, to *url.URL) (done replayed) {
+	asked, path, err := m.decoded(request)
+	if err != nil {
+		return replayed{err: err}
+	}
+	var answer *capture.Decoded
+	if reply >= 0 {
+		if answer, _, err = m.decoded(reply); err != nil {
+			return replayed{err: err}
+		}
+	}
+	alone, err := replay.Alone(asked, answer, path)
+	if err != nil {
+		return replayed{err: err}
+	}
+	out, err := alone.Once(m.ctx, to)
+	if err != nil {
+		return replayed{err: err}
+	}
+	var recorded []byte
+	was := "no reply is recorded"
+	if answer != nil {
+		recorded, was = answer.Body, fmt.Sprintf("%d reply, recorded", asked.Number)
+	}
+	now := fmt.Sprintf("now: %d, %s", out.Status(), durationText(out.Took))
+	done.comparison = newComparison([2]string{was, now}, recorded, out.Body)
+	switch d := out.Difference; {
+	case answer == nil:
+		done.what = "no reply is recorded to compare with"
+	case d == nil:
+		done.what = "the reply is that which was recorded, byte for byte"
+	case d.What == "status":
+		done.what = fmt.Sprintf("status %s was recorded, %s came", d.Recorded, d.Now)
+	default:
+		done.what = fmt.Sprintf("the reply differs from byte %d on", d.Offset)
+	}
+	return done
+}
+
+func (m *model) replayed(msg replayed) {
+	if msg.err != nil {
+		m.say(bad, msg.err.Error())
+		return
+	}
+	m.compareWith(msg.comparison)
+	m.say(plain, msg.what)
+}

@@ -1,0 +1,316 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/internal/inspector"
+)
+
+const (
+	// beside is the width from which on the message is beside the list.
+	beside = 140
+	// around are the rows that are neither list nor message: title, what was said, keys.
+	around = 3
+)
+
+// listSize is the width of the list, and how many messages it shows.
+func (m *model) listSize() (width, rows int) {
+	rows = m.height - around - 1 // its titles
+	switch {
+	case m.zoomed && !m.reading:
+	case m.width >= beside:
+		return m.width / 2, max(1, rows)
+	default:
+		rows = rows * 2 / 5
+	}
+	return m.width, max(1, rows)
+}
+
+// detailSize is the width of the message, and how many rows it has below its own title.
+func (m *model) detailSize() (width, rows int) {
+	rows = m.height - around - 1
+	switch _, above := m.listSize(); {
+	case m.zoomed && m.reading:
+	case m.width >= beside:
+		return m.width - m.width/2 - 1, max(1, rows)
+	default:
+		rows -= above + 1
+	}
+	return m.width, max(1, rows)
+}
+
+// View implements [tea.Model].
+func (m *model) View() tea.View {
+	rows := []string{m.titleRow()}
+	switch {
+	case m.screen == helping:
+		rows = append(rows, m.helpRows()...)
+	case m.screen == comparing:
+		rows = append(rows, m.compareRows()...)
+	case m.zoomed && m.reading:
+		rows = append(rows, m.detailRows()...)
+	case m.zoomed:
+		rows = append(rows, m.listRows()...)
+	case m.width >= beside:
+		left, right := m.listRows(), m.detailRows()
+		for i := range left {
+			rows = append(rows, left[i]+m.paint(faint, "│")+right[i])
+		}
+	default:
+		rows = append(append(rows, m.listRows()...), m.detailRows()...)
+	}
+	low, at := m.lowRows()
+	if most := max(0, m.height-len(low)); len(rows) > most {
+		rows = rows[:most]
+	}
+	v := tea.NewView(strings.Join(append(rows, low...), "\n"))
+	v.AltScreen = true
+	if m.prompt != nil {
+		v.Cursor = tea.NewCursor(at, m.height-2)
+	}
+	return v
+}
+
+// titleRow says what is shown.
+func (m *model) titleRow() string {
+	read := m.log.Len()
+	text := " hhfr inspect  "
+	if m.list.expression != nil {
+		text += fmt.Sprintf("%d of ", m.list.length(read))
+	}
+	text += printing.Count(read, "message")
+	switch share := m.source.Share(); {
+	case m.ended:
+	case share >= 0:
+		text += fmt.Sprintf(", %d%% read", share)
+	default:
+		text += ", reading"
+	}
+	if m.list.expression != nil {
+		text += "  filter: " + safe(m.list.texts.String())
+	}
+	text += "  " + safe(m.source.Name())
+	return m.paint(cursor, fit(text, m.width))
+}
+
+// lowRows are what was said or is typed, and the keys; and the column of the cursor.
+func (m *model) lowRows() (rows []string, at int) {
+	p := m.prompt
+	if p == nil {
+		return []string{m.paint(m.saidStyle, fit(m.said, m.width)), m.paint(faint, fit(m.keyHints(), m.width))}, 0
+	}
+	line, at, caret := p.line(m.width)
+	below := "enter: go on   esc: leave it"
+	switch {
+	case caret >= 0 && caret+min(columns(p.problem), m.width/3) < m.width:
+		below = strings.Repeat(" ", caret) + "^ " + p.problem
+	case caret >= 0:
+		below = "column " + fmt.Sprint(p.caret) + ": " + p.problem
+	case p.problem != "":
+		below = p.problem
+	}
+	below = fit(below, m.width)
+	if p.problem != "" {
+		below = m.paint(bad, below)
+	}
+	return []string{m.paint(title, line), below}, at
+}
+
+func (m *model) keyHints() string {
+	switch {
+	case m.screen == helping:
+		return " esc back   q end"
+	case m.screen == comparing:
+		return " n next difference   N before   esc back   q end"
+	case m.reading && m.detail.form == asTree:
+		return " enter fold  left right fold, unfold  p envelope  x bytes  esc back  ? keys"
+	case m.reading:
+		return " [ ] other messages  p envelope  t tree  x bytes  H head  esc back  ? keys"
+	}
+	return " enter read  / search  Y filter  f follow  m d compare  s save  ? keys  q end"
+}
+
+// listRows are the list with its titles.
+func (m *model) listRows() []string {
+	width, rows := m.listSize()
+	all := fitting(width)
+	out := []string{m.paint(title, "  "+listRow(all, func(c column) string { return c.title }))}
+	read := m.log.Len()
+	for i := m.list.top; i < m.list.top+rows; i++ {
+		if i >= m.list.length(read) {
+			out = append(out, strings.Repeat(" ", width))
+			continue
+		}
+		n := m.list.nth(i)
+		e, err := m.log.At(n)
+		if err != nil {
+			out = append(out, fit(safe("  "+err.Error()), width))
+			continue
+		}
+		sign, s := "  ", rowStyle(&e)
+		switch {
+		case i == m.list.at:
+			sign, s = "> ", cursor
+		case n == m.marked:
+			sign = "* "
+		}
+		out = append(out, m.paint(s, fit(sign+listRow(all, func(c column) string { return c.text(&e) }), width)))
+	}
+	return out
+}
+
+// detailTitle says which message is shown.
+func (m *model) detailTitle() string {
+	d := &m.detail
+	if d.of < 0 {
+		switch {
+		case m.list.busy || !m.ended:
+			return " no message so far"
+		case m.list.expression != nil:
+			return " no message is chosen: Y changes the filter"
+		}
+		return " no message"
+	}
+	e := &d.entry
+	text := " " + nameOf(e)
+	if e.Source.IsValid() {
+		text += fmt.Sprintf("  %s -> %s", e.Source, e.Target)
+	}
+	if !e.Time.IsZero() {
+		text += e.Time.UTC().Format("  15:04:05.000000")
+	}
+	text += "  " + stateText(e)
+	if !e.Time.IsZero() {
+		text += e.Time.UTC().Format("  2006-01-02")
+	}
+	return safe(text)
+}
+
+// detailRows are the message below its title.
+func (m *model) detailRows() []string {
+	width, rows := m.detailSize()
+	d := &m.detail
+	s := faint
+	if m.reading {
+		s = title
+	}
+	text := m.detailTitle()
+	if n := len(d.rows); n > rows {
+		text = fit(text, width-6) + fmt.Sprintf(" %3d%%", 100*min(d.top+rows, n)/n)
+	}
+	head := fit(text, width)
+	if m.width < beside && !m.zoomed {
+		head = strings.ReplaceAll(head, "  ", "──")
+	}
+	out := []string{m.paint(s, head)}
+	for i := d.top; i < d.top+rows; i++ {
+		if i >= len(d.rows) {
+			out = append(out, strings.Repeat(" ", width))
+			continue
+		}
+		out = append(out, m.detailRow(i, width))
+	}
+	return out
+}
+
+// detailRow is a row of the message, with the places that were found.
+func (m *model) detailRow(i, width int) string {
+	d := &m.detail
+	r := d.rows[i]
+	line, indent := d.lines[r.line], d.indent(r.line)
+	if r.from > 0 {
+		indent = strings.Repeat(" ", len(indent))
+	}
+	if d.form == asTree && m.reading && i == d.at {
+		return m.paint(cursor, fit(indent+line[r.from:r.to], width))
+	}
+	var b strings.Builder
+	b.WriteString(indent)
+	at := r.from
+	for k, p := range d.found {
+		from, to := max(p.from, at), min(p.to, r.to)
+		if p.line != r.line || from >= to {
+			continue
+		}
+		b.WriteString(line[at:from])
+		s := match
+		if k == d.place {
+			s = cursor
+		}
+		b.WriteString(m.paint(s, line[from:to]))
+		at = to
+	}
+	b.WriteString(line[at:r.to])
+	return b.String() + strings.Repeat(" ", max(0, width-columns(indent+line[r.from:r.to])))
+}
+
+// helpRows are the keys, and the flags of decode.
+func (m *model) helpRows() []string {
+	out := []string{m.paint(title, fit(fmt.Sprintf("  %-14s%-48s%s", "KEY", "", "HHFR DECODE"), m.width))}
+	for i := range m.height - around - 1 {
+		k := m.helpTop + i
+		if k >= len(m.actions) {
+			out = append(out, strings.Repeat(" ", m.width))
+			continue
+		}
+		a := m.actions[k]
+		out = append(out, fit(fmt.Sprintf("  %-14s%-48s%s", strings.Join(a.keys, " "), a.does, a.flag), m.width))
+	}
+	return out
+}
+
+// compareRows are two messages beside each other.
+func (m *model) compareRows() []string {
+	c := &m.compare
+	half := (m.width - 3) / 2
+	other := m.width - 3 - half
+	out := []string{m.paint(title, fit(" "+c.titles[0], half)+" │ "+fit(c.titles[1], other))}
+	for i := c.top; i < c.top+m.height-around-1; i++ {
+		if i >= len(c.pairs) {
+			out = append(out, strings.Repeat(" ", m.width))
+			continue
+		}
+		out = append(out, m.compareRow(c, c.pairs[i], half, other))
+	}
+	return out
+}
+
+func (m *model) compareRow(c *comparison, p inspector.Pair, half, other int) string {
+	var left, right string
+	if p.Left >= 0 {
+		left = c.left[p.Left]
+	}
+	if p.Right >= 0 {
+		right = c.right[p.Right]
+	}
+	switch {
+	case p.Same:
+		return fit(left, half) + " │ " + fit(right, other)
+	case p.Left < 0:
+		return fit("", half) + m.paint(good, " > ") + m.paint(differs, fit(right, other))
+	case p.Right < 0:
+		return m.paint(differs, fit(left, half)) + m.paint(bad, " < ") + fit("", other)
+	}
+	from, leftTo, rightTo := inspector.Span(left, right)
+	// what differs is seen, however long the line is
+	if from > half/2 {
+		skip := cutAt(left, columns(left[:from])-half/4)
+		left, right = "…"+left[skip:], "…"+right[skip:]
+		from, leftTo, rightTo = from-skip+len("…"), leftTo-skip+len("…"), rightTo-skip+len("…")
+	}
+	return m.spanned(left, from, leftTo, half) + m.paint(bad, " ≠ ") + m.spanned(right, from, rightTo, other)
+}
+
+// spanned is a line of a width in which a part differs.
+func (m *model) spanned(line string, from, to, width int) string {
+	shown, end := fit(line, width), len(line)
+	if cutAt(line, width) < len(line) {
+		end = cutAt(line, width-1)
+	}
+	from, to = min(from, end), min(to, end)
+	return shown[:from] + m.paint(differs, shown[from:to]) + shown[to:]
+}
