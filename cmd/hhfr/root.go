@@ -54,6 +54,7 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
 	root.SetOut(g.Out)
 	root.SetErr(g.Err)
 	root.SetFlagErrorFunc(cmdline.FlagError)
-	root.AddCommand(append(commands.All(g), inspect.New(g), doctor.New(g), cmdline.NewCompletion(g), cmdline.NewVersion(g))...)
+	root.AddCommand(append(commands.All(g), inspect.New(g), doctor.New(g), cmdline.NewCompletion(g),
+		cmdline.NewVersion(g))...)
 	return root
 }

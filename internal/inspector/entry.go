@@ -9,9 +9,9 @@ import (
 	"github.com/hhfr/hhfr/internal/filter"
 )
 
-// Entry is a message that is stored. Head and Body are not to be changed; Body has at most the
+// Logged is a message that is stored. Head and Body are not to be changed; Body has at most the
 // first MiB.
-type Entry struct {
+type Logged struct {
 	filter.Candidate
 	Lane, Exchange    uint64
 	Stream, Direction int // as in [capture.Decoded]
@@ -26,15 +26,15 @@ type Entry struct {
 	// Whole reports whether the body is complete.
 	Whole bool
 	// Payload is what the frames of a message of a stream have without their framing, in bytes, and
-	// Carried how its head and body were carried.
+	// CarriedAs how its head and body were carried.
 	Payload int64
-	Carried [2]Carried
+	Carried [2]CarriedAs
 	// Frames are those of a message of a stream, as far as they are wanted.
 	Frames []capture.RawFrame
 }
 
-// Carried is how a head or body was carried on a stream, as [capture.CarriedPart].
-type Carried struct {
+// CarriedAs is how a head or body was carried on a stream, as [capture.CarriedPart].
+type CarriedAs struct {
 	Shape           string // see [Log.Shape]; empty: it went as text, or not at all
 	Segments        int
 	Packed, Content int64
@@ -48,7 +48,7 @@ type coding struct {
 
 // fields passes all fields to a coding, in the order of their bytes. The state is not among them:
 // it changes.
-func (e *Entry) fields(c *coding) {
+func (e *Logged) fields(c *coding) {
 	number(c, &e.Number)
 	number(c, &e.Packet)
 	number(c, &e.Status)

@@ -39,34 +39,34 @@ type Log struct {
 	mu     sync.Mutex
 	file   *os.File // nil: nothing was compressed so far
 	size   int64    // of the file
-	full   []block
+	full   []logBlock
 	last   []byte          // the messages behind the last full block
 	ends   []int           // of each of these, in last
 	states []capture.State // of all
-	long   map[int][]extent
+	long   map[int][]fileExtent
 	shapes map[string]string // printed, by their URIs
 
 	unchecked map[*capture.Decoded]int
-	cache     []*opened // the one that was used last is the last one
+	cache     []*openBlock // the one that was used last is the last one
 
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
 }
 
 // extent is a part of the file.
-type extent struct {
+type fileExtent struct {
 	at     int64
 	length int
 }
 
 // block is consecutive messages, compressed.
-type block struct {
-	extent
+type logBlock struct {
+	fileExtent
 	first, count int
 }
 
 // opened is a block that was decompressed.
-type opened struct {
+type openBlock struct {
 	first   int
 	entries [][]byte
 }
@@ -80,12 +80,12 @@ func (l *Log) Len() int {
 
 // Append stores a message, of which e has what it does not say itself. Its error is that of the
 // file, or [ErrFull].
-func (l *Log) Append(m *capture.Decoded, e Entry) error {
+func (l *Log) Append(m *capture.Decoded, e Logged) error {
 	e.Head, e.Body, e.BodyOctets, e.Frames = m.Head, m.Body, m.BodyOctets, m.Frames
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if on := m.Carriage; on != nil {
-		e.Payload, e.Carried = on.Payload, [2]Carried{l.carried(&on.Head), l.carried(&on.Body)}
+		e.Payload, e.Carried = on.Payload, [2]CarriedAs{l.carried(&on.Head), l.carried(&on.Body)}
 	}
 	c := &coding{}
 	e.fields(c)
@@ -114,8 +114,8 @@ func (l *Log) Append(m *capture.Decoded, e Entry) error {
 const mostShapes = 1 << 12
 
 // carried notes how a head or body was carried, and prints a shape that was not seen before.
-func (l *Log) carried(p *capture.CarriedPart) Carried {
-	c := Carried{Segments: p.Segments, Packed: p.Packed, Content: p.Content}
+func (l *Log) carried(p *capture.CarriedPart) CarriedAs {
+	c := CarriedAs{Segments: p.Segments, Packed: p.Packed, Content: p.Content}
 	if p.Shape == nil {
 		return c
 	}
@@ -157,7 +157,7 @@ func (l *Log) fill() error {
 		return err
 	}
 	count := len(l.ends)
-	l.full = append(l.full, block{at, len(l.states) - count, count})
+	l.full = append(l.full, logBlock{at, len(l.states) - count, count})
 	l.last, l.ends = l.last[:0], l.ends[:0]
 	if cap(l.last) > 4*enough {
 		l.last = nil
@@ -177,7 +177,7 @@ func (l *Log) packed() []byte {
 }
 
 // write compresses bytes, and writes them at the end of the file.
-func (l *Log) write(b []byte) (e extent, err error) {
+func (l *Log) write(b []byte) (e fileExtent, err error) {
 	if l.file == nil {
 		if l.file, err = os.CreateTemp("", "hhfr-"); err != nil {
 			return e, fmt.Errorf("a file for messages: %w", err)
@@ -198,15 +198,16 @@ func (l *Log) write(b []byte) (e extent, err error) {
 	if _, err := l.file.WriteAt(packed, l.size); err != nil {
 		return e, fmt.Errorf("the file for messages: %w", err)
 	}
-	e = extent{l.size, len(packed)}
+	e = fileExtent{l.size, len(packed)}
 	l.size += int64(len(packed))
 	return e, nil
 }
 
 // read decompresses a part of the file.
-func (l *Log) read(e extent) (_ []byte, err error) {
+func (l *Log) read(e fileExtent) (_ []byte, err error) {
 	if l.decoder == nil {
-		if l.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)); err != nil {
+		l.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -219,7 +220,7 @@ func (l *Log) read(e extent) (_ []byte, err error) {
 
 // store writes a long body.
 func (l *Log) store(n int, body io.Reader) error {
-	var all []extent
+	var all []fileExtent
 	b := make([]byte, part)
 	for {
 		k, err := io.ReadFull(body, b)
@@ -233,7 +234,7 @@ func (l *Log) store(n int, body io.Reader) error {
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			if l.long == nil {
-				l.long = map[int][]extent{}
+				l.long = map[int][]fileExtent{}
 			}
 			l.long[n] = all
 			return nil
@@ -244,14 +245,14 @@ func (l *Log) store(n int, body io.Reader) error {
 }
 
 // At returns message n, from 0.
-func (l *Log) At(n int) (Entry, error) {
+func (l *Log) At(n int) (Logged, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var e Entry
+	var e Logged
 	if n < 0 || n >= len(l.states) {
 		return e, fmt.Errorf("there is no message %d of %d", n, len(l.states))
 	}
-	b, err := l.octets(n)
+	b, err := l.stored(n)
 	if err != nil {
 		return e, err
 	}
@@ -261,8 +262,8 @@ func (l *Log) At(n int) (Entry, error) {
 	return e, in.Err()
 }
 
-// octets returns a message as it is stored.
-func (l *Log) octets(n int) ([]byte, error) {
+// stored returns a message as it is stored.
+func (l *Log) stored(n int) ([]byte, error) {
 	if k := n - (len(l.states) - len(l.ends)); k >= 0 {
 		from := 0
 		if k > 0 {
@@ -277,7 +278,7 @@ func (l *Log) octets(n int) ([]byte, error) {
 		}
 	}
 	b := l.full[sort.Search(len(l.full), func(i int) bool { return l.full[i].first > n })-1]
-	all, err := l.read(b.extent)
+	all, err := l.read(b.fileExtent)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func (l *Log) octets(n int) ([]byte, error) {
 	for i := range lengths {
 		lengths[i] = int(in.Uvarint())
 	}
-	o := &opened{first: b.first}
+	o := &openBlock{first: b.first}
 	for _, length := range lengths {
 		o.entries = append(o.entries, in.Take(length))
 	}

@@ -18,11 +18,13 @@ import (
 )
 
 // entry is message n, and what is stored beside it.
-func entry(n int, body []byte) (*capture.Decoded, inspector.Entry) {
+func entry(n int, body []byte) (*capture.Decoded, inspector.Logged) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, n, time.UTC)
-	m := &capture.Decoded{Body: body, BodyOctets: int64(len(body)), Head: fmt.Appendf(nil, "POST /%d HTTP/1.1\r\n\r\n", n),
-		State: capture.Unchecked}
-	return m, inspector.Entry{
+	m := &capture.Decoded{
+		Body: body, BodyOctets: int64(len(body)), Head: fmt.Appendf(nil, "POST /%d HTTP/1.1\r\n\r\n", n),
+		State: capture.Unchecked,
+	}
+	return m, inspector.Logged{
 		Candidate: filter.Candidate{
 			Number: n, Packet: 2 * n, Status: 200, Operation: "op", Session: "-", Kind: "reply", Fault: "a: b",
 			Client: netip.MustParseAddrPort("10.0.0.7:2001"), Source: netip.MustParseAddrPort("[2001:db8::1%eth0]:80"),
@@ -101,16 +103,16 @@ func TestLogChecks(t *testing.T) {
 func TestTree(t *testing.T) {
 	rows, err := inspector.Tree([]byte(`<?xml version="1.0"?><a x="1"><b>t</b> more <c/><!-- no --></a>`))
 	require.NoError(t, err)
-	assert.Equal(t, []inspector.Node{
+	assert.Equal(t, []inspector.TreeRow{
 		{0, `<?xml version="1.0"?>`, 1}, {0, "a", 7}, {1, "@x = 1", 3}, {1, "b = t", 4}, {1, "more", 5}, {1, "c", 6},
 		{1, "<!-- no -->", 7},
 	}, rows)
 	rows, err = inspector.Tree([]byte("</x><a><b>"))
 	require.NoError(t, err)
-	assert.Equal(t, []inspector.Node{{0, "a", 2}, {1, "b", 2}}, rows)
+	assert.Equal(t, []inspector.TreeRow{{0, "a", 2}, {1, "b", 2}}, rows)
 	rows, err = inspector.Tree([]byte("<a><b"))
 	assert.Error(t, err)
-	assert.Equal(t, []inspector.Node{{0, "a", 1}}, rows)
+	assert.Equal(t, []inspector.TreeRow{{0, "a", 1}}, rows)
 	rows, err = inspector.Tree(bytes.Repeat([]byte("<a/>"), 300_000))
 	assert.ErrorContains(t, err, "the tree ends after")
 	assert.Len(t, rows, 200_000)
@@ -165,7 +167,8 @@ func TestSpan(t *testing.T) {
 		left, right  string
 		from, lt, rt int
 	}{
-		{"<a>1</a>", "<a>22</a>", 3, 4, 5}, {"", "", 0, 0, 0}, {"aa", "aaa", 2, 2, 3}, {"ä", "ö", 0, 2, 2}, {"xäy", "xöy", 1, 3, 3},
+		{"<a>1</a>", "<a>22</a>", 3, 4, 5}, {"", "", 0, 0, 0}, {"aa", "aaa", 2, 2, 3},
+		{"ä", "ö", 0, 2, 2}, {"xäy", "xöy", 1, 3, 3},
 	} {
 		from, lt, rt := inspector.Span(tc.left, tc.right)
 		assert.Equal(t, []int{tc.from, tc.lt, tc.rt}, []int{from, lt, rt}, "%q %q", tc.left, tc.right)

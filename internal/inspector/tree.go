@@ -9,9 +9,9 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// Node is a row of a tree: an element with its text, an attribute, or other text. Texts are as they
-// stand in the document.
-type Node struct {
+// TreeRow is a row of a tree: an element with its text, an attribute, or other text. Texts are as
+// they stand in the document.
+type TreeRow struct {
 	Depth int
 	Text  string
 	// End is the index of the first row that is not below this one.
@@ -23,8 +23,8 @@ const mostNodes = 200_000
 
 // Tree makes rows of a document, each element before what it contains. For a document that is not
 // well-formed it returns the rows up to the place, with the error.
-func Tree(doc []byte) ([]Node, error) {
-	t := &tree{doc: doc}
+func Tree(doc []byte) ([]TreeRow, error) {
+	t := &treeBuilder{doc: doc}
 	tokens := xmltext.New(doc)
 	for len(t.rows) < mostNodes {
 		tok, err := tokens.Next()
@@ -42,13 +42,13 @@ func Tree(doc []byte) ([]Node, error) {
 }
 
 // tree is one that grows.
-type tree struct {
+type treeBuilder struct {
 	doc  []byte
-	rows []Node
+	rows []TreeRow
 	open []int // rows of the elements that are open
 }
 
-func (t *tree) take(tok xmltext.Token, attrs []xmltext.Attr) {
+func (t *treeBuilder) take(tok xmltext.Token, attrs []xmltext.Attr) {
 	text := string(t.doc[tok.From:tok.To])
 	switch tok.Kind {
 	case xmltext.Start, xmltext.Empty:
@@ -76,12 +76,12 @@ func (t *tree) take(tok xmltext.Token, attrs []xmltext.Attr) {
 	}
 }
 
-func (t *tree) add(text string) {
-	t.rows = append(t.rows, Node{Depth: len(t.open), Text: text, End: len(t.rows) + 1})
+func (t *treeBuilder) add(text string) {
+	t.rows = append(t.rows, TreeRow{Depth: len(t.open), Text: text, End: len(t.rows) + 1})
 }
 
 // close ends all open elements but so many.
-func (t *tree) close(remaining int) {
+func (t *treeBuilder) close(remaining int) {
 	for ; len(t.open) > remaining; t.open = t.open[:len(t.open)-1] {
 		t.rows[t.open[len(t.open)-1]].End = len(t.rows)
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 // replayed is the reply to a request that was sent again.
-type replayed struct {
+type sentAgain struct {
 	comparison
 	what string
 	err  error
 }
 
 // askAgain asks where to send the request of this exchange again.
-func (m *model) askAgain() {
+func (m *screenModel) askAgain() {
 	if m.detail.of < 0 {
 		return
 	}
@@ -53,7 +53,7 @@ func (m *model) askAgain() {
 }
 
 // addressOf is the URL that a request was sent to, as far as that is known.
-func addressOf(e *inspector.Entry) string {
+func addressOf(e *inspector.Logged) string {
 	if !e.Server.IsValid() {
 		return "http://"
 	}
@@ -69,7 +69,7 @@ func addressOf(e *inspector.Entry) string {
 }
 
 // mate is the reply to a request, or the request of a reply; -1: it is not there.
-func (m *model) mate(n int) int {
+func (m *screenModel) mate(n int) int {
 	const farthest = 4096 // messages
 	e, err := m.log.At(n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *model) mate(n int) int {
 }
 
 // decoded is a message as it was decoded, as far as replays need that.
-func (m *model) decoded(n int) (*capture.Decoded, string, error) {
+func (m *screenModel) decoded(n int) (*capture.Decoded, string, error) {
 	e, err := m.log.At(n)
 	if err != nil {
 		return nil, "", err
@@ -98,8 +98,10 @@ func (m *model) decoded(n int) (*capture.Decoded, string, error) {
 	if err := m.log.WriteBody(n, &body); err != nil {
 		return nil, "", err
 	}
-	d := &capture.Decoded{Number: e.Number, HHFR: e.HHFR, OneWay: e.Kind == "one-way", Operation: soap.Name{Local: e.Operation},
-		Head: e.Head, Body: body.Bytes(), BodyOctets: e.BodyOctets, State: capture.Incomplete}
+	d := &capture.Decoded{
+		Number: e.Number, HHFR: e.HHFR, OneWay: e.Kind == "one-way", Operation: soap.Name{Local: e.Operation},
+		Head: e.Head, Body: body.Bytes(), BodyOctets: e.BodyOctets, State: capture.Incomplete,
+	}
 	if len(e.Head) == 0 {
 		d.Head = nil
 	}
@@ -110,24 +112,24 @@ func (m *model) decoded(n int) (*capture.Decoded, string, error) {
 }
 
 // sendAgain sends a request, and compares the reply with the recorded one.
-func (m *model) sendAgain(request, reply int, to *url.URL) (done replayed) {
+func (m *screenModel) sendAgain(request, reply int, to *url.URL) (done sentAgain) {
 	asked, path, err := m.decoded(request)
 	if err != nil {
-		return replayed{err: err}
+		return sentAgain{err: err}
 	}
 	var answer *capture.Decoded
 	if reply >= 0 {
 		if answer, _, err = m.decoded(reply); err != nil {
-			return replayed{err: err}
+			return sentAgain{err: err}
 		}
 	}
 	alone, err := replay.Alone(asked, answer, path)
 	if err != nil {
-		return replayed{err: err}
+		return sentAgain{err: err}
 	}
 	out, err := alone.Once(m.ctx, to)
 	if err != nil {
-		return replayed{err: err}
+		return sentAgain{err: err}
 	}
 	var recorded []byte
 	was := "no reply is recorded"
@@ -149,7 +151,7 @@ func (m *model) sendAgain(request, reply int, to *url.URL) (done replayed) {
 	return done
 }
 
-func (m *model) replayed(msg replayed) {
+func (m *screenModel) replayed(msg sentAgain) {
 	if msg.err != nil {
 		m.say(bad, msg.err.Error())
 		return

@@ -15,7 +15,7 @@ import (
 
 // carriedLines say how a message became the bytes that it was on the wire. shape is the tree of a
 // shape.
-func carriedLines(e *inspector.Entry, shape func(uri string) string) (lines []string) {
+func carriedLines(e *inspector.Logged, shape func(uri string) string) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, safe(fmt.Sprintf(format, args...))) }
 	head := int64(len(e.Head))
 	say("message    %8d bytes: head %d, envelope %d", head+e.BodyOctets, head, e.BodyOctets)
@@ -58,7 +58,7 @@ func carriedLines(e *inspector.Entry, shape func(uri string) string) (lines []st
 
 // frameLines are the frames of a message of a stream, each field by its name, and a title for the
 // envelope behind them.
-func frameLines(e *inspector.Entry) []string {
+func frameLines(e *inspector.Logged) []string {
 	if len(e.Frames) == 0 {
 		return nil
 	}

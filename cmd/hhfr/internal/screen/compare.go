@@ -28,7 +28,7 @@ func newComparison(titles [2]string, left, right []byte) comparison {
 }
 
 // compareMarked compares the message with the marked one.
-func (m *model) compareMarked() {
+func (m *screenModel) compareMarked() {
 	switch {
 	case m.marked < 0:
 		m.say(bad, "m marks the message to compare with")
@@ -46,12 +46,12 @@ func (m *model) compareMarked() {
 }
 
 // nameOf is which message it is.
-func nameOf(e *inspector.Entry) string {
+func nameOf(e *inspector.Logged) string {
 	return printing.OrDash(e.Number > 0, "%d", e.Number) + " " + e.Kind + " " + e.Operation
 }
 
 // compareWith shows a comparison, at its first difference.
-func (m *model) compareWith(c comparison) {
+func (m *screenModel) compareWith(c comparison) {
 	m.compare, m.screen = c, comparing
 	if len(c.starts) == 0 {
 		m.say(good, "no line differs")

@@ -10,10 +10,10 @@ import (
 )
 
 // form is how a message is shown.
-type form int
+type messageForm int
 
 const (
-	document form = iota
+	document messageForm = iota
 	asTree
 	asHex
 	asCarried
@@ -21,21 +21,21 @@ const (
 
 // detail is the message that is shown.
 type detail struct {
-	form form
+	form messageForm
 	head bool
 
 	of      int // of the log; -1: none
 	state   string
 	made    [3]int // of form, head and width: lines are made again if they change
-	entry   inspector.Entry
+	entry   inspector.Logged
 	lines   []string
-	nodes   []inspector.Node // of lines from before on, in a tree
+	nodes   []inspector.TreeRow // of lines from before on, in a tree
 	before  int
 	folded  map[int]bool
 	rows    []detailRow
 	top     int
 	at      int // row of the cursor, in a tree
-	found   []place
+	found   []textPlace
 	place   int // that is shown; -1: none
 	problem error
 }
@@ -44,10 +44,10 @@ type detail struct {
 type detailRow struct{ line, from, to int }
 
 // place is where a text was found: bytes of a line.
-type place struct{ line, from, to int }
+type textPlace struct{ line, from, to int }
 
 // load has the detail be that of the message at the cursor.
-func (m *model) load() {
+func (m *screenModel) load() {
 	d := &m.detail
 	n, ok := m.list.current(m.log.Len())
 	if !ok {
@@ -80,13 +80,13 @@ func (m *model) load() {
 	d.settle(rows)
 }
 
-func (m *model) show(f form) {
+func (m *screenModel) show(f messageForm) {
 	if m.screen = both; m.detail.form != f {
 		m.detail.form, m.detail.top, m.detail.at = f, 0, 0
 	}
 }
 
-func (m *model) toggleHead() { m.detail.head = !m.detail.head }
+func (m *screenModel) toggleHead() { m.detail.head = !m.detail.head }
 
 // make makes the lines of a message.
 func (d *detail) make(log *inspector.Log) {
@@ -222,7 +222,7 @@ func (d *detail) fold(closed bool) {
 	}
 }
 
-func (m *model) foldHere(closed bool) {
+func (m *screenModel) foldHere(closed bool) {
 	if m.screen == both && m.reading && m.detail.form == asTree {
 		m.detail.fold(closed)
 	}
@@ -236,13 +236,13 @@ func (d *detail) find(text string) {
 	}
 	for i, line := range d.lines {
 		for _, at := range newNeedle(text).all([]byte(line), mostPlaces-len(d.found)) {
-			d.found = append(d.found, place{i, at, at + len(text)})
+			d.found = append(d.found, textPlace{i, at, at + len(text)})
 		}
 	}
 }
 
 // rowOf is the row with the beginning of a place.
-func (d *detail) rowOf(p place) int {
+func (d *detail) rowOf(p textPlace) int {
 	for i, r := range d.rows {
 		if r.line == p.line && p.from >= r.from && (p.from < r.to || r.to == len(d.lines[r.line])) {
 			return i

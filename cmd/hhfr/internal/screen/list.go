@@ -9,7 +9,7 @@ import (
 )
 
 // list is the messages that a filter chooses, and the place among them.
-type list struct {
+type messageList struct {
 	expression *filter.Expression // nil: all
 	texts      filterTexts
 	chosen     []int32 // of the log, if there is an expression
@@ -28,7 +28,7 @@ type list struct {
 type filterTexts struct{ typed, conversation string }
 
 // length is how many messages are listed, of so many that were read.
-func (l *list) length(read int) int {
+func (l *messageList) length(read int) int {
 	if l.expression == nil {
 		return read
 	}
@@ -36,7 +36,7 @@ func (l *list) length(read int) int {
 }
 
 // nth is the message of the log at a place of the list.
-func (l *list) nth(at int) int {
+func (l *messageList) nth(at int) int {
 	if l.expression == nil {
 		return at
 	}
@@ -44,21 +44,21 @@ func (l *list) nth(at int) int {
 }
 
 // current is the message of the log at the cursor, if there is any.
-func (l *list) current(read int) (int, bool) {
+func (l *messageList) current(read int) (int, bool) {
 	if l.at >= l.length(read) {
 		return 0, false
 	}
 	return l.nth(l.at), true
 }
 
-func (l *list) move(by, read int) {
+func (l *messageList) move(by, read int) {
 	n := l.length(read)
 	l.at, l.want = max(0, min(l.at+by, n-1)), -1
 	l.last = by == whole || l.last && l.at == n-1
 }
 
 // settle has the place be one that there is, and its row seen.
-func (l *list) settle(read, rows int) {
+func (l *messageList) settle(read, rows int) {
 	n := l.length(read)
 	if l.last {
 		l.at = n - 1
@@ -71,7 +71,7 @@ func (l *list) settle(read, rows int) {
 }
 
 // go_ moves the cursor to a message of the log, or to the next one that is listed.
-func (l *list) go_(n int) {
+func (l *messageList) go_(n int) {
 	l.at, l.last = n, false
 	if l.expression != nil {
 		l.at = sort.Search(len(l.chosen), func(i int) bool { return int(l.chosen[i]) >= n })
@@ -89,7 +89,7 @@ type scanned struct {
 }
 
 // choose has another filter choose messages.
-func (m *model) choose(e *filter.Expression) tea.Cmd {
+func (m *screenModel) choose(e *filter.Expression) tea.Cmd {
 	if n, ok := m.list.current(m.log.Len()); ok && m.list.want < 0 {
 		m.list.want = n
 	}
@@ -106,7 +106,7 @@ func (m *model) choose(e *filter.Expression) tea.Cmd {
 }
 
 // scan asks the filter for the next messages, unless that is being done.
-func (m *model) scan() tea.Cmd {
+func (m *screenModel) scan() tea.Cmd {
 	l := &m.list
 	from, to := l.asked, min(l.asked+batch, m.log.Len())
 	if l.expression == nil || l.busy || from >= to {
@@ -130,7 +130,7 @@ func (m *model) scan() tea.Cmd {
 	}
 }
 
-func (m *model) scanned(msg scanned) tea.Cmd {
+func (m *screenModel) scanned(msg scanned) tea.Cmd {
 	l := &m.list
 	if msg.generation != l.generation {
 		return nil

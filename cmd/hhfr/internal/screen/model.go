@@ -23,7 +23,7 @@ const (
 const whole = 1 << 30
 
 // model is all that is on the screen. It is changed by [model.Update] alone.
-type model struct {
+type screenModel struct {
 	ctx     context.Context
 	source  LogSource
 	log     *inspector.Log
@@ -40,7 +40,7 @@ type model struct {
 	ended         bool // nothing more is read
 	helpTop       int
 
-	list
+	list    messageList
 	detail  detail
 	search  search
 	marked  int // of the log; -1: none
@@ -67,8 +67,8 @@ type grew struct {
 // rest is how long the screen stays as it is while more is read.
 const rest = 50 * time.Millisecond
 
-func newModel(ctx context.Context, from LogSource, log *inspector.Log, color bool) *model {
-	m := &model{ctx: ctx, source: from, log: log, brush: brush{color}, width: 80, height: 24, marked: -1}
+func newModel(ctx context.Context, from LogSource, log *inspector.Log, color bool) *screenModel {
+	m := &screenModel{ctx: ctx, source: from, log: log, brush: brush{color}, width: 80, height: 24, marked: -1}
 	m.actions = actions()
 	m.list.want = -1
 	m.detail.of = -1
@@ -76,16 +76,16 @@ func newModel(ctx context.Context, from LogSource, log *inspector.Log, color boo
 }
 
 // Init implements [tea.Model].
-func (m *model) Init() tea.Cmd { return m.wait }
+func (m *screenModel) Init() tea.Cmd { return m.wait }
 
 // wait waits until more was read.
-func (m *model) wait() tea.Msg {
+func (m *screenModel) wait() tea.Msg {
 	ended, note := m.source.Grown(m.ctx)
 	return grew{ended, note}
 }
 
 // Update implements [tea.Model].
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (m *screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -94,9 +94,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.grow(msg)
 	case scanned:
 		cmd = m.scanned(msg)
-	case found:
+	case searched:
 		cmd = m.found(msg)
-	case replayed:
+	case sentAgain:
 		m.replayed(msg)
 	case tea.PasteMsg:
 		if m.prompt != nil {
@@ -113,7 +113,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-func (m *model) grow(msg grew) tea.Cmd {
+func (m *screenModel) grow(msg grew) tea.Cmd {
 	if msg.note != "" {
 		m.say(bad, msg.note)
 	}
@@ -125,17 +125,17 @@ func (m *model) grow(msg grew) tea.Cmd {
 }
 
 // say shows a line until the next key.
-func (m *model) say(s style, text string) { m.said, m.saidStyle = safe(text), s }
+func (m *screenModel) say(s style, text string) { m.said, m.saidStyle = safe(text), s }
 
 // settle has cursors and the message agree with what there is.
-func (m *model) settle() {
+func (m *screenModel) settle() {
 	_, rows := m.listSize()
 	m.list.settle(m.log.Len(), rows)
 	m.load()
 }
 
 // move moves what has the focus.
-func (m *model) move(by int) {
+func (m *screenModel) move(by int) {
 	switch {
 	case m.screen == helping:
 		m.helpTop = max(0, min(m.helpTop+by, len(m.actions)-1))
@@ -150,7 +150,7 @@ func (m *model) move(by int) {
 }
 
 // page is how far a page is.
-func (m *model) page() int {
+func (m *screenModel) page() int {
 	_, rows := m.listSize()
 	if m.reading {
 		_, rows = m.detailSize()
@@ -162,16 +162,16 @@ func (m *model) page() int {
 }
 
 // step goes to another message, whatever has the focus.
-func (m *model) step(by int) {
+func (m *screenModel) step(by int) {
 	if m.screen == both {
 		m.list.move(by, m.log.Len())
 	}
 }
 
-func (m *model) switchFocus() { m.reading = !m.reading }
+func (m *screenModel) switchFocus() { m.reading = !m.reading }
 
 // enter shows the message alone, or folds a row of its tree.
-func (m *model) enter() {
+func (m *screenModel) enter() {
 	switch {
 	case m.screen != both:
 		m.back()
@@ -183,7 +183,7 @@ func (m *model) enter() {
 }
 
 // back leaves what covers the rest.
-func (m *model) back() {
+func (m *screenModel) back() {
 	switch {
 	case m.screen != both:
 		m.screen = both
@@ -197,9 +197,9 @@ func (m *model) back() {
 	}
 }
 
-func (m *model) help() { m.screen, m.helpTop = helping, 0 }
+func (m *screenModel) help() { m.screen, m.helpTop = helping, 0 }
 
-func (m *model) mark() {
+func (m *screenModel) mark() {
 	if n, ok := m.list.current(m.log.Len()); ok {
 		m.marked = n
 		m.say(good, "marked: d shows how another message differs from it")

@@ -40,7 +40,7 @@ func (s *stored) add(t *testing.T, m *capture.Decoded) {
 	t.Helper()
 	took, call := s.requests.Of(m)
 	asked := chosen.Asked{Decoded: m, Kind: chosen.KindOf(m), Call: call, Took: took}
-	require.NoError(t, s.Append(m, inspector.Entry{
+	require.NoError(t, s.Append(m, inspector.Logged{
 		Candidate: asked.Candidate(), FileName: m.FileName(), Whole: m.Whole(), Why: m.Why,
 	}))
 }
@@ -53,7 +53,7 @@ func newStored(t *testing.T) *stored {
 }
 
 // opened is a model of captures that were read.
-func opened(t *testing.T, color bool, files ...string) *model {
+func opened(t *testing.T, color bool, files ...string) *screenModel {
 	t.Helper()
 	var inputs []capture.Input
 	for _, name := range files {
@@ -80,7 +80,7 @@ func (over) Grown(context.Context) (_ bool, _ string) { return true, "" }
 func (over) Share() int                               { return -1 }
 
 // made is a model of messages that are made: requests and replies with these bodies.
-func made(t *testing.T, color bool, bodies ...string) *model {
+func made(t *testing.T, color bool, bodies ...string) *screenModel {
 	t.Helper()
 	log := newStored(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -101,13 +101,13 @@ func made(t *testing.T, color bool, bodies ...string) *model {
 	return begun(newModel(t.Context(), over{}, log.Log, color))
 }
 
-func begun(m *model) *model {
+func begun(m *screenModel) *screenModel {
 	finish(m, m.Init())
 	return m
 }
 
 // finish does what commands do, but for those that wait for the user.
-func finish(m *model, cmd tea.Cmd) {
+func finish(m *screenModel, cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func finish(m *model, cmd tea.Cmd) {
 		for _, c := range msg {
 			finish(m, c)
 		}
-	case grew, scanned, found:
+	case grew, scanned, searched:
 		_, next := m.Update(msg)
 		finish(m, next)
 	}
@@ -129,7 +129,7 @@ var keyCodes = map[string]rune{
 }
 
 // keys presses keys: names of keys, or texts that are typed.
-func keys(m *model, all ...string) (last tea.Cmd) {
+func keys(m *screenModel, all ...string) (last tea.Cmd) {
 	for _, k := range all {
 		if code, ok := keyCodes[k]; ok {
 			_, last = m.Update(tea.KeyPressMsg{Code: code})
@@ -144,12 +144,14 @@ func keys(m *model, all ...string) (last tea.Cmd) {
 	return last
 }
 
-func size(m *model, width, height int) { m.Update(tea.WindowSizeMsg{Width: width, Height: height}) }
+func size(m *screenModel, width, height int) {
+	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+}
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // check looks at a screen: each row has the width, and nothing in it is obeyed but what colors.
-func check(t *testing.T, m *model) string {
+func check(t *testing.T, m *screenModel) string {
 	t.Helper()
 	text := m.View().Content
 	rows := strings.Split(text, "\n")
@@ -165,7 +167,7 @@ func check(t *testing.T, m *model) string {
 }
 
 // golden compares a screen with a file.
-func golden(t *testing.T, m *model, name string) {
+func golden(t *testing.T, m *screenModel, name string) {
 	t.Helper()
 	text := check(t, m) + "\n"
 	if !m.color {
@@ -266,7 +268,7 @@ func TestSmallScreens(t *testing.T) {
 }
 
 // numbers are those of the messages that are listed.
-func numbers(t *testing.T, m *model) (list []string) {
+func numbers(t *testing.T, m *screenModel) (list []string) {
 	t.Helper()
 	for i := range m.list.length(m.log.Len()) {
 		e, err := m.log.At(m.list.nth(i))
@@ -382,7 +384,8 @@ func TestCopy(t *testing.T) {
 	}
 	assert.Equal(t, "<a> 1?</a>: copied 10 bytes", copied())
 	keys(m, "j")
-	assert.Equal(t, "<a>?[31m</a>: copied with 1 question mark for what a terminal would obey: s saves the bytes", copied())
+	assert.Equal(t, "<a>?[31m</a>: copied with 1 question mark for what a terminal would obey: s saves the bytes",
+		copied())
 	keys(m, "j")
 	assert.Equal(t, "nothing: 80 kB are too many for the clipboard of a terminal: s saves them", copied())
 }
@@ -425,7 +428,7 @@ func TestCompare(t *testing.T) {
 	keys(m, "n", "N", "G", "g", "q")
 }
 
-// Messages that come later are listed as they come, and the cursor stays where it is, or at the end.
+// Messages are listed as they come, and the cursor stays where it is, or at the end.
 func TestMoreComes(t *testing.T) {
 	m := made(t, false, "<a/>", "<a/>")
 	m.ended = false
@@ -466,7 +469,8 @@ func TestKeysAreOnThePage(t *testing.T) {
 	table, after, ok := strings.Cut(rest, "\n\n")
 	require.True(t, ok)
 	if *update {
-		text = begin + "| key | | hhfr decode |\n|---|---|---|\n" + strings.TrimSuffix(rows.String(), "\n") + "\n\n" + after
+		begin += "| key | | hhfr decode |\n|---|---|---|\n"
+		text = begin + strings.TrimSuffix(rows.String(), "\n") + "\n\n" + after
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o600))
 		return
 	}

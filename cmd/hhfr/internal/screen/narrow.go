@@ -8,14 +8,14 @@ import (
 	"github.com/hhfr/hhfr/internal/filter"
 )
 
-func (m *model) askFilter() {
+func (m *screenModel) askFilter() {
 	m.ask("filter: ", m.list.texts.typed, func(text string) (tea.Cmd, error) {
 		return m.narrow(filterTexts{text, m.list.texts.conversation})
 	})
 }
 
 // narrow lists the messages of a filter alone.
-func (m *model) narrow(texts filterTexts) (tea.Cmd, error) {
+func (m *screenModel) narrow(texts filterTexts) (tea.Cmd, error) {
 	var all *filter.Expression
 	for _, text := range []string{texts.typed, texts.conversation} {
 		if text == "" {
@@ -44,7 +44,7 @@ func (f filterTexts) String() string {
 
 // follow lists the conversation of this message alone: those of its session, or of its client; or
 // again all.
-func (m *model) follow() tea.Cmd {
+func (m *screenModel) follow() tea.Cmd {
 	texts := m.list.texts
 	e := &m.detail.entry
 	switch {

@@ -24,8 +24,10 @@ const (
 
 // Escape sequences of styles, with color and without.
 var (
-	colored = [...]string{title: "1;36", cursor: "7", faint: "2", match: "30;43", bad: "1;31", good: "32", differs: "30;46"}
-	gray    = [...]string{title: "1", cursor: "7", match: "4", bad: "1", differs: "7"}
+	colored = [...]string{
+		title: "1;36", cursor: "7", faint: "2", match: "30;43", bad: "1;31", good: "32", differs: "30;46",
+	}
+	gray = [...]string{title: "1", cursor: "7", match: "4", bad: "1", differs: "7"}
 )
 
 // brush paints texts, on a terminal with color or without.

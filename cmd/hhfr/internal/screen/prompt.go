@@ -21,12 +21,12 @@ type prompt struct {
 	enter func(text string) (tea.Cmd, error)
 }
 
-func (m *model) ask(label, text string, enter func(string) (tea.Cmd, error)) {
+func (m *screenModel) ask(label, text string, enter func(string) (tea.Cmd, error)) {
 	m.prompt = &prompt{label: label, text: []rune(text), at: len([]rune(text)), enter: enter}
 }
 
 // type_ takes a key of the line.
-func (m *model) type_(key tea.KeyPressMsg) tea.Cmd {
+func (m *screenModel) type_(key tea.KeyPressMsg) tea.Cmd {
 	p := m.prompt
 	switch key.String() {
 	case "enter":

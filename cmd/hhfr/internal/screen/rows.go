@@ -12,46 +12,46 @@ import (
 )
 
 // column is one of the list. Those of a narrow screen are dropped by their order: highest first.
-type column struct {
+type screenColumn struct {
 	title string
 	width int // 0: it is made to fit
 	right bool
 	order int // 0: it is never dropped
-	text  func(*inspector.Entry) string
+	text  func(*inspector.Logged) string
 }
 
-var listColumns = []column{
-	{"NUMBER", 6, true, 0, func(e *inspector.Entry) string { return printing.OrDash(e.Number > 0, "%d", e.Number) }},
-	{"TIME", 12, false, 2, func(e *inspector.Entry) string {
+var listColumns = []screenColumn{
+	{"NUMBER", 6, true, 0, func(e *inspector.Logged) string { return printing.OrDash(e.Number > 0, "%d", e.Number) }},
+	{"TIME", 12, false, 2, func(e *inspector.Logged) string {
 		if e.Time.IsZero() {
 			return "-"
 		}
 		return e.Time.UTC().Format("15:04:05.000")
 	}},
-	{"CLIENT", 21, false, 7, func(e *inspector.Entry) string {
+	{"CLIENT", 21, false, 7, func(e *inspector.Logged) string {
 		return printing.OrDash(e.Client.IsValid(), "%s", e.Client)
 	}},
-	{"", 2, false, 6, func(e *inspector.Entry) string {
+	{"", 2, false, 6, func(e *inspector.Logged) string {
 		if e.Source == e.Client {
 			return "->"
 		}
 		return "<-"
 	}},
-	{"SERVER", 21, false, 8, func(e *inspector.Entry) string {
+	{"SERVER", 21, false, 8, func(e *inspector.Logged) string {
 		return printing.OrDash(e.Server.IsValid(), "%s", e.Server)
 	}},
-	{"SESSION", 8, false, 9, func(e *inspector.Entry) string { return e.Session[:min(8, len(e.Session))] }},
-	{"MESSAGE", 7, false, 0, func(e *inspector.Entry) string { return e.Kind }},
-	{"OPERATION", 0, false, 0, func(e *inspector.Entry) string { return cmp.Or(e.Operation, "-") }},
-	{"WIRE", 7, true, 5, func(e *inspector.Entry) string { return strconv.FormatInt(e.WireOctets, 10) }},
-	{"SOAP", 7, true, 1, func(e *inspector.Entry) string { return strconv.FormatInt(e.BodyOctets, 10) }},
-	{"HTTP", 4, true, 4, func(e *inspector.Entry) string {
+	{"SESSION", 8, false, 9, func(e *inspector.Logged) string { return e.Session[:min(8, len(e.Session))] }},
+	{"MESSAGE", 7, false, 0, func(e *inspector.Logged) string { return e.Kind }},
+	{"OPERATION", 0, false, 0, func(e *inspector.Logged) string { return cmp.Or(e.Operation, "-") }},
+	{"WIRE", 7, true, 5, func(e *inspector.Logged) string { return strconv.FormatInt(e.WireOctets, 10) }},
+	{"SOAP", 7, true, 1, func(e *inspector.Logged) string { return strconv.FormatInt(e.BodyOctets, 10) }},
+	{"HTTP", 4, true, 4, func(e *inspector.Logged) string {
 		if e.Status == 0 {
 			return ""
 		}
 		return strconv.Itoa(e.Status)
 	}},
-	{"DURATION", 8, true, 3, func(e *inspector.Entry) string { return durationText(e.Duration) }},
+	{"DURATION", 8, true, 3, func(e *inspector.Logged) string { return durationText(e.Duration) }},
 	{"STATE", 0, false, 0, stateText},
 }
 
@@ -63,9 +63,9 @@ const (
 )
 
 // fitting are the columns that fit a width, with their widths.
-func fitting(width int) []column {
+func fitting(width int) []screenColumn {
 	for drop := len(listColumns); ; drop-- {
-		var all []column
+		var all []screenColumn
 		left := width - 1 // beside the cursor's mark, and with the space behind the last one
 		for _, c := range listColumns {
 			if c.order <= drop {
@@ -90,7 +90,7 @@ func fitting(width int) []column {
 }
 
 // listRow is a message in columns.
-func listRow(all []column, text func(column) string) string {
+func listRow(all []screenColumn, text func(screenColumn) string) string {
 	var b strings.Builder
 	for i, c := range all {
 		if i > 0 {
@@ -119,7 +119,7 @@ func durationText(d time.Duration) string {
 }
 
 // stateText is a fault, or the state.
-func stateText(e *inspector.Entry) string {
+func stateText(e *inspector.Logged) string {
 	text := e.State
 	if e.Why != "" {
 		text += ": " + e.Why
@@ -131,7 +131,7 @@ func stateText(e *inspector.Entry) string {
 }
 
 // rowStyle is how a message looks in the list.
-func rowStyle(e *inspector.Entry) style {
+func rowStyle(e *inspector.Logged) style {
 	switch {
 	case e.Fault != "" || e.Status >= 400 || !e.Whole:
 		return bad

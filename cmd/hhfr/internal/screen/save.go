@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 )
 
-func (m *model) askSave() {
+func (m *screenModel) askSave() {
 	if m.detail.of < 0 {
 		return
 	}
@@ -37,7 +37,7 @@ func (m *model) askSave() {
 }
 
 // save writes the body of a message to a file.
-func (m *model) save(n int, name string, flag int) error {
+func (m *screenModel) save(n int, name string, flag int) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flag, 0o600)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (m *model) save(n int, name string, flag int) error {
 const mostCopied = 64 << 10
 
 // copy copies the body to the clipboard of the terminal.
-func (m *model) copy() tea.Cmd {
+func (m *screenModel) copy() tea.Cmd {
 	e := &m.detail.entry
 	switch {
 	case m.detail.of < 0:
@@ -65,7 +65,8 @@ func (m *model) copy() tea.Cmd {
 	text := printing.Lines(strings.ReplaceAll(strings.ReplaceAll(string(e.Body), "\t", " "), "\r\n", "\n"))
 	m.say(good, "copied "+printing.BytesText(e.BodyOctets))
 	if hidden := bytes.Count([]byte(text), []byte("?")) - bytes.Count(e.Body, []byte("?")); hidden > 0 {
-		m.say(bad, "copied with "+printing.Count(hidden, "question mark")+" for what a terminal would obey: s saves the bytes")
+		m.say(bad, "copied with "+printing.Count(hidden, "question mark")+
+			" for what a terminal would obey: s saves the bytes")
 	}
 	return tea.SetClipboard(text)
 }

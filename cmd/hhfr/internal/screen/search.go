@@ -60,7 +60,7 @@ func (n needle) all(b []byte, most int) (at []int) {
 	return at
 }
 
-func (m *model) askSearch() {
+func (m *screenModel) askSearch() {
 	m.ask("/", m.search.text, func(text string) (tea.Cmd, error) {
 		m.search.text = text
 		m.detail.find(text)
@@ -69,7 +69,7 @@ func (m *model) askSearch() {
 }
 
 // searchOn goes on to the next place, or difference.
-func (m *model) searchOn(by int) tea.Cmd {
+func (m *screenModel) searchOn(by int) tea.Cmd {
 	if m.screen == comparing {
 		m.compare.next(by, m.height-3)
 		return nil
@@ -82,7 +82,7 @@ func (m *model) searchOn(by int) tea.Cmd {
 }
 
 // searchFrom goes to the next place in this message, or else to the next message that has one.
-func (m *model) searchFrom(by int) tea.Cmd {
+func (m *screenModel) searchFrom(by int) tea.Cmd {
 	if m.search.text == "" {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (m *model) searchFrom(by int) tea.Cmd {
 }
 
 // showPlace goes to a place in the message.
-func (m *model) showPlace(i int) {
+func (m *screenModel) showPlace(i int) {
 	d := &m.detail
 	d.place = i
 	row := max(0, d.rowOf(d.found[i]))
@@ -109,21 +109,21 @@ func (m *model) showPlace(i int) {
 }
 
 // found is where the search in all messages is.
-type found struct {
+type searched struct {
 	generation, at, by, asked int
 	found                     bool
 	err                       error
 }
 
 // searchAll looks into messages of the list, from a place on; asked is how many were looked into.
-func (m *model) searchAll(at, by, asked int) tea.Cmd {
+func (m *screenModel) searchAll(at, by, asked int) tea.Cmd {
 	const step = 256
 	read := m.log.Len()
 	n := m.list.length(read)
-	msg := found{generation: m.search.generation, by: by, asked: asked}
+	msg := searched{generation: m.search.generation, by: by, asked: asked}
 	var look []int
 	for ; len(look) < step && msg.asked < n; msg.asked++ {
-		at = (at%n + n) % n // on from the other end
+		at = (at%n + n) % n // on from where it began
 		look = append(look, m.list.nth(at))
 		at += by
 	}
@@ -145,7 +145,7 @@ func (m *model) searchAll(at, by, asked int) tea.Cmd {
 	}
 }
 
-func (m *model) found(msg found) tea.Cmd {
+func (m *screenModel) found(msg searched) tea.Cmd {
 	n := m.list.length(m.log.Len())
 	switch {
 	case msg.generation != m.search.generation:

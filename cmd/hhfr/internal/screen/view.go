@@ -18,7 +18,7 @@ const (
 )
 
 // listSize is the width of the list, and how many messages it shows.
-func (m *model) listSize() (width, rows int) {
+func (m *screenModel) listSize() (width, rows int) {
 	rows = m.height - around - 1 // its titles
 	switch {
 	case m.zoomed && !m.reading:
@@ -31,7 +31,7 @@ func (m *model) listSize() (width, rows int) {
 }
 
 // detailSize is the width of the message, and how many rows it has below its own title.
-func (m *model) detailSize() (width, rows int) {
+func (m *screenModel) detailSize() (width, rows int) {
 	rows = m.height - around - 1
 	switch _, above := m.listSize(); {
 	case m.zoomed && m.reading:
@@ -44,7 +44,7 @@ func (m *model) detailSize() (width, rows int) {
 }
 
 // View implements [tea.Model].
-func (m *model) View() tea.View {
+func (m *screenModel) View() tea.View {
 	rows := []string{m.titleRow()}
 	switch {
 	case m.screen == helping:
@@ -76,7 +76,7 @@ func (m *model) View() tea.View {
 }
 
 // titleRow says what is shown.
-func (m *model) titleRow() string {
+func (m *screenModel) titleRow() string {
 	read := m.log.Len()
 	text := " hhfr inspect  "
 	if m.list.expression != nil {
@@ -98,7 +98,7 @@ func (m *model) titleRow() string {
 }
 
 // lowRows are what was said or is typed, and the keys; and the column of the cursor.
-func (m *model) lowRows() (rows []string, at int) {
+func (m *screenModel) lowRows() (rows []string, at int) {
 	p := m.prompt
 	if p == nil {
 		return []string{m.paint(m.saidStyle, fit(m.said, m.width)), m.paint(faint, fit(m.keyHints(), m.width))}, 0
@@ -120,7 +120,7 @@ func (m *model) lowRows() (rows []string, at int) {
 	return []string{m.paint(title, line), below}, at
 }
 
-func (m *model) keyHints() string {
+func (m *screenModel) keyHints() string {
 	switch {
 	case m.screen == helping:
 		return " esc back   q end"
@@ -135,10 +135,10 @@ func (m *model) keyHints() string {
 }
 
 // listRows are the list with its titles.
-func (m *model) listRows() []string {
+func (m *screenModel) listRows() []string {
 	width, rows := m.listSize()
 	all := fitting(width)
-	out := []string{m.paint(title, "  "+listRow(all, func(c column) string { return c.title }))}
+	out := []string{m.paint(title, "  "+listRow(all, func(c screenColumn) string { return c.title }))}
 	read := m.log.Len()
 	for i := m.list.top; i < m.list.top+rows; i++ {
 		if i >= m.list.length(read) {
@@ -158,13 +158,13 @@ func (m *model) listRows() []string {
 		case n == m.marked:
 			sign = "* "
 		}
-		out = append(out, m.paint(s, fit(sign+listRow(all, func(c column) string { return c.text(&e) }), width)))
+		out = append(out, m.paint(s, fit(sign+listRow(all, func(c screenColumn) string { return c.text(&e) }), width)))
 	}
 	return out
 }
 
 // detailTitle says which message is shown.
-func (m *model) detailTitle() string {
+func (m *screenModel) detailTitle() string {
 	d := &m.detail
 	if d.of < 0 {
 		switch {
@@ -191,7 +191,7 @@ func (m *model) detailTitle() string {
 }
 
 // detailRows are the message below its title.
-func (m *model) detailRows() []string {
+func (m *screenModel) detailRows() []string {
 	width, rows := m.detailSize()
 	d := &m.detail
 	s := faint
@@ -218,7 +218,7 @@ func (m *model) detailRows() []string {
 }
 
 // detailRow is a row of the message, with the places that were found.
-func (m *model) detailRow(i, width int) string {
+func (m *screenModel) detailRow(i, width int) string {
 	d := &m.detail
 	r := d.rows[i]
 	line, indent := d.lines[r.line], d.indent(r.line)
@@ -249,7 +249,7 @@ func (m *model) detailRow(i, width int) string {
 }
 
 // helpRows are the keys, and the flags of decode.
-func (m *model) helpRows() []string {
+func (m *screenModel) helpRows() []string {
 	out := []string{m.paint(title, fit(fmt.Sprintf("  %-14s%-48s%s", "KEY", "", "HHFR DECODE"), m.width))}
 	for i := range m.height - around - 1 {
 		k := m.helpTop + i
@@ -264,7 +264,7 @@ func (m *model) helpRows() []string {
 }
 
 // compareRows are two messages beside each other.
-func (m *model) compareRows() []string {
+func (m *screenModel) compareRows() []string {
 	c := &m.compare
 	half := (m.width - 3) / 2
 	other := m.width - 3 - half
@@ -279,7 +279,7 @@ func (m *model) compareRows() []string {
 	return out
 }
 
-func (m *model) compareRow(c *comparison, p inspector.Pair, half, other int) string {
+func (m *screenModel) compareRow(c *comparison, p inspector.Pair, half, other int) string {
 	var left, right string
 	if p.Left >= 0 {
 		left = c.left[p.Left]
@@ -306,7 +306,7 @@ func (m *model) compareRow(c *comparison, p inspector.Pair, half, other int) str
 }
 
 // spanned is a line of a width in which a part differs.
-func (m *model) spanned(line string, from, to, width int) string {
+func (m *screenModel) spanned(line string, from, to, width int) string {
 	shown, end := fit(line, width), len(line)
 	if cutAt(line, width) < len(line) {
 		end = cutAt(line, width-1)

@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/internal/inspector"
 )
 
-type options struct {
+type inspectOptions struct {
 	files  []string
 	store  stores.StoreOptions
 	schema description.SchemaSource
@@ -32,7 +32,7 @@ type options struct {
 
 // New is the command.
 func New(g *command.Global) *cobra.Command {
-	var o options
+	var o inspectOptions
 	c := &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "Look into a capture on a full screen",
@@ -68,7 +68,7 @@ Without a terminal there is hhfr decode.`,
 // enoughToInspect is what inspecting needs, however long a capture is, in bytes.
 const enoughToInspect = 160 << 20
 
-func run(ctx context.Context, g *command.Global, o options) (err error) {
+func run(ctx context.Context, g *command.Global, o inspectOptions) (err error) {
 	if err := o.choice.Prepare(); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func run(ctx context.Context, g *command.Global, o options) (err error) {
 }
 
 // show shows the screen until the user ends it, or a signal does.
-func show(ctx context.Context, g *command.Global, o options, from *reading) error {
+func show(ctx context.Context, g *command.Global, o inspectOptions, from *captureReading) error {
 	cfg := screen.Config{Out: g.Out, Colors: terminal.HasColors(g.Out), Head: o.choice.Head}
 	if terminal.Is(g.In) {
 		cfg.In = g.In

@@ -18,7 +18,7 @@ import (
 )
 
 // reading reads captures into a log.
-type reading struct {
+type captureReading struct {
 	names  string
 	inputs []capture.Input
 	choice *chosen.Choice
@@ -37,8 +37,8 @@ type reading struct {
 
 // newReading reads inputs, which grow if wait is true: at their ends it waits for more.
 func newReading(ctx context.Context, names []string, inputs []capture.Input, wait bool, choice *chosen.Choice,
-	log *inspector.Log) *reading {
-	r := &reading{choice: choice, log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
+	log *inspector.Log) *captureReading {
+	r := &captureReading{choice: choice, log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
 	for i, name := range names {
 		if r.names += filepath.Base(name); i < len(names)-1 {
 			r.names += ", "
@@ -58,17 +58,18 @@ func newReading(ctx context.Context, names []string, inputs []capture.Input, wai
 			_, _ = s.Seek(0, io.SeekStart)
 		}
 		// without Seek it is read once, and messages are there as soon as they are whole
-		r.inputs = append(r.inputs, capture.Input{Name: in.Name, Octets: &counted{ctx, in.Octets, r, wait && regular}})
+		in.Octets = &countedInput{ctx, in.Octets, r, wait && regular}
+		r.inputs = append(r.inputs, in)
 	}
 	r.size.Store(max(size, 0))
 	return r
 }
 
 // counted is an input of which it is known how much was read.
-type counted struct {
+type countedInput struct {
 	ctx context.Context
 	io.Reader
-	r    *reading
+	r    *captureReading
 	wait bool
 }
 
@@ -76,7 +77,7 @@ type counted struct {
 const pause = 100 * time.Millisecond
 
 // Read implements [io.Reader].
-func (c *counted) Read(b []byte) (int, error) {
+func (c *countedInput) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Reader.Read(b)
 		c.r.done.Add(int64(n))
@@ -92,10 +93,10 @@ func (c *counted) Read(b []byte) (int, error) {
 }
 
 // Name implements [screen.LogSource].
-func (r *reading) Name() string { return r.names }
+func (r *captureReading) Name() string { return r.names }
 
 // Share implements [screen.LogSource].
-func (r *reading) Share() int {
+func (r *captureReading) Share() int {
 	size := r.size.Load()
 	if size == 0 {
 		return -1
@@ -104,7 +105,7 @@ func (r *reading) Share() int {
 }
 
 // Grown implements [screen.LogSource].
-func (r *reading) Grown(ctx context.Context) (ended bool, note string) {
+func (r *captureReading) Grown(ctx context.Context) (ended bool, note string) {
 	select {
 	case <-ctx.Done():
 		return true, ""
@@ -118,7 +119,7 @@ func (r *reading) Grown(ctx context.Context) (ended bool, note string) {
 }
 
 // run reads until all was read, or ctx ends.
-func (r *reading) run(ctx context.Context, cfg capture.DecodeConfig) {
+func (r *captureReading) run(ctx context.Context, cfg capture.DecodeConfig) {
 	defer close(r.over)
 	decoder := capture.NewReader(ctx, cfg)
 	err := r.read(ctx, decoder)
@@ -137,7 +138,7 @@ func (r *reading) run(ctx context.Context, cfg capture.DecodeConfig) {
 
 var errEnough = errors.New("as many messages as are wanted")
 
-func (r *reading) read(ctx context.Context, decoder *capture.Reader) error {
+func (r *captureReading) read(ctx context.Context, decoder *capture.Reader) error {
 	for ev, err := range decoder.Captures(ctx, r.inputs...) {
 		switch {
 		case err != nil:
@@ -163,7 +164,7 @@ func (r *reading) read(ctx context.Context, decoder *capture.Reader) error {
 }
 
 // take stores a message, if it is chosen.
-func (r *reading) take(m *capture.Decoded, sum *capture.Summary) error {
+func (r *captureReading) take(m *capture.Decoded, sum *capture.Summary) error {
 	took, call := r.requests.Of(m)
 	control := ""
 	if m.HHFR {
@@ -176,7 +177,7 @@ func (r *reading) take(m *capture.Decoded, sum *capture.Summary) error {
 	if !r.choice.Takes(asked) {
 		return nil
 	}
-	e := inspector.Entry{
+	e := inspector.Logged{
 		Candidate: asked.Candidate(), Lane: m.Lane, Exchange: m.Exchange, Stream: m.Stream, Direction: m.Direction,
 		Index: m.Index, Last: m.Last, Why: m.Why, FileName: m.FileName(), Whole: m.Whole(),
 	}
