@@ -89,18 +89,14 @@ func (m *screenModel) show(f messageForm) {
 func (m *screenModel) toggleHead() { m.detail.head = !m.detail.head }
 
 // make makes the lines of a message.
-func (d *detail) make(log *inspector.Log) {
+func (d *detail) make(messages *inspector.Log) {
 	e := &d.entry
 	d.lines, d.nodes = nil, nil
 	if d.problem != nil {
 		d.lines = []string{safe(d.problem.Error())}
 		return
 	}
-	if d.form == asCarried {
-		d.lines = carriedLines(e, log.Shape)
-		return
-	}
-	if d.head {
+	if d.head && d.form != asCarried {
 		head := []byte("(the default head)")
 		if len(e.Head) > 0 {
 			head = e.Head
@@ -109,6 +105,9 @@ func (d *detail) make(log *inspector.Log) {
 	}
 	d.before = len(d.lines)
 	switch d.form {
+	case asCarried:
+		d.lines = carriedLines(e, messages.Shape)
+		return
 	case document:
 		d.lines = append(d.lines, safeLines(xmltext.Indented(e.Body))...)
 	case asHex:

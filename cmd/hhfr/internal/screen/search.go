@@ -12,7 +12,6 @@ import (
 type search struct {
 	text       string
 	generation int // of what is running
-	running    bool
 	// first: the next message shows its first place; otherwise its last one.
 	first bool
 }

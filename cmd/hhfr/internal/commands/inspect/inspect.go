@@ -98,9 +98,9 @@ func run(ctx context.Context, g *command.Global, o inspectOptions) (err error) {
 		return err
 	}
 	cfg.Own, cfg.Carriage, cfg.Frames = described.Own(), true, true
-	log := &inspector.Log{}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	from := newReading(ctx, o.files, in.List, o.tail, &o.choice, log)
+	messages := &inspector.Log{}
+	defer func() { err = errors.Join(err, messages.Close()) }()
+	from := newReading(ctx, o.files, in.List, o.tail, &o.choice, messages)
 	from.idle = g.Verbose
 	go from.run(ctx, cfg)
 	defer func() { cancel(); <-from.over }()
