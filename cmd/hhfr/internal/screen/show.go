@@ -18,6 +18,8 @@ type Config struct {
 	Colors bool
 	// Head: messages are shown with their HTTP heads.
 	Head bool
+	// Tree, Hex: they are shown in this form to begin with.
+	Tree, Hex bool
 }
 
 // ErrInterrupted reports that the user pressed Ctrl-C.
@@ -27,6 +29,12 @@ var ErrInterrupted = tea.ErrInterrupted
 func Show(ctx context.Context, from LogSource, log *inspector.Log, cfg Config) error {
 	m := newModel(ctx, from, log, cfg.Colors)
 	m.detail.head = cfg.Head
+	switch {
+	case cfg.Hex:
+		m.detail.form = asHex
+	case cfg.Tree:
+		m.detail.form = asTree
+	}
 	profile := colorprofile.ASCII // found out here: otherwise a program of tmux is asked
 	if cfg.Colors {
 		profile = colorprofile.ANSI

@@ -109,7 +109,8 @@ func run(ctx context.Context, g *command.Global, o inspectOptions) (err error) {
 
 // show shows the screen until the user ends it, or a signal does.
 func show(ctx context.Context, g *command.Global, o inspectOptions, from *captureReading) error {
-	cfg := screen.Config{Out: g.Out, Colors: terminal.HasColors(g.Out), Head: o.choice.Head}
+	cfg := screen.Config{Out: g.Out, Colors: terminal.HasColors(g.Out), Head: o.choice.Head,
+		Tree: o.choice.Tree, Hex: o.choice.Hex}
 	if terminal.Is(g.In) {
 		cfg.In = g.In
 	}
