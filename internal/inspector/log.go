@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -34,7 +33,7 @@ const MaxFile = 8 << 30
 var ErrFull = fmt.Errorf("the file for messages is longer than %d GB", MaxFile>>30)
 
 // Log is the messages that were read, in the order in which they became whole. It is safe for
-// concurrent use. The zero value is ready.
+// concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	file   *os.File // nil: nothing was compressed so far
@@ -44,7 +43,7 @@ type Log struct {
 	ends   []int           // of each of these, in last
 	states []capture.State // of all
 	long   map[int][]fileExtent
-	shapes map[string]string // printed, by their URIs
+	shapes map[string]*shape.Shape // by their URIs
 
 	unchecked map[*capture.Decoded]int
 	cache     []*openBlock // the one that was used last is the last one
@@ -71,6 +70,11 @@ type openBlock struct {
 	entries [][]byte
 }
 
+// NewLog returns an empty log.
+func NewLog() *Log {
+	return &Log{long: map[int][]fileExtent{}, shapes: map[string]*shape.Shape{}, unchecked: map[*capture.Decoded]int{}}
+}
+
 // Len returns the number of messages.
 func (l *Log) Len() int {
 	l.mu.Lock()
@@ -78,30 +82,27 @@ func (l *Log) Len() int {
 	return len(l.states)
 }
 
-// Append stores a message, of which e has what it does not say itself. Its error is that of the
-// file, or [ErrFull].
-func (l *Log) Append(m *capture.Decoded, e Logged) error {
-	e.Head, e.Body, e.BodyOctets, e.Frames = m.Head, m.Body, m.BodyOctets, m.Frames
+// Append stores a message; e has what others say of it. Its error is that of the file, or
+// [ErrFull].
+func (l *Log) Append(m *capture.Decoded, e Entry) error {
+	e.Decoded = *m
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if on := m.Carriage; on != nil {
-		e.Payload, e.Carried = on.Payload, [2]CarriedAs{l.carried(&on.Head), l.carried(&on.Body)}
+		e.CarriedHead, e.CarriedBody = l.carried(on.Head), l.carried(on.Body)
 	}
-	c := &coding{}
-	e.fields(c)
+	b, err := e.stored()
 	n := len(l.states)
-	if int64(len(m.Body)) < m.BodyOctets {
-		if err := l.store(n, m.Reader()); err != nil {
-			return err
-		}
+	if err == nil && int64(len(m.Body)) < m.BodyOctets {
+		err = l.store(n, m.Reader())
 	}
-	l.last = append(l.last, c.out...)
+	if err != nil {
+		return err
+	}
+	l.last = append(l.last, b...)
 	l.ends = append(l.ends, len(l.last))
 	l.states = append(l.states, m.State)
 	if m.State == capture.Unverified {
-		if l.unchecked == nil {
-			l.unchecked = map[*capture.Decoded]int{}
-		}
 		l.unchecked[m] = n
 	}
 	if len(l.last) < enough {
@@ -110,29 +111,22 @@ func (l *Log) Append(m *capture.Decoded, e Logged) error {
 	return l.fill()
 }
 
-// mostShapes bounds the shapes that are printed.
+// mostShapes bounds the shapes that are stored.
 const mostShapes = 1 << 12
 
-// carried notes how a head or body was carried, and prints a shape that was not seen before.
-func (l *Log) carried(p *capture.CarriedPart) CarriedAs {
-	c := CarriedAs{Segments: p.Segments, Packed: p.Packed, Content: p.Content}
-	if p.Shape == nil {
-		return c
-	}
-	c.Shape = p.Shape.Fingerprint().URI()
-	if _, seen := l.shapes[c.Shape]; !seen && len(l.shapes) < mostShapes {
-		var text strings.Builder
-		_ = shape.Print(&text, p.Shape) // a builder never fails
-		if l.shapes == nil {
-			l.shapes = map[string]string{}
+// carried notes how a head or body was carried, and stores its shape.
+func (l *Log) carried(p capture.CarriedPart) CarriedAs {
+	c := CarriedAs{CarriedPart: p}
+	if c.Shape = nil; p.Shape != nil {
+		if c.URI = p.Shape.Fingerprint().URI(); len(l.shapes) < mostShapes {
+			l.shapes[c.URI] = p.Shape
 		}
-		l.shapes[c.Shape] = text.String()
 	}
 	return c
 }
 
-// Shape returns the tree of a shape, a line for each node; empty: it is not there.
-func (l *Log) Shape(uri string) string {
+// Shape returns a shape by its URI; nil: it is not stored.
+func (l *Log) Shape(uri string) *shape.Shape {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.shapes[uri]
@@ -233,9 +227,6 @@ func (l *Log) store(n int, body io.Reader) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			if l.long == nil {
-				l.long = map[int][]fileExtent{}
-			}
 			l.long[n] = all
 			return nil
 		case err != nil:
@@ -245,10 +236,10 @@ func (l *Log) store(n int, body io.Reader) error {
 }
 
 // At returns message n, from 0.
-func (l *Log) At(n int) (Logged, error) {
+func (l *Log) At(n int) (*Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var e Logged
+	e := &Entry{}
 	if n < 0 || n >= len(l.states) {
 		return e, fmt.Errorf("there is no message %d of %d", n, len(l.states))
 	}
@@ -256,10 +247,9 @@ func (l *Log) At(n int) (Logged, error) {
 	if err != nil {
 		return e, err
 	}
-	in := bin.NewCursor(b, 0)
-	e.fields(&coding{in: &in})
-	e.State = l.states[n].String()
-	return e, in.Err()
+	err = e.read(b)
+	e.State = l.states[n]
+	return e, err
 }
 
 // stored returns a message as it is stored.
@@ -299,6 +289,18 @@ func (l *Log) stored(n int) ([]byte, error) {
 	}
 	l.cache = append(l.cache, o)
 	return o.entries[n-o.first], nil
+}
+
+// Whole returns message n with all of its body.
+func (l *Log) Whole(n int) (*Entry, error) {
+	e, err := l.At(n)
+	if err != nil || int64(len(e.Body)) == e.BodyOctets {
+		return e, err
+	}
+	var body bytes.Buffer
+	err = l.WriteBody(n, &body)
+	e.Body = body.Bytes()
+	return e, err
 }
 
 // WriteBody writes the whole body of message n.

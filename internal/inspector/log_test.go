@@ -13,31 +13,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/capture"
-	"github.com/hhfr/hhfr/internal/filter"
+	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/inspector"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
 // entry is message n, and what is stored beside it.
-func entry(n int, body []byte) (*capture.Decoded, inspector.Logged) {
+func entry(n int, body []byte) (*capture.Decoded, inspector.Entry) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, n, time.UTC)
 	m := &capture.Decoded{
 		Body: body, BodyOctets: int64(len(body)), Head: fmt.Appendf(nil, "POST /%d HTTP/1.1\r\n\r\n", n),
-		State: capture.Unchecked,
+		State: capture.Unchecked, Number: n, HHFR: true, Session: [16]byte{1, 2}, Lane: 1, Exchange: 2, Reply: true,
+		Place: frame.Place{Number: 7}, Packet: 2 * n, Stream: 3, Direction: 1, Index: 4, Origin: 1, Wire: 7,
+		Src: netip.MustParseAddrPort("10.0.0.7:2001"), Dst: netip.MustParseAddrPort("[2001:db8::1%eth0]:80"),
+		First: at, Last: at.Add(1), Operation: soap.Name{Space: "s", Local: "op"}, Version: soap.V12, Why: "why",
+		Reliable: &header.Blocks{Sequence: "urn:1", AckRequested: []string{"urn:2"}},
+		Frames:   []capture.RawFrame{{Stream: 3, At: 9, Octets: []byte{1}, Time: at}},
 	}
-	return m, inspector.Logged{
-		Candidate: filter.Candidate{
-			Number: n, Packet: 2 * n, Status: 200, Operation: "op", Session: "-", Kind: "reply", Fault: "a: b",
-			Client: netip.MustParseAddrPort("10.0.0.7:2001"), Source: netip.MustParseAddrPort("[2001:db8::1%eth0]:80"),
-			WireOctets: 7, Duration: time.Second, Time: at, HHFR: true,
-		},
-		Lane: 1, Exchange: 2, Stream: 3, Direction: 1, Index: 4, Last: at.Add(1), Why: "why", FileName: "f.xml",
-		Path: "/p", Whole: true,
-	}
+	return m, inspector.Entry{Call: "call", Took: time.Second, Control: "taken", Path: "/p"}
 }
 
 // What was stored comes back, in whatever order it is asked for, while more is stored.
 func TestLog(t *testing.T) {
-	var log inspector.Log
+	log := inspector.NewLog()
 	defer func() { require.NoError(t, log.Close()) }()
 	random := rand.New(rand.NewPCG(1, 2))
 	bodies := make([][]byte, 500)
@@ -61,13 +60,13 @@ func TestLog(t *testing.T) {
 	require.Equal(t, len(bodies), log.Len())
 	for _, n := range random.Perm(len(bodies)) {
 		m, want := entry(n, bodies[n])
-		want.Head, want.Body, want.BodyOctets, want.State = m.Head, m.Body, m.BodyOctets, "unchecked"
+		want.Decoded = *m
 		got, err := log.At(n)
 		require.NoError(t, err)
 		if len(want.Body) == 0 {
 			want.Body, got.Body = nil, nil
 		}
-		require.Equal(t, want, got)
+		require.Equal(t, &want, got)
 		var body bytes.Buffer
 		require.NoError(t, log.WriteBody(n, &body))
 		require.Equal(t, string(bodies[n]), body.String())
@@ -81,7 +80,7 @@ func TestLog(t *testing.T) {
 
 // A check changes the states of messages that were stored before.
 func TestLogChecks(t *testing.T) {
-	var log inspector.Log
+	log := inspector.NewLog()
 	defer func() { require.NoError(t, log.Close()) }()
 	var all []*capture.Decoded
 	for n := range 3 {
@@ -96,34 +95,8 @@ func TestLogChecks(t *testing.T) {
 	for n, want := range []string{"verified", "withdrawn", "unverified"} {
 		e, err := log.At(n)
 		require.NoError(t, err)
-		assert.Equal(t, want, e.State)
+		assert.Equal(t, want, e.State.String())
 	}
-}
-
-func TestTree(t *testing.T) {
-	rows, err := inspector.Tree([]byte(`<?xml version="1.0"?><a x="1"><b>t</b> more <c/><!-- no --></a>`))
-	require.NoError(t, err)
-	assert.Equal(t, []inspector.TreeRow{
-		{0, `<?xml version="1.0"?>`, 1}, {0, "a", 7}, {1, "@x = 1", 3}, {1, "b = t", 4}, {1, "more", 5}, {1, "c", 6},
-		{1, "<!-- no -->", 7},
-	}, rows)
-	rows, err = inspector.Tree([]byte("</x><a><b>"))
-	require.NoError(t, err)
-	assert.Equal(t, []inspector.TreeRow{{0, "a", 2}, {1, "b", 2}}, rows)
-	rows, err = inspector.Tree([]byte("<a><b"))
-	assert.Error(t, err)
-	assert.Equal(t, []inspector.TreeRow{{0, "a", 1}}, rows)
-	rows, err = inspector.Tree(bytes.Repeat([]byte("<a/>"), 300_000))
-	assert.ErrorContains(t, err, "the tree ends after")
-	assert.Len(t, rows, 200_000)
-}
-
-func TestHex(t *testing.T) {
-	assert.Equal(t, []string{
-		"00000000  3c 61 3e c3 a4 0a 00 20  41 42 43 44 45 46 47 48  <a>.... ABCDEFGH",
-		"00000010  49                                                I",
-	}, inspector.Hex([]byte("<a>ä\n\x00 ABCDEFGHI")))
-	assert.Empty(t, inspector.Hex(nil))
 }
 
 func TestPairs(t *testing.T) {
@@ -197,6 +170,5 @@ func FuzzPairs(f *testing.F) {
 		}
 		require.Equal(t, []int{len(left), len(right)}, []int{l, r})
 		inspector.Span(a, b)
-		_, _ = inspector.Tree([]byte(a))
 	})
 }

@@ -23,13 +23,17 @@ func Alone(request, reply *capture.Decoded, path string) (*Recording, error) {
 	return &Recording{Exchanges: []RecordedExchange{*x}, CutAt: -1}, nil
 }
 
-// Once sends the first request to a URL, as plain SOAP. Errors: those of [Recording.Target], and of
-// sending.
-func (r *Recording) Once(ctx context.Context, to *url.URL) (out Outcome, err error) {
+// Once sends the first request to a URL: over a stream, or as plain SOAP. Errors: those of
+// [Recording.Target], of a negotiation that finds no hhfr, and of sending.
+func (r *Recording) Once(ctx context.Context, to *url.URL, hhfr bool) (out Outcome, err error) {
 	if err := r.Target(to); err != nil {
 		return out, err
 	}
-	s, err := session.Dial(ctx, r.Offer(to).String(), session.Config{Transports: map[string]streamer.Transport{}})
+	cfg := session.Config{RequireHHFR: hhfr}
+	if !hhfr {
+		cfg.Transports = map[string]streamer.Transport{}
+	}
+	s, err := session.Dial(ctx, r.Offer(to).String(), cfg)
 	if err != nil {
 		return out, err
 	}

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/inspector"
 	"github.com/hhfr/hhfr/internal/replay"
-	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // replayed is the reply to a request that was sent again.
@@ -22,13 +20,13 @@ type sentAgain struct {
 	err  error
 }
 
-// askAgain asks where to send the request of this exchange again.
-func (m *screenModel) askAgain() {
+// askAgain asks where to send the request of this exchange again, over hhfr or as plain SOAP.
+func (m *screenModel) askAgain(hhfr bool) {
 	if m.detail.of < 0 {
 		return
 	}
 	request, reply := m.detail.of, -1
-	if e := &m.detail.entry; e.Kind == "reply" {
+	if m.detail.entry.Reply {
 		request, reply = m.mate(request), request
 	} else {
 		reply = m.mate(request)
@@ -42,23 +40,28 @@ func (m *screenModel) askAgain() {
 		m.say(bad, err.Error())
 		return
 	}
-	m.ask("send it again, with its recorded HTTP fields, to: ", addressOf(&e), func(text string) (tea.Cmd, error) {
+	as := "plain SOAP"
+	if hhfr {
+		as = "hhfr"
+	}
+	m.ask("send it again as "+as+" to: ", addressOf(e), func(text string) (tea.Cmd, error) {
 		to, err := url.Parse(text)
 		if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
 			return nil, fmt.Errorf("%q is no http or https URL", text)
 		}
 		m.say(plain, "sent; waiting for the reply …")
-		return func() tea.Msg { return m.sendAgain(request, reply, to) }, nil
+		return func() tea.Msg { return m.sendAgain(request, reply, to, hhfr) }, nil
 	})
 }
 
 // addressOf is the URL that a request was sent to, as far as that is known.
-func addressOf(e *inspector.Logged) string {
-	if !e.Server.IsValid() {
+func addressOf(e *inspector.Entry) string {
+	server := e.Server()
+	if !server.IsValid() {
 		return "http://"
 	}
-	u := url.URL{Scheme: "http", Host: e.Server.String(), Path: e.Path}
-	if slices.Contains([]uint16{443, 8443}, e.Server.Port()) {
+	u := url.URL{Scheme: "http", Host: server.String(), Path: e.Path}
+	if slices.Contains([]uint16{443, 8443}, server.Port()) {
 		u.Scheme = "https"
 	}
 	line, _, _ := strings.Cut(string(e.Head), "\r\n")
@@ -75,59 +78,39 @@ func (m *screenModel) mate(n int) int {
 	if err != nil {
 		return -1
 	}
-	kind, step := "reply", 1
-	if e.Kind == kind {
-		kind, step = "request", -1
+	step := 1
+	if e.Reply {
+		step = -1
 	}
 	for k := n + step; k >= 0 && k < m.log.Len() && k != n+step*farthest; k += step {
 		o, err := m.log.At(k)
-		if err == nil && o.Number == e.Number && o.Kind == kind && o.Session == e.Session {
+		if err == nil && o.Number == e.Number && o.Reply != e.Reply && !o.Interim {
 			return k
 		}
 	}
 	return -1
 }
 
-// decoded is a message as it was decoded, as far as replays need that.
-func (m *screenModel) decoded(n int) (*capture.Decoded, string, error) {
-	e, err := m.log.At(n)
-	if err != nil {
-		return nil, "", err
-	}
-	var body bytes.Buffer
-	if err := m.log.WriteBody(n, &body); err != nil {
-		return nil, "", err
-	}
-	d := &capture.Decoded{
-		Number: e.Number, HHFR: e.HHFR, OneWay: e.Kind == "one-way", Operation: soap.Name{Local: e.Operation},
-		Head: e.Head, Body: body.Bytes(), BodyOctets: e.BodyOctets, State: capture.Incomplete,
-	}
-	if len(e.Head) == 0 {
-		d.Head = nil
-	}
-	if e.Whole {
-		d.State = capture.Unchecked
-	}
-	return d, e.Path, nil
-}
-
-// sendAgain sends a request, and compares the reply with the recorded one.
-func (m *screenModel) sendAgain(request, reply int, to *url.URL) (done sentAgain) {
-	asked, path, err := m.decoded(request)
+// sendAgain sends a request, over hhfr or as plain SOAP, and compares the reply with the recorded
+// one.
+func (m *screenModel) sendAgain(request, reply int, to *url.URL, hhfr bool) (done sentAgain) {
+	asked, err := m.log.Whole(request)
 	if err != nil {
 		return sentAgain{err: err}
 	}
 	var answer *capture.Decoded
 	if reply >= 0 {
-		if answer, _, err = m.decoded(reply); err != nil {
+		e, err := m.log.Whole(reply)
+		if err != nil {
 			return sentAgain{err: err}
 		}
+		answer = &e.Decoded
 	}
-	alone, err := replay.Alone(asked, answer, path)
+	alone, err := replay.Alone(&asked.Decoded, answer, asked.Path)
 	if err != nil {
 		return sentAgain{err: err}
 	}
-	out, err := alone.Once(m.ctx, to)
+	out, err := alone.Once(m.ctx, to, hhfr)
 	if err != nil {
 		return sentAgain{err: err}
 	}
@@ -136,7 +119,7 @@ func (m *screenModel) sendAgain(request, reply int, to *url.URL) (done sentAgain
 	if answer != nil {
 		recorded, was = answer.Body, fmt.Sprintf("%d reply, recorded", asked.Number)
 	}
-	now := fmt.Sprintf("now: %d, %s", out.Status(), durationText(out.Took))
+	now := fmt.Sprintf("now: %d, %v", out.Status(), out.Took)
 	done.comparison = newComparison([2]string{was, now}, recorded, out.Body)
 	switch d := out.Difference; {
 	case answer == nil:

@@ -1,6 +1,9 @@
 package screen
 
 import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
 	"github.com/hhfr/hhfr/internal/xmltext"
@@ -17,7 +20,7 @@ type comparison struct {
 
 // newComparison compares two documents, line by line.
 func newComparison(titles [2]string, left, right []byte) comparison {
-	c := comparison{titles: titles, left: safeLines(xmltext.Indented(left)), right: safeLines(xmltext.Indented(right))}
+	c := comparison{titles: titles, left: safeLines(string(xmltext.Indented(left))), right: safeLines(string(xmltext.Indented(right)))}
 	c.pairs = inspector.Pairs(c.left, c.right)
 	for i, p := range c.pairs {
 		if !p.Same && (i == 0 || c.pairs[i-1].Same) {
@@ -41,13 +44,13 @@ func (m *screenModel) compareMarked() {
 		m.say(bad, err.Error())
 		return
 	}
-	e := &m.detail.entry
-	m.compareWith(newComparison([2]string{safe(nameOf(&with)), safe(nameOf(e))}, with.Body, e.Body))
+	e := m.detail.entry
+	m.compareWith(newComparison([2]string{nameOf(with), nameOf(e)}, with.Body, e.Body))
 }
 
 // nameOf is which message it is.
-func nameOf(e *inspector.Logged) string {
-	return printing.OrDash(e.Number > 0, "%d", e.Number) + " " + e.Kind + " " + e.Operation
+func nameOf(e *inspector.Entry) string {
+	return safe(fmt.Sprintf("%d %s %s", e.Number, chosen.KindOf(&e.Decoded), e.Operation.Local))
 }
 
 // compareWith shows a comparison, at its first difference.

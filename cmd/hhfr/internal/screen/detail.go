@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
-	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
 // form is how a message is shown.
@@ -19,25 +20,29 @@ const (
 	asCarried
 )
 
+// made is of what lines were made: they are made again if it changes.
+type madeOf struct {
+	form  messageForm
+	head  bool
+	state string
+	of    int // of the log; -1: none
+}
+
 // detail is the message that is shown.
 type detail struct {
-	form messageForm
-	head bool
-
-	of      int // of the log; -1: none
-	state   string
-	made    [3]int // of form, head and width: lines are made again if they change
-	entry   inspector.Logged
-	lines   []string
-	nodes   []inspector.TreeRow // of lines from before on, in a tree
-	before  int
-	folded  map[int]bool
-	rows    []detailRow
-	top     int
-	at      int // row of the cursor, in a tree
-	found   []textPlace
-	place   int // that is shown; -1: none
-	problem error
+	madeOf
+	made   madeOf
+	width  int // that lines were cut to
+	entry  *inspector.Entry
+	title  string
+	lines  []string
+	depths []int // of lines, in a tree
+	folded map[int]bool
+	rows   []detailRow
+	top    int
+	at     int // row of the cursor, in a tree
+	found  []textPlace
+	place  int // that is shown; -1: none
 }
 
 // detailRow is a part of a line that fits the width.
@@ -46,34 +51,37 @@ type detailRow struct{ line, from, to int }
 // place is where a text was found: bytes of a line.
 type textPlace struct{ line, from, to int }
 
+// listed is a message as decode lists it.
+func listed(e *inspector.Entry) *listing.Listed {
+	return &listing.Listed{Control: e.Control, Asked: chosen.Asked{
+		Decoded: &e.Decoded, Kind: chosen.KindOf(&e.Decoded), Call: e.Call, Took: e.Took,
+	}}
+}
+
 // load has the detail be that of the message at the cursor.
 func (m *screenModel) load() {
 	d := &m.detail
 	n, ok := m.list.current(m.log.Len())
 	if !ok {
-		*d = detail{form: d.form, head: d.head, of: -1}
+		*d = detail{madeOf: madeOf{form: d.form, head: d.head, of: -1}}
 		return
 	}
-	width, rows := m.detailSize()
-	head := 0
-	if d.head {
-		head = 1
+	if n != d.of {
+		d.top, d.at, d.folded = 0, 0, map[int]bool{}
 	}
-	as := [3]int{int(d.form), head, width}
 	if n != d.of || !m.ended {
 		e, err := m.log.At(n)
-		if d.entry, d.problem = e, err; n != d.of || e.State != d.state {
-			if n != d.of {
-				d.top, d.at, d.folded = 0, 0, nil
-			}
-			d.of, d.state, d.made = n, e.State, [3]int{-1}
+		if err != nil {
+			m.say(bad, err.Error())
 		}
+		d.of, d.entry, d.state = n, e, e.State.String()
 	}
-	if as != d.made {
-		if as[0] != d.made[0] || as[1] != d.made[1] {
-			d.make(m.log)
-		}
-		d.made = as
+	width, rows := m.detailSize()
+	if d.madeOf != d.made {
+		m.makeLines()
+		d.made, d.width = d.madeOf, 0
+	}
+	if d.width != width {
 		d.wrap(width)
 		d.find(m.search.text)
 	}
@@ -88,71 +96,62 @@ func (m *screenModel) show(f messageForm) {
 
 func (m *screenModel) toggleHead() { m.detail.head = !m.detail.head }
 
-// make makes the lines of a message.
-func (d *detail) make(messages *inspector.Log) {
-	e := &d.entry
-	d.lines, d.nodes = nil, nil
-	if d.problem != nil {
-		d.lines = []string{safe(d.problem.Error())}
-		return
-	}
-	if d.head && d.form != asCarried {
-		head := []byte("(the default head)")
-		if len(e.Head) > 0 {
-			head = e.Head
-		}
-		d.lines = append(safeLines(head), "")
-	}
-	d.before = len(d.lines)
-	switch d.form {
-	case asCarried:
-		d.lines = carriedLines(e, messages.Shape)
-		return
-	case document:
-		d.lines = append(d.lines, safeLines(xmltext.Indented(e.Body))...)
-	case asHex:
-		d.lines = append(append(d.lines, frameLines(e)...), inspector.Hex(e.Body)...)
-	case asTree:
-		var err error
-		d.nodes, err = inspector.Tree(e.Body)
-		for _, n := range d.nodes {
-			d.lines = append(d.lines, safe(strings.ReplaceAll(n.Text, "\n", " ")))
-		}
-		if err != nil {
-			d.lines = append(d.lines, safe("("+err.Error()+")"))
-		}
+// makeLines makes the lines of a message: those that decode shows.
+func (m *screenModel) makeLines() {
+	d := &m.detail
+	e, choice := d.entry, m.source.Choice()
+	choice.Head, choice.Pretty, choice.Tree, choice.Hex = d.head, d.form == document, d.form == asTree, d.form == asHex
+	d.title, d.depths = "", nil
+	text := listing.Shown(listed(e), e.Body, &choice)
+	d.title, text, _ = strings.Cut(text, "\n")
+	d.title = safe(d.title)
+	d.lines = safeLines(text)
+	if d.form == asCarried {
+		d.lines = carriedLines(e, m.log.Shape)
 	}
 	if short := int64(len(e.Body)); short < e.BodyOctets {
 		d.lines = append(d.lines, fmt.Sprintf("(the first %s of %s; s saves all of them)", printing.BytesText(short),
 			printing.BytesText(e.BodyOctets)))
 	}
+	if d.form != asTree {
+		return
+	}
+	for i, line := range d.lines {
+		d.lines[i] = strings.TrimLeft(line, " ")
+		d.depths = append(d.depths, len(line)-len(d.lines[i]))
+	}
+}
+
+// end is the first line behind one of a tree that is not below it.
+func (d *detail) end(line int) int {
+	end := line + 1
+	for end < len(d.depths) && d.depths[end] > d.depths[line] {
+		end++
+	}
+	return end
 }
 
 // indent is how far the row of a line is moved to the right, and its mark, in a tree.
 func (d *detail) indent(line int) string {
-	const step = 2
-	k := line - d.before
-	if k < 0 || k >= len(d.nodes) {
+	if d.depths == nil {
 		return ""
 	}
-	n := d.nodes[k]
 	sign := "  "
 	switch {
-	case n.End == k+1:
-	case d.folded[k]:
+	case d.end(line) == line+1:
+	case d.folded[line]:
 		sign = "+ "
 	default:
 		sign = "- "
 	}
-	return strings.Repeat(" ", min(step*n.Depth, d.made[2]/2)) + sign
+	return strings.Repeat(" ", min(d.depths[line], d.width/2)) + sign
 }
 
 // wrap cuts lines into rows of a width, without those that are folded away.
 func (d *detail) wrap(width int) {
-	d.rows = d.rows[:0]
+	d.rows, d.width = d.rows[:0], width
 	for i := 0; i < len(d.lines); i++ {
-		line := d.lines[i]
-		room := max(1, width-len(d.indent(i)))
+		line, room := d.lines[i], max(1, width-len(d.indent(i)))
 		for from := 0; from == 0 || from < len(line); {
 			n := cutAt(line[from:], room)
 			d.rows = append(d.rows, detailRow{i, from, from + n})
@@ -160,8 +159,8 @@ func (d *detail) wrap(width int) {
 				break
 			}
 		}
-		if k := i - d.before; k >= 0 && k < len(d.nodes) && d.folded[k] {
-			i = d.before + d.nodes[k].End - 1
+		if d.folded[i] && d.depths != nil {
+			i = d.end(i) - 1
 		}
 	}
 }
@@ -184,45 +183,28 @@ func (d *detail) settle(rows int) {
 	}
 }
 
-// toggle folds or unfolds the element at the cursor.
-func (d *detail) toggle() {
-	if d.at < len(d.rows) {
-		d.fold(!d.folded[d.rows[d.at].line-d.before])
-	}
-}
-
-// fold folds the element at the cursor, or the one around it.
+// fold folds or unfolds what is below the row at the cursor, or, if there is nothing to fold, below
+// the one around it.
 func (d *detail) fold(closed bool) {
-	if d.at >= len(d.rows) {
+	if d.form != asTree || d.at >= len(d.rows) {
 		return
 	}
-	k := d.rows[d.at].line - d.before
-	if k < 0 || k >= len(d.nodes) {
-		return
-	}
-	for closed && (d.nodes[k].End == k+1 || d.folded[k]) && d.nodes[k].Depth > 0 {
-		depth := d.nodes[k].Depth
-		for k--; k > 0 && d.nodes[k].Depth >= depth; k-- {
+	k := d.rows[d.at].line
+	for depth := d.depths[k]; closed && (d.end(k) == k+1 || d.folded[k]) && depth > 0 && k > 0; {
+		for k--; k > 0 && d.depths[k] >= depth; k-- {
 		}
+		depth = d.depths[k]
 	}
-	if d.nodes[k].End == k+1 {
+	if d.end(k) == k+1 {
 		return
-	}
-	if d.folded == nil {
-		d.folded = map[int]bool{}
 	}
 	d.folded[k] = closed
-	d.wrap(d.made[2])
-	for i, r := range d.rows {
-		if r.line == d.before+k {
-			d.at = i
-			break
-		}
-	}
+	d.wrap(d.width)
+	d.at = d.rowOf(textPlace{line: k})
 }
 
 func (m *screenModel) foldHere(closed bool) {
-	if m.screen == both && m.reading && m.detail.form == asTree {
+	if m.screen == both && m.reading {
 		m.detail.fold(closed)
 	}
 }
@@ -233,9 +215,10 @@ func (d *detail) find(text string) {
 	if text == "" {
 		return
 	}
+	needle := needleOf(text)
 	for i, line := range d.lines {
-		for _, at := range newNeedle(text).all([]byte(line), mostPlaces-len(d.found)) {
-			d.found = append(d.found, textPlace{i, at, at + len(text)})
+		for _, at := range needle.FindAllStringIndex(line, mostPlaces-len(d.found)) {
+			d.found = append(d.found, textPlace{i, at[0], at[1]})
 		}
 	}
 }
@@ -247,5 +230,5 @@ func (d *detail) rowOf(p textPlace) int {
 			return i
 		}
 	}
-	return -1
+	return 0
 }

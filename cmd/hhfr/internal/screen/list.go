@@ -122,7 +122,7 @@ func (m *screenModel) scan() tea.Cmd {
 				done.err = err
 				break
 			}
-			if e.Holds(&one.Candidate) {
+			if as := listed(one).Candidate(); e.Holds(&as) {
 				done.chosen = append(done.chosen, int32(n))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/internal/inspector"
 )
 
@@ -54,6 +55,8 @@ type LogSource interface {
 	// Grown waits until there is more, or all was read: then ended is true, and note says what is
 	// missing, if anything is.
 	Grown(ctx context.Context) (ended bool, note string)
+	// Choice is which messages are listed, and how.
+	Choice() chosen.Choice
 	// Share is how much was read, in percent; -1: that is not known.
 	Share() int
 }
@@ -176,7 +179,7 @@ func (m *screenModel) enter() {
 	case m.screen != both:
 		m.back()
 	case m.reading && m.detail.form == asTree:
-		m.detail.toggle()
+		m.detail.fold(!m.detail.folded[m.detail.rows[m.detail.at].line])
 	default:
 		m.reading, m.zoomed = true, !m.zoomed || !m.reading
 	}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/inspector"
 	"github.com/hhfr/hhfr/internal/shared"
@@ -33,21 +34,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // stored stores messages as hhfr inspect does.
 type stored struct {
 	*inspector.Log
-	requests chosen.SeenRequests
+	seen listing.Seen
 }
 
 func (s *stored) add(t *testing.T, m *capture.Decoded) {
 	t.Helper()
-	took, call := s.requests.Of(m)
-	asked := chosen.Asked{Decoded: m, Kind: chosen.KindOf(m), Call: call, Took: took}
-	require.NoError(t, s.Append(m, inspector.Logged{
-		Candidate: asked.Candidate(), FileName: m.FileName(), Whole: m.Whole(), Why: m.Why,
-	}))
+	one := s.seen.Of(m)
+	require.NoError(t, s.Append(m, inspector.Entry{Call: one.Call, Took: one.Took, Control: one.Control}))
 }
 
 func newStored(t *testing.T) *stored {
 	t.Helper()
-	s := &stored{Log: &inspector.Log{}}
+	s := &stored{Log: inspector.NewLog()}
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -77,6 +75,7 @@ type over struct{}
 
 func (over) Name() string                             { return "made.pcap" }
 func (over) Grown(context.Context) (_ bool, _ string) { return true, "" }
+func (over) Choice() (c chosen.Choice)                { return c }
 func (over) Share() int                               { return -1 }
 
 // made is a model of messages that are made: requests and replies with these bodies.
@@ -273,7 +272,7 @@ func numbers(t *testing.T, m *screenModel) (list []string) {
 	for i := range m.list.length(m.log.Len()) {
 		e, err := m.log.At(m.list.nth(i))
 		require.NoError(t, err)
-		list = append(list, fmt.Sprintf("%d %s", e.Number, e.Kind))
+		list = append(list, fmt.Sprintf("%d %s", e.Number, chosen.KindOf(&e.Decoded)))
 	}
 	return list
 }
@@ -395,23 +394,30 @@ func TestTreeFolds(t *testing.T) {
 	keys(m, "t", "tab")
 	rows := func() (all []string) {
 		for i := range m.detail.rows {
-			all = append(all, strings.TrimRight(sequences.ReplaceAllString(m.detailRow(i, 30), ""), " "))
+			row := strings.TrimRight(sequences.ReplaceAllString(m.detailRow(i, 30), ""), " ")
+			if strings.HasSuffix(row, " envelope") || all != nil {
+				all = append(all, row)
+			}
 		}
 		return all
 	}
-	whole := []string{"- a", "  - b", "      @x = 1", "      c = 1", "    d = 2"}
+	whole := []string{"- envelope", "  - a", "    - b @x 1", "        c 1", "      d 2"}
 	assert.Equal(t, whole, rows())
-	keys(m, "j", "enter")
-	folded := []string{"- a", "  + b", "    d = 2"}
+	keys(m, "G", "k", "k", "enter")
+	folded := []string{"- envelope", "  - a", "    + b @x 1", "      d 2"}
 	assert.Equal(t, folded, rows())
 	keys(m, "right")
 	assert.Equal(t, whole, rows())
-	keys(m, "j", "j", "left")
+	keys(m, "j", "left")
 	assert.Equal(t, folded, rows(), "what is around is folded")
 	keys(m, "left")
-	assert.Equal(t, []string{"+ a"}, rows())
-	keys(m, "j", "j", "enter", "x", "t")
+	assert.Equal(t, []string{"- envelope", "  + a"}, rows())
+	keys(m, "left")
+	assert.Equal(t, []string{"+ envelope"}, rows())
+	keys(m, "right", "j", "right", "x", "t")
 	assert.Equal(t, folded, rows(), "folds stay while the message is shown otherwise")
+	keys(m, "g", "left", "enter")
+	assert.Equal(t, folded, rows(), "a line with nothing below it")
 }
 
 func TestCompare(t *testing.T) {

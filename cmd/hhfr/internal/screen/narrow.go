@@ -46,16 +46,16 @@ func (f filterTexts) String() string {
 // again all.
 func (m *screenModel) follow() tea.Cmd {
 	texts := m.list.texts
-	e := &m.detail.entry
+	e := m.detail.entry
 	switch {
 	case texts.conversation != "":
 		texts.conversation = ""
 	case m.detail.of < 0:
 		return nil
 	case e.HHFR:
-		texts.conversation = `session ~ "^` + regexp.QuoteMeta(e.Session) + `"`
-	case e.Client.IsValid():
-		texts.conversation = "client == " + e.Client.String()
+		texts.conversation = `session ~ "^` + regexp.QuoteMeta(e.SessionString()) + `"`
+	case e.Client().IsValid():
+		texts.conversation = "client == " + e.Client().String()
 	default:
 		return nil
 	}

@@ -18,6 +18,7 @@ const (
 	faint
 	match
 	bad
+	unsure
 	good
 	differs
 )
@@ -25,7 +26,7 @@ const (
 // Escape sequences of styles, with color and without.
 var (
 	colored = [...]string{
-		title: "1;36", cursor: "7", faint: "2", match: "30;43", bad: "1;31", good: "32", differs: "30;46",
+		title: "1;36", cursor: "7", faint: "2", match: "30;43", bad: "1;31", unsure: "33", good: "32", differs: "30;46",
 	}
 	gray = [...]string{title: "1", cursor: "7", match: "4", bad: "1", differs: "7"}
 )
@@ -55,8 +56,8 @@ func safe(s string) string {
 }
 
 // safeLines are the lines of such a text.
-func safeLines(text []byte) []string {
-	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+func safeLines(text string) []string {
+	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
 	for i, line := range lines {
 		lines[i] = safe(line)
 	}

@@ -16,7 +16,7 @@ func (m *screenModel) askSave() {
 	if m.detail.of < 0 {
 		return
 	}
-	n, name := m.detail.of, m.detail.entry.FileName
+	n, name := m.detail.of, m.detail.entry.FileName()
 	m.ask("save to: ", name, func(name string) (tea.Cmd, error) {
 		if name == "" {
 			return nil, errors.New("a name is missing")
@@ -54,7 +54,7 @@ const mostCopied = 64 << 10
 
 // copy copies the body to the clipboard of the terminal.
 func (m *screenModel) copy() tea.Cmd {
-	e := &m.detail.entry
+	e := m.detail.entry
 	switch {
 	case m.detail.of < 0:
 		return nil

@@ -1,8 +1,8 @@
 package screen
 
 import (
-	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -19,44 +19,13 @@ type search struct {
 // mostPlaces bounds the places of a text in one message.
 const mostPlaces = 10_000
 
-// needle is a text to find. One without capitals is found in whatever case, as far as that is
-// ASCII.
-type needle struct {
-	text    []byte
-	exactly bool
-}
-
-func newNeedle(text string) needle { return needle{[]byte(text), strings.ToLower(text) != text} }
-
-// comparable are bytes as they are compared.
-func (n needle) comparable(b []byte) []byte {
-	if n.exactly {
-		return b
+// needleOf finds a text; one without capitals in whatever case.
+func needleOf(text string) *regexp.Regexp {
+	any := ""
+	if strings.ToLower(text) == text {
+		any = "(?i)"
 	}
-	b = bytes.Clone(b)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return b
-}
-
-// in reports whether bytes have the text.
-func (n needle) in(b []byte) bool { return bytes.Contains(n.comparable(b), n.text) }
-
-// all are the offsets at which bytes have the text, up to so many.
-func (n needle) all(b []byte, most int) (at []int) {
-	b = n.comparable(b)
-	for from := 0; len(at) < most; {
-		i := bytes.Index(b[from:], n.text)
-		if i < 0 {
-			break
-		}
-		at = append(at, from+i)
-		from += i + len(n.text)
-	}
-	return at
+	return regexp.MustCompile(any + regexp.QuoteMeta(text))
 }
 
 func (m *screenModel) askSearch() {
@@ -99,7 +68,7 @@ func (m *screenModel) searchFrom(by int) tea.Cmd {
 func (m *screenModel) showPlace(i int) {
 	d := &m.detail
 	d.place = i
-	row := max(0, d.rowOf(d.found[i]))
+	row := d.rowOf(d.found[i])
 	d.at = row
 	if _, rows := m.detailSize(); row < d.top || row >= d.top+rows {
 		d.top = row - rows/3
@@ -127,7 +96,7 @@ func (m *screenModel) searchAll(at, by, asked int) tea.Cmd {
 		at += by
 	}
 	msg.at = at
-	text := newNeedle(m.search.text)
+	text := needleOf(m.search.text)
 	return func() tea.Msg {
 		for i, k := range look {
 			e, err := m.log.At(k)
@@ -135,7 +104,7 @@ func (m *screenModel) searchAll(at, by, asked int) tea.Cmd {
 				msg.err = err
 				break
 			}
-			if text.in(e.Body) || text.in(e.Head) {
+			if text.Match(e.Body) || text.Match(e.Head) {
 				msg.found, msg.at = true, look[i]
 				break
 			}
@@ -162,7 +131,7 @@ func (m *screenModel) found(msg searched) tea.Cmd {
 	m.detail.of = -1
 	m.settle()
 	switch d := &m.detail; {
-	case len(d.found) == 0 && !d.head && len(d.entry.Head) > 0 && newNeedle(m.search.text).in(d.entry.Head):
+	case len(d.found) == 0 && !d.head && needleOf(m.search.text).Match(d.entry.Head):
 		m.say(plain, "found in the HTTP head: H shows it")
 	case len(d.found) == 0:
 		m.say(plain, "found in this message, across lines")

@@ -16,10 +16,6 @@ type Config struct {
 	In     io.Reader
 	Out    io.Writer
 	Colors bool
-	// Head: messages are shown with their HTTP heads.
-	Head bool
-	// Tree, Hex: they are shown in this form to begin with.
-	Tree, Hex bool
 }
 
 // ErrInterrupted reports that the user pressed Ctrl-C.
@@ -28,11 +24,12 @@ var ErrInterrupted = tea.ErrInterrupted
 // Show shows a log until the user ends it, or ctx ends. The terminal is then as it was before.
 func Show(ctx context.Context, from LogSource, log *inspector.Log, cfg Config) error {
 	m := newModel(ctx, from, log, cfg.Colors)
-	m.detail.head = cfg.Head
+	choice := from.Choice()
+	m.detail.head = choice.Head
 	switch {
-	case cfg.Hex:
+	case choice.Hex:
 		m.detail.form = asHex
-	case cfg.Tree:
+	case choice.Tree:
 		m.detail.form = asTree
 	}
 	profile := colorprofile.ASCII // found out here: otherwise a program of tmux is asked

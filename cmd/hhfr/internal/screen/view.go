@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
 )
@@ -137,9 +138,12 @@ func (m *screenModel) keyHints() string {
 // listRows are the list with its titles.
 func (m *screenModel) listRows() []string {
 	width, rows := m.listSize()
-	all := fitting(width)
-	out := []string{m.paint(title, "  "+listRow(all, func(c screenColumn) string { return c.title }))}
-	read := m.log.Len()
+	read, choice := m.log.Len(), m.source.Choice()
+	layout := listing.NewRows(max(1, width-2), func() int { return 0 }, &choice)
+	out := []string{strings.Repeat(" ", width)}
+	if e, err := m.log.At(0); err == nil {
+		out[0] = m.paint(title, rowText("  ", layout.Titles(listed(e)), width))
+	}
 	for i := m.list.top; i < m.list.top+rows; i++ {
 		if i >= m.list.length(read) {
 			out = append(out, strings.Repeat(" ", width))
@@ -151,43 +155,35 @@ func (m *screenModel) listRows() []string {
 			out = append(out, fit(safe("  "+err.Error()), width))
 			continue
 		}
-		sign, s := "  ", rowStyle(&e)
+		one, sign := listed(e), "  "
+		s := map[listing.Color]style{listing.Red: bad, listing.Yellow: unsure}[listing.ColorOf(one)]
 		switch {
 		case i == m.list.at:
 			sign, s = "> ", cursor
 		case n == m.marked:
 			sign = "* "
 		}
-		out = append(out, m.paint(s, fit(sign+listRow(all, func(c screenColumn) string { return c.text(&e) }), width)))
+		out = append(out, m.paint(s, rowText(sign, layout.Text(one), width)))
 	}
 	return out
 }
 
+// rowText is a row of the list behind its sign.
+func rowText(sign string, row []byte, width int) string {
+	return fit(sign+safe(strings.TrimSuffix(string(row), "\n")), width)
+}
+
 // detailTitle says which message is shown.
 func (m *screenModel) detailTitle() string {
-	d := &m.detail
-	if d.of < 0 {
-		switch {
-		case m.list.busy || !m.ended:
-			return " no message so far"
-		case m.list.expression != nil:
-			return " no message is chosen: Y changes the filter"
-		}
-		return " no message"
+	switch d := &m.detail; {
+	case d.of >= 0:
+		return " " + strings.TrimPrefix(d.title, "# ")
+	case m.list.busy || !m.ended:
+		return " no message so far"
+	case m.list.expression != nil:
+		return " no message is chosen: Y changes the filter"
 	}
-	e := &d.entry
-	text := " " + nameOf(e)
-	if e.Source.IsValid() {
-		text += fmt.Sprintf("  %s -> %s", e.Source, e.Target)
-	}
-	if !e.Time.IsZero() {
-		text += e.Time.UTC().Format("  15:04:05.000000")
-	}
-	text += "  " + stateText(e)
-	if !e.Time.IsZero() {
-		text += e.Time.UTC().Format("  2006-01-02")
-	}
-	return safe(text)
+	return " no message"
 }
 
 // detailRows are the message below its title.

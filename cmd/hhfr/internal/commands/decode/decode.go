@@ -10,7 +10,9 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/decoding"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/sources"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/capture"
 )
@@ -67,49 +69,38 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1
   hhfr decode session.pcapng --write-streams raw && hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
-		Args: func(c *cobra.Command, args []string) error {
-			if o.iface != "" {
-				return command.Takes()(c, args)
-			}
-			return command.Takes("FILE…")(c, args)
-		},
+		Args: o.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Files = args
 			return runDecode(c.Context(), g, &o)
 		},
 	}
 	f := c.Flags()
-	o.Flags(f)
+	o.DecodeOptions.Flags(f)
 	f.StringVar(&o.writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
-	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them "+
-		"written; or a pcapng file that has them")
-	f.StringVarP(&o.iface, "interface", "i", "",
-		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
-	f.UintSliceVar(&o.ports, "port", nil, "only packets from or to this `PORT`; may be repeated")
+	o.SourceOptions.Flags(f)
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
 
 func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err error) {
 	defer input.Frugal(decoding.EnoughToDecode)()
-	if err := o.checkPorts(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
-	keys, file, err := openKeys(o.keylog)
+	keys, closeKeys, err := o.Keys()
 	if err != nil {
 		return err
 	}
-	if file != nil {
-		defer func() { _ = file.Close() }()
-	}
+	defer closeKeys()
 	cfg, done, err := o.Open(ctx, g)
 	if err != nil {
 		return err
 	}
 	defer done()
-	cfg.Keys, cfg.Ports = keys, o.ports
-	in, ended, err := o.sources(ctx, g)
+	cfg.Keys, cfg.Ports = keys, o.Ports
+	in, ended, err := o.open(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -131,4 +122,29 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 	err = decoding.Present(ctx, g, o.DecodeOptions, r, events)
 	ended()
 	return err
+}
+
+// open opens the files, or the interface. The caller closes the result; ended is called when all
+// was read.
+func (o *decodeOptions) open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
+	if o.Interface == "" {
+		in, err = input.OpenSources(ctx, g, o.Files, "a capture", o.Output == "json")
+		return in, func() {}, err
+	}
+	if o.Output == "json" {
+		return nil, nil, exit.Usagef("-o jsonl prints messages as they come",
+			"-o json is for captures that have an end")
+	}
+	o.Files = []string{o.Interface}
+	if in, ended, err = o.Live(ctx, g); err == nil {
+		g.Note("capturing from %s; Ctrl-C ends it", o.Interface)
+	}
+	return in, ended, err
+}
+
+// decodeOptions are the flags of the command.
+type decodeOptions struct {
+	decoding.DecodeOptions
+	sources.SourceOptions
+	writeStreams string
 }

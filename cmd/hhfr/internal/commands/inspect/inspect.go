@@ -2,30 +2,31 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/decoding"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/screen"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/sources"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
-	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/inspector"
 )
 
 type inspectOptions struct {
-	files  []string
-	store  stores.StoreOptions
-	schema description.SchemaSource
+	files []string
+	decoding.Knowledge
+	sources.SourceOptions
 	choice chosen.Choice
 	tail   bool
 }
@@ -40,6 +41,7 @@ func New(g *command.Global) *cobra.Command {
 message at the cursor. Messages are there as soon as they are read, and the rest is read meanwhile.
 With --tail it goes on as the file grows; - is a capture from a pipe, with keys from the terminal:
 tshark -w - | hhfr inspect -
+-i captures from an interface itself, as with decode.
 
 ? lists the keys, and the flags of decode that do the same: search, filter, one conversation, HTTP
 heads, trees, bytes, the difference of two messages, saving and copying. With --filter, --follow and
@@ -51,66 +53,85 @@ Without a terminal there is hhfr decode.`,
 		Example: `  # on a terminal
   hhfr inspect server.pcapng
   hhfr inspect server.pcapng --tail --filter 'fault'`,
-		Args: command.Takes("FILE…"),
+		Args: o.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.files = args
-			return run(c.Context(), g, o)
+			return run(c.Context(), g, &o)
 		},
 	}
 	f := c.Flags()
-	o.store.Flags(f, "")
-	o.schema.Flags(f)
+	o.Knowledge.Flags(f)
+	o.SourceOptions.Flags(f)
 	o.choice.Flags(f)
-	f.BoolVar(&o.tail, "tail", false, "at the end of a file, wait for more")
+	f.BoolVar(&o.tail, "tail", false, "at the end of a file, wait for more, and go on in the next file of a recording")
 	return c
+}
+
+// check returns why there can be no screen.
+func (o *inspectOptions) check(g *command.Global) error {
+	if err := cmp.Or(o.choice.Prepare(), o.Check()); err != nil {
+		return err
+	}
+	from := strings.Join(o.files, " ")
+	if o.Interface != "" {
+		from = "-i " + o.Interface
+	}
+	if !terminal.Is(g.Out) || !isSmart() {
+		return exit.Usagef("hhfr decode "+from+" lists the messages anywhere", "inspect needs a terminal")
+	}
+	if slices.Contains(o.files, "-") && terminal.Is(g.In) {
+		return exit.Usagef("tshark -w - | hhfr inspect -", "- is a capture from a pipe, not from the terminal")
+	}
+	return nil
 }
 
 // enoughToInspect is what inspecting needs, however long a capture is, in bytes.
 const enoughToInspect = 160 << 20
 
-func run(ctx context.Context, g *command.Global, o inspectOptions) (err error) {
-	if err := o.choice.Prepare(); err != nil {
+func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) {
+	if err := o.check(g); err != nil {
 		return err
-	}
-	if !terminal.Is(g.Out) || !isSmart() {
-		return exit.Usagef("hhfr decode "+o.files[0]+" lists the messages anywhere", "inspect needs a terminal")
-	}
-	if slices.Contains(o.files, "-") && terminal.Is(g.In) {
-		return exit.Usagef("tshark -w - | hhfr inspect -", "- is a capture from a pipe, not from the terminal")
 	}
 	defer input.Frugal(enoughToInspect)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	in, err := input.OpenSources(ctx, g, o.files, "a capture", false)
+	keys, closeKeys, err := o.Keys()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	cfg := capture.DecodeConfig{}
-	if cfg.Store, err = o.store.OpenReadOnly(ctx, g); err != nil {
-		return err
-	}
-	if cfg.Store != nil {
-		defer func() { _ = cfg.Store.Close() }()
-	}
-	described, err := description.Read(ctx, g, o.schema)
+	defer closeKeys()
+	cfg, done, err := o.Knowledge.Open(ctx, g)
 	if err != nil {
 		return err
 	}
-	cfg.Own, cfg.Carriage, cfg.Frames = described.Own(), true, true
-	messages := &inspector.Log{}
+	defer done()
+	cfg.Keys, cfg.Ports, cfg.Carriage, cfg.Frames = keys, o.Ports, true, true
+	in, ended, err := o.open(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer func() { ended(); err = errors.Join(err, in.Close()) }()
+	messages := inspector.NewLog()
 	defer func() { err = errors.Join(err, messages.Close()) }()
-	from := newReading(ctx, o.files, in.List, o.tail, &o.choice, messages)
+	from := newReading(ctx, in.List, o.tail, o.choice, messages)
 	from.idle = g.Verbose
 	go from.run(ctx, cfg)
 	defer func() { cancel(); <-from.over }()
-	return show(ctx, g, o, from)
+	return show(ctx, g, from)
+}
+
+// open opens the files, or the interface.
+func (o *inspectOptions) open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
+	if o.Interface != "" {
+		return o.Live(ctx, g)
+	}
+	in, err = input.OpenSources(ctx, g, o.files, "a capture", false)
+	return in, func() {}, err
 }
 
 // show shows the screen until the user ends it, or a signal does.
-func show(ctx context.Context, g *command.Global, o inspectOptions, from *captureReading) error {
-	cfg := screen.Config{Out: g.Out, Colors: terminal.HasColors(g.Out), Head: o.choice.Head,
-		Tree: o.choice.Tree, Hex: o.choice.Hex}
+func show(ctx context.Context, g *command.Global, from *captureReading) error {
+	cfg := screen.Config{Out: g.Out, Colors: terminal.HasColors(g.Out)}
 	if terminal.Is(g.In) {
 		cfg.In = g.In
 	}

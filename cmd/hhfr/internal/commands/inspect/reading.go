@@ -4,96 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/inspector"
-	"github.com/hhfr/hhfr/internal/proxy"
 )
 
 // reading reads captures into a log.
 type captureReading struct {
-	names  string
+	names  []string
 	inputs []capture.Input
-	choice *chosen.Choice
 	idle   bool // also messages of proxies that carry nothing
 	log    *inspector.Log
-
-	requests chosen.SeenRequests
+	seen   listing.Seen
 
 	size, done atomic.Int64 // bytes of the inputs, and of these read; size 0: not known
 	more       chan struct{}
 	over       chan struct{} // closed when all was read
 
-	mu   sync.Mutex
-	note string // what is missing
+	mu     sync.Mutex
+	choice chosen.Choice
+	note   string // what is missing
 }
 
-// newReading reads inputs, which grow if wait is true: at their ends it waits for more.
-func newReading(ctx context.Context, names []string, inputs []capture.Input, wait bool, choice *chosen.Choice,
+// newReading reads inputs; wait: at the ends of files it waits for more.
+func newReading(ctx context.Context, inputs []capture.Input, wait bool, choice chosen.Choice,
 	log *inspector.Log) *captureReading {
 	r := &captureReading{choice: choice, log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
-	for i, name := range names {
-		if r.names += filepath.Base(name); i < len(names)-1 {
-			r.names += ", "
-		}
-	}
 	size := int64(0)
 	for _, in := range inputs {
-		s, regular := in.Octets.(io.Seeker)
-		if !regular || wait {
-			size = -1
-		} else if end, err := s.Seek(0, io.SeekEnd); err != nil || size < 0 {
+		if info, err := os.Stat(in.Name); err != nil || !info.Mode().IsRegular() || wait || size < 0 {
 			size = -1
 		} else {
-			size += end
+			size += info.Size()
 		}
-		if regular {
-			_, _ = s.Seek(0, io.SeekStart)
-		}
-		// without Seek it is read once, and messages are there as soon as they are whole
-		in.Octets = &countedInput{ctx, in.Octets, r, wait && regular}
+		r.names = append(r.names, filepath.Base(in.Name))
+		in.Octets = newGrowing(ctx, in, wait, func(n int) { r.done.Add(int64(n)) })
 		r.inputs = append(r.inputs, in)
 	}
 	r.size.Store(max(size, 0))
 	return r
 }
 
-// counted is an input of which it is known how much was read.
-type countedInput struct {
-	ctx context.Context
-	io.Reader
-	r    *captureReading
-	wait bool
-}
-
-// pause is how long a file is left alone that has nothing new.
-const pause = 100 * time.Millisecond
-
-// Read implements [io.Reader].
-func (c *countedInput) Read(b []byte) (int, error) {
-	for {
-		n, err := c.Reader.Read(b)
-		c.r.done.Add(int64(n))
-		if n > 0 || !c.wait || !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		select {
-		case <-c.ctx.Done():
-			return 0, io.EOF
-		case <-time.After(pause):
-		}
-	}
-}
-
 // Name implements [screen.LogSource].
-func (r *captureReading) Name() string { return r.names }
+func (r *captureReading) Name() string { return strings.Join(r.names, ", ") }
+
+// Choice implements [screen.LogSource].
+func (r *captureReading) Choice() chosen.Choice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.choice
+}
 
 // Share implements [screen.LogSource].
 func (r *captureReading) Share() int {
@@ -121,6 +89,11 @@ func (r *captureReading) Grown(ctx context.Context) (ended bool, note string) {
 // run reads until all was read, or ctx ends.
 func (r *captureReading) run(ctx context.Context, cfg capture.DecodeConfig) {
 	defer close(r.over)
+	defer func() {
+		for _, in := range r.inputs {
+			in.Octets.(*growingInput).close()
+		}
+	}()
 	decoder := capture.NewReader(ctx, cfg)
 	err := r.read(ctx, decoder)
 	r.mu.Lock()
@@ -165,25 +138,14 @@ func (r *captureReading) read(ctx context.Context, decoder *capture.Reader) erro
 
 // take stores a message, if it is chosen.
 func (r *captureReading) take(m *capture.Decoded, sum *capture.Summary) error {
-	took, call := r.requests.Of(m)
-	control := ""
-	if m.HHFR {
-		control = proxy.Control(m.Head)
-	}
-	if control != "" && m.BodyOctets == 0 && !r.idle {
+	one := r.seen.Of(m)
+	r.mu.Lock()
+	takes := r.choice.Takes(one.Asked)
+	r.mu.Unlock()
+	if !takes || one.Idle() && !r.idle {
 		return nil
 	}
-	asked := chosen.Asked{Decoded: m, Kind: chosen.KindOf(m), Call: call, Took: took}
-	if !r.choice.Takes(asked) {
-		return nil
-	}
-	e := inspector.Logged{
-		Candidate: asked.Candidate(), Lane: m.Lane, Exchange: m.Exchange, Stream: m.Stream, Direction: m.Direction,
-		Index: m.Index, Last: m.Last, Why: m.Why, FileName: m.FileName(), Whole: m.Whole(),
-	}
-	if control != "" {
-		e.Operation = "(" + control + ")"
-	}
+	e := inspector.Entry{Call: one.Call, Took: one.Took, Control: one.Control}
 	if m.Stream > 0 && m.Stream <= len(sum.Streams) {
 		e.Path = sum.Streams[m.Stream-1].Service.Path
 	}
