@@ -20,6 +20,9 @@ type CarriedPart struct {
 	// Content what they are unpacked, in bytes.
 	Segments        int
 	Packed, Content int64
+	// Places is what each place of the shape cost, in bits before compression, as
+	// [columns.Bill.Add] says it; empty: it did not go in columns.
+	Places []int64
 }
 
 // carry notes a segment.
@@ -29,6 +32,9 @@ func (c *CarriedPart) carry(p *wire.Part) {
 	}
 	if p.Program != nil {
 		c.Shape = p.Program.Shape()
+	}
+	if p.Bill != nil {
+		c.Places = p.Bill.Add(c.Places, p.Program)
 	}
 	c.Segments++
 	c.Packed += int64(p.Packed)

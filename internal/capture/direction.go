@@ -84,6 +84,7 @@ func (o *StreamOctets) add(f *wire.DecodedFrame) {
 
 func newDirection(r *Reader, to receiver) *direction {
 	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
+		Bills:          r.cfg.Carriage,
 		Shapes:         r.shapes,
 		Named:          r.shapes.named,
 		Compression:    &r.compression,

@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/capture"
 )
 
-// Entry is a message that is stored, with what others say of it.
-type Entry struct {
+// LogEntry is a message that is stored, with what others say of it.
+type LogEntry struct {
 	// Decoded is the message, its Body at most the first MiB ([Log.WriteBody] gives all), without
 	// what only the reader of the capture knows.
 	capture.Decoded
@@ -33,15 +33,15 @@ type CarriedAs struct {
 const longest = 1 << 31
 
 // stored are the bytes of an entry: its body behind everything else.
-func (e Entry) stored() ([]byte, error) {
+func (e LogEntry) stored() ([]byte, error) {
 	body := e.Body
 	e.Body, e.Carriage = nil, nil
 	rest, err := json.Marshal(&e)
 	return append(bin.AppendBytes(nil, rest), body...), err
 }
 
-// read is the other way of [Entry.stored].
-func (e *Entry) read(b []byte) error {
+// read reads what [LogEntry.stored] made.
+func (e *LogEntry) read(b []byte) error {
 	in := bin.NewCursor(b, 0)
 	rest := in.Bytes(longest)
 	if err := in.Err(); err != nil {

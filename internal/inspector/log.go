@@ -84,7 +84,7 @@ func (l *Log) Len() int {
 
 // Append stores a message; e has what others say of it. Its error is that of the file, or
 // [ErrFull].
-func (l *Log) Append(m *capture.Decoded, e Entry) error {
+func (l *Log) Append(m *capture.Decoded, e LogEntry) error {
 	e.Decoded = *m
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,10 +236,10 @@ func (l *Log) store(n int, body io.Reader) error {
 }
 
 // At returns message n, from 0.
-func (l *Log) At(n int) (*Entry, error) {
+func (l *Log) At(n int) (*LogEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &Entry{}
+	e := &LogEntry{}
 	if n < 0 || n >= len(l.states) {
 		return e, fmt.Errorf("there is no message %d of %d", n, len(l.states))
 	}
@@ -292,7 +292,7 @@ func (l *Log) stored(n int) ([]byte, error) {
 }
 
 // Whole returns message n with all of its body.
-func (l *Log) Whole(n int) (*Entry, error) {
+func (l *Log) Whole(n int) (*LogEntry, error) {
 	e, err := l.At(n)
 	if err != nil || int64(len(e.Body)) == e.BodyOctets {
 		return e, err

@@ -20,7 +20,7 @@ import (
 )
 
 // entry is message n, and what is stored beside it.
-func entry(n int, body []byte) (*capture.Decoded, inspector.Entry) {
+func entry(n int, body []byte) (*capture.Decoded, inspector.LogEntry) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, n, time.UTC)
 	m := &capture.Decoded{
 		Body: body, BodyOctets: int64(len(body)), Head: fmt.Appendf(nil, "POST /%d HTTP/1.1\r\n\r\n", n),
@@ -31,7 +31,7 @@ func entry(n int, body []byte) (*capture.Decoded, inspector.Entry) {
 		Reliable: &header.Blocks{Sequence: "urn:1", AckRequested: []string{"urn:2"}},
 		Frames:   []capture.RawFrame{{Stream: 3, At: 9, Octets: []byte{1}, Time: at}},
 	}
-	return m, inspector.Entry{Call: "call", Took: time.Second, Control: "taken", Path: "/p"}
+	return m, inspector.LogEntry{Call: "call", Took: time.Second, Control: "taken", Path: "/p"}
 }
 
 // What was stored comes back, in whatever order it is asked for, while more is stored.

@@ -260,6 +260,10 @@ func (d *Decoder) content(
 			memory = lane.memory.use()
 		}
 		u := unpackers.Get().(*columns.Unpacker)
+		if u.Bill = nil; d.cfg.Bills {
+			p.Bill = new(columns.Bill)
+			u.Bill = p.Bill
+		}
 		var err error
 		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
 		unpackers.Put(u)

@@ -14,6 +14,7 @@ import (
 	faults "github.com/hhfr/hhfr/internal/fault"
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/columns"
 	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
@@ -104,4 +105,6 @@ type Part struct {
 	Content []byte
 	// Packed is how many octets the content took on the wire, if it came.
 	Packed int
+	// Bill is what places cost, if that is wanted and the content came in columns.
+	Bill *columns.Bill
 }

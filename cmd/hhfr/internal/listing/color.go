@@ -20,7 +20,7 @@ const (
 )
 
 // ColorOf is red for what went wrong, and yellow for what may have.
-func ColorOf(m *Listed) Color {
+func ColorOf(m *ListedMessage) Color {
 	switch {
 	case !m.Whole(), m.Status() >= http.StatusBadRequest, m.Fault() != "":
 		return Red

@@ -16,8 +16,8 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// Listed is a message as it is listed.
-type Listed struct {
+// ListedMessage is a message as it is listed.
+type ListedMessage struct {
 	chosen.Asked
 	// Control is its purpose between two proxies, if it is no HTTP message.
 	Control string
@@ -25,7 +25,7 @@ type Listed struct {
 
 // Idle reports whether a message concerns the proxies alone: it carries nothing of a client or a
 // server.
-func (m *Listed) Idle() bool { return m.Control != "" && m.BodyOctets == 0 }
+func (m *ListedMessage) Idle() bool { return m.Control != "" && m.BodyOctets == 0 }
 
 // Seen is what messages need to know of those before them, as far as that is remembered. The zero
 // value is ready.
@@ -39,8 +39,8 @@ type Seen struct {
 const mostControls = 4096
 
 // Of is a message with what is known of it.
-func (s *Seen) Of(m *capture.Decoded) Listed {
-	l := Listed{Asked: chosen.Asked{Decoded: m, Kind: chosen.KindOf(m)}}
+func (s *Seen) Of(m *capture.Decoded) ListedMessage {
+	l := ListedMessage{Asked: chosen.Asked{Decoded: m, Kind: chosen.KindOf(m)}}
 	l.Took, l.Call = s.requests.Of(m)
 	if m.HHFR {
 		l.Control = proxy.Control(m.Head)
@@ -175,7 +175,7 @@ func (l *Listing) Event(ev capture.Event) error {
 }
 
 // count counts a message, and what it lacks.
-func (l *Listing) count(m *Listed) {
+func (l *Listing) count(m *ListedMessage) {
 	f := &l.found
 	f.Messages++
 	if m.Unread {
@@ -197,7 +197,7 @@ func (l *Listing) count(m *Listed) {
 	}
 }
 
-func (l *Listing) message(m *Listed) error {
+func (l *Listing) message(m *ListedMessage) error {
 	if l.stats != nil {
 		if m.Control == "" {
 			l.found.Printed++
@@ -277,7 +277,7 @@ func (l *Listing) End(s *capture.Summary) error {
 }
 
 // writeMessage writes a message as an object. A long envelope is written as it is read.
-func writeMessage(w io.Writer, m *Listed, end string) error {
+func writeMessage(w io.Writer, m *ListedMessage, end string) error {
 	var b bytes.Buffer
 	if err := printing.JSON(&b, newMessageReport(m)); err != nil {
 		return err
@@ -302,7 +302,7 @@ func writeMessage(w io.Writer, m *Listed, end string) error {
 }
 
 // writeXML writes the envelope of a whole message, and ends its line.
-func writeXML(w io.Writer, m *Listed) error {
+func writeXML(w io.Writer, m *ListedMessage) error {
 	if m.BodyOctets == 0 || !m.Whole() {
 		return nil
 	}

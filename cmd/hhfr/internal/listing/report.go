@@ -212,7 +212,7 @@ type captureReport struct {
 	TruncatedAt   int64          `json:"truncated_at,omitempty"` // offset at which it is cut off or damaged
 }
 
-func newMessageReport(m *Listed) MessageReport {
+func newMessageReport(m *ListedMessage) MessageReport {
 	r := MessageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange,
 		Kind: m.Kind, Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire,

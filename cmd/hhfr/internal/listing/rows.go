@@ -39,7 +39,7 @@ type listColumn struct {
 	title string
 	width int // 0: the last one
 	right bool
-	text  func(*Listed) string
+	text  func(*ListedMessage) string
 }
 
 // leastOperation is the minimum width of operation names; below it another column is dropped first.
@@ -60,7 +60,7 @@ func NewRows(width int, ends func() int, choice *chosen.Choice) *Rows {
 }
 
 // row prints a message on one line, and the titles before the first one.
-func (l *Rows) row(w io.Writer, m *Listed) error {
+func (l *Rows) row(w io.Writer, m *ListedMessage) error {
 	if l.columns == nil {
 		if err := l.painted(w, l.Titles(m), bold); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (l *Rows) row(w io.Writer, m *Listed) error {
 }
 
 // Titles are those of the columns, which are chosen by the first message.
-func (l *Rows) Titles(first *Listed) []byte {
+func (l *Rows) Titles(first *ListedMessage) []byte {
 	if l.columns == nil {
 		l.columns = l.fit(l.columnsFor(first))
 	}
@@ -82,7 +82,7 @@ func (l *Rows) Titles(first *Listed) []byte {
 }
 
 // Text is the row of a message, with its end, behind [Rows.Titles]. The next row takes its memory.
-func (l *Rows) Text(m *Listed) []byte {
+func (l *Rows) Text(m *ListedMessage) []byte {
 	texts := make([]string, len(l.columns))
 	for i, col := range l.columns {
 		texts[i] = col.text(m)
@@ -93,7 +93,7 @@ func (l *Rows) Text(m *Listed) []byte {
 // check prints the result of a check of messages that were listed before.
 func (l *Rows) check(w io.Writer, c *capture.Check) error {
 	n, first, last := 0, 0, 0
-	var from *Listed
+	var from *ListedMessage
 	for _, m := range c.Messages {
 		if m.State != c.State {
 			continue
@@ -102,7 +102,7 @@ func (l *Rows) check(w io.Writer, c *capture.Check) error {
 			first = m.Number
 		}
 		last = max(last, m.Number)
-		from = &Listed{Asked: chosen.Asked{Decoded: m}}
+		from = &ListedMessage{Asked: chosen.Asked{Decoded: m}}
 	}
 	if n == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (l *Rows) check(w io.Writer, c *capture.Check) error {
 
 // columnsFor returns all columns, chosen by the first message; those of endpoints only if a capture
 // has them.
-func (l *Rows) columnsFor(first *Listed) []listColumn {
+func (l *Rows) columnsFor(first *ListedMessage) []listColumn {
 	ends := 0
 	if first.Src.IsValid() {
 		const port = 5 // digits
@@ -134,22 +134,22 @@ func (l *Rows) columnsFor(first *Listed) []listColumn {
 		}
 	}
 	all := []listColumn{
-		{"NUMBER", 6, true, func(m *Listed) string {
+		{"NUMBER", 6, true, func(m *ListedMessage) string {
 			if m.Number == 0 {
 				return "-"
 			}
 			return strconv.Itoa(m.Number)
 		}},
-		{"TIME", 15, false, func(m *Listed) string { return l.choice.Time(m.First) }},
-		{"CLIENT", ends, false, func(m *Listed) string { return addressText(m.Client()) }},
+		{"TIME", 15, false, func(m *ListedMessage) string { return l.choice.Time(m.First) }},
+		{"CLIENT", ends, false, func(m *ListedMessage) string { return addressText(m.Client()) }},
 		{"", 2, false, directionText},
-		{"SERVER", ends, false, func(m *Listed) string { return addressText(m.Server()) }},
+		{"SERVER", ends, false, func(m *ListedMessage) string { return addressText(m.Server()) }},
 		{"SESSION", 8, false, sessionText},
 		{"EXCHANGE", 9, true, exchangeText},
-		{"MESSAGE", 7, false, func(m *Listed) string { return m.Kind }},
+		{"MESSAGE", 7, false, func(m *ListedMessage) string { return m.Kind }},
 		{"OPERATION", 28, false, operationText},
-		{"WIRE", 7, true, func(m *Listed) string { return strconv.FormatInt(m.Wire, 10) }},
-		{"SOAP", 7, true, func(m *Listed) string { return strconv.FormatInt(m.BodyOctets, 10) }},
+		{"WIRE", 7, true, func(m *ListedMessage) string { return strconv.FormatInt(m.Wire, 10) }},
+		{"SOAP", 7, true, func(m *ListedMessage) string { return strconv.FormatInt(m.BodyOctets, 10) }},
 		{"STATUS", 6, true, statusText},
 		{"DURATION", 8, true, durationText},
 		{"STATE", 0, false, stateText},
@@ -231,19 +231,19 @@ func addressText(a netip.AddrPort) string {
 }
 
 // directionText is an arrow to the endpoint that receives a message.
-func directionText(m *Listed) string {
+func directionText(m *ListedMessage) string {
 	if m.Src == m.Client() {
 		return "->"
 	}
 	return "<-"
 }
 
-func sessionText(m *Listed) string {
+func sessionText(m *ListedMessage) string {
 	name := m.SessionString()
 	return name[:min(8, len(name))]
 }
 
-func exchangeText(m *Listed) string {
+func exchangeText(m *ListedMessage) string {
 	if m.HHFR && m.Lane > 0 {
 		return fmt.Sprintf("%d.%d", m.Lane, m.Exchange)
 	}
@@ -252,7 +252,7 @@ func exchangeText(m *Listed) string {
 
 // operationText is the operation that a message requests: of the service, or, in brackets, of the
 // other proxy.
-func operationText(m *Listed) string {
+func operationText(m *ListedMessage) string {
 	if m.Control != "" {
 		return "(" + m.Control + ")"
 	}
@@ -260,15 +260,15 @@ func operationText(m *Listed) string {
 }
 
 // statusText is the status of a reply in HTTP.
-func statusText(m *Listed) string {
-	if code := m.Asked.Status(); code > 0 && m.Control == "" {
+func statusText(m *ListedMessage) string {
+	if code := m.Status(); code > 0 && m.Control == "" {
 		return strconv.Itoa(code)
 	}
 	return ""
 }
 
 // durationText is how long a reply took.
-func durationText(m *Listed) string {
+func durationText(m *ListedMessage) string {
 	switch d := m.Took; {
 	case d <= 0:
 		return ""
@@ -281,7 +281,7 @@ func durationText(m *Listed) string {
 	}
 }
 
-func stateText(m *Listed) string {
+func stateText(m *ListedMessage) string {
 	why := m.Why
 	if m.LacksContract {
 		why = "the WSDL of its service is missing"
@@ -291,7 +291,7 @@ func stateText(m *Listed) string {
 	if why != "" {
 		why = ": " + printing.Printable(why)
 	}
-	if fault := m.Asked.Fault(); fault != "" {
+	if fault := m.Fault(); fault != "" {
 		why += ", fault " + printing.Printable(fault)
 	}
 	return m.State.String() + why + placeText(m.Place) + sequenceText(m)

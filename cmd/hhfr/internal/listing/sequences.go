@@ -72,7 +72,7 @@ func shortSequence(id string) string {
 }
 
 // sequenceText is what a message says of sequences, behind its state; empty if nothing.
-func sequenceText(m *Listed) string {
+func sequenceText(m *ListedMessage) string {
 	b := m.Reliable
 	if b == nil {
 		return ""

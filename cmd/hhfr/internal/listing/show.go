@@ -16,7 +16,7 @@ import (
 )
 
 // show prints a message itself.
-func (l *Listing) show(m *Listed) error {
+func (l *Listing) show(m *ListedMessage) error {
 	var body bytes.Buffer
 	if m.Whole() {
 		if err := m.WriteBody(&body); err != nil {
@@ -29,7 +29,7 @@ func (l *Listing) show(m *Listed) error {
 
 // Shown is a message itself, behind a line that says which it is, in the form that is chosen.
 // Characters that a terminal would obey are question marks: -o xml and --save-dir have the bytes.
-func Shown(m *Listed, body []byte, choice *chosen.Choice) string {
+func Shown(m *ListedMessage, body []byte, choice *chosen.Choice) string {
 	var b bytes.Buffer
 	title(&b, m, choice)
 	if choice.Tree {
@@ -66,7 +66,7 @@ func Shown(m *Listed, body []byte, choice *chosen.Choice) string {
 }
 
 // title is the line that says which message follows.
-func title(b *bytes.Buffer, m *Listed, choice *chosen.Choice) {
+func title(b *bytes.Buffer, m *ListedMessage, choice *chosen.Choice) {
 	fmt.Fprintf(b, "# %d %s %s", m.Number, m.Kind, operationText(m))
 	if m.Src.IsValid() {
 		fmt.Fprintf(b, " %s -> %s", m.Src, m.Dst)
@@ -93,7 +93,7 @@ func (l *Listing) frame(f *capture.RawFrame) error {
 	return err
 }
 
-func headText(m *Listed) string {
+func headText(m *ListedMessage) string {
 	head := strings.TrimRight(strings.ReplaceAll(string(m.Head), "\r\n", "\n"), "\n")
 	if head == "" {
 		return "(the default head)"
@@ -102,7 +102,7 @@ func headText(m *Listed) string {
 }
 
 // known lists what is known of a message beside its head and its envelope.
-func known(b *bytes.Buffer, m *Listed) {
+func known(b *bytes.Buffer, m *ListedMessage) {
 	fact := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}

@@ -55,7 +55,7 @@ func (m *screenModel) askAgain(hhfr bool) {
 }
 
 // addressOf is the URL that a request was sent to, as far as that is known.
-func addressOf(e *inspector.Entry) string {
+func addressOf(e *inspector.LogEntry) string {
 	server := e.Server()
 	if !server.IsValid() {
 		return "http://"

@@ -12,7 +12,7 @@ import (
 
 // carriedLines say how a message became the bytes that it was on the wire, with the shapes of its
 // head and body.
-func carriedLines(e *inspector.Entry, shapes func(uri string) *shape.Shape) (lines []string) {
+func carriedLines(e *inspector.LogEntry, shapes func(uri string) *shape.Shape) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, safe(fmt.Sprintf(format, args...))) }
 	head := int64(len(e.Head))
 	say("message    %8d bytes: head %d, envelope %d", head+e.BodyOctets, head, e.BodyOctets)
@@ -43,7 +43,12 @@ func carriedLines(e *inspector.Entry, shapes func(uri string) *shape.Shape) (lin
 			say("shape of the %s: %s", name, p.URI)
 			tree := new(strings.Builder)
 			if s := shapes(p.URI); s != nil {
-				_ = shape.Print(tree, s) // a builder never fails
+				_ = shape.PrintNoted(tree, s, func(place int) string { // a builder never fails
+					if place >= len(p.Places) {
+						return ""
+					}
+					return fmt.Sprintf("   %s", printing.Count(p.Places[place], "bit"))
+				})
 			}
 			lines = append(lines, safeLines(cmp.Or(tree.String(), "(not stored)"))...)
 		}

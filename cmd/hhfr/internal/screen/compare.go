@@ -20,7 +20,8 @@ type comparison struct {
 
 // newComparison compares two documents, line by line.
 func newComparison(titles [2]string, left, right []byte) comparison {
-	c := comparison{titles: titles, left: safeLines(string(xmltext.Indented(left))), right: safeLines(string(xmltext.Indented(right)))}
+	lines := func(doc []byte) []string { return safeLines(string(xmltext.Indented(doc))) }
+	c := comparison{titles: titles, left: lines(left), right: lines(right)}
 	c.pairs = inspector.Pairs(c.left, c.right)
 	for i, p := range c.pairs {
 		if !p.Same && (i == 0 || c.pairs[i-1].Same) {
@@ -49,7 +50,7 @@ func (m *screenModel) compareMarked() {
 }
 
 // nameOf is which message it is.
-func nameOf(e *inspector.Entry) string {
+func nameOf(e *inspector.LogEntry) string {
 	return safe(fmt.Sprintf("%d %s %s", e.Number, chosen.KindOf(&e.Decoded), e.Operation.Local))
 }
 

@@ -33,7 +33,7 @@ type detail struct {
 	madeOf
 	made   madeOf
 	width  int // that lines were cut to
-	entry  *inspector.Entry
+	entry  *inspector.LogEntry
 	title  string
 	lines  []string
 	depths []int // of lines, in a tree
@@ -52,8 +52,8 @@ type detailRow struct{ line, from, to int }
 type textPlace struct{ line, from, to int }
 
 // listed is a message as decode lists it.
-func listed(e *inspector.Entry) *listing.Listed {
-	return &listing.Listed{Control: e.Control, Asked: chosen.Asked{
+func listed(e *inspector.LogEntry) *listing.ListedMessage {
+	return &listing.ListedMessage{Control: e.Control, Asked: chosen.Asked{
 		Decoded: &e.Decoded, Kind: chosen.KindOf(&e.Decoded), Call: e.Call, Took: e.Took,
 	}}
 }

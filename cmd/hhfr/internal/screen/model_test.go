@@ -40,7 +40,7 @@ type stored struct {
 func (s *stored) add(t *testing.T, m *capture.Decoded) {
 	t.Helper()
 	one := s.seen.Of(m)
-	require.NoError(t, s.Append(m, inspector.Entry{Call: one.Call, Took: one.Took, Control: one.Control}))
+	require.NoError(t, s.Append(m, inspector.LogEntry{Call: one.Call, Took: one.Took, Control: one.Control}))
 }
 
 func newStored(t *testing.T) *stored {

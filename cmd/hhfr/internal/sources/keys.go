@@ -12,7 +12,7 @@ import (
 
 // Keys reads --keylog: a key log, which may grow, or a pcapng file with one in it; nil: there is
 // none. done closes the file.
-func (o *SourceOptions) Keys() (keys *tlsrecord.KeyLog, done func(), err error) {
+func (o *CaptureOptions) Keys() (keys *tlsrecord.KeyLog, done func(), err error) {
 	name := o.keylog
 	if name == "" {
 		return nil, func() {}, nil

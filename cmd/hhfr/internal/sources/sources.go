@@ -17,15 +17,15 @@ import (
 	"github.com/hhfr/hhfr/internal/live"
 )
 
-// SourceOptions are the flags about them.
-type SourceOptions struct {
+// CaptureOptions are the flags about them.
+type CaptureOptions struct {
 	Interface string // empty: files
 	Ports     []uint // empty: all
 	keylog    string
 }
 
 // Flags declares them.
-func (o *SourceOptions) Flags(f *pflag.FlagSet) {
+func (o *CaptureOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them "+
 		"written; or a pcapng file that has them")
 	f.StringVarP(&o.Interface, "interface", "i", "",
@@ -34,7 +34,7 @@ func (o *SourceOptions) Flags(f *pflag.FlagSet) {
 }
 
 // Args checks the arguments of a command: files, unless an interface is named.
-func (o *SourceOptions) Args(c *cobra.Command, args []string) error {
+func (o *CaptureOptions) Args(c *cobra.Command, args []string) error {
 	if o.Interface != "" {
 		return command.Takes()(c, args)
 	}
@@ -42,7 +42,7 @@ func (o *SourceOptions) Args(c *cobra.Command, args []string) error {
 }
 
 // Check returns why --port is wrong; nil: it is not.
-func (o *SourceOptions) Check() error {
+func (o *CaptureOptions) Check() error {
 	for _, port := range o.Ports {
 		if port > 1<<16-1 || port == 0 {
 			return exit.Usagef("", "--port %d: ports are 1 to 65535", port)
@@ -53,7 +53,7 @@ func (o *SourceOptions) Check() error {
 
 // Live begins a capture from the interface, until ctx ends. The caller closes the result; ended is
 // called when all was read.
-func (o *SourceOptions) Live(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
+func (o *CaptureOptions) Live(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
 	source, err := live.Open(o.Interface, func() bool { return ctx.Err() != nil })
 	if err != nil {
 		return nil, nil, notLive(o.Interface, err)

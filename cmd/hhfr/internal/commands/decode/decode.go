@@ -79,7 +79,7 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
 	o.DecodeOptions.Flags(f)
 	f.StringVar(&o.writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
-	o.SourceOptions.Flags(f)
+	o.CaptureOptions.Flags(f)
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
@@ -145,6 +145,6 @@ func (o *decodeOptions) open(ctx context.Context, g *command.Global) (in *input.
 // decodeOptions are the flags of the command.
 type decodeOptions struct {
 	decoding.DecodeOptions
-	sources.SourceOptions
+	sources.CaptureOptions
 	writeStreams string
 }

@@ -26,7 +26,7 @@ import (
 type inspectOptions struct {
 	files []string
 	decoding.Knowledge
-	sources.SourceOptions
+	sources.CaptureOptions
 	choice chosen.Choice
 	tail   bool
 }
@@ -61,7 +61,7 @@ Without a terminal there is hhfr decode.`,
 	}
 	f := c.Flags()
 	o.Knowledge.Flags(f)
-	o.SourceOptions.Flags(f)
+	o.CaptureOptions.Flags(f)
 	o.choice.Flags(f)
 	f.BoolVar(&o.tail, "tail", false, "at the end of a file, wait for more, and go on in the next file of a recording")
 	return c
@@ -100,7 +100,7 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 		return err
 	}
 	defer closeKeys()
-	cfg, done, err := o.Knowledge.Open(ctx, g)
+	cfg, done, err := o.Open(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (r *captureReading) take(m *capture.Decoded, sum *capture.Summary) error {
 	if !takes || one.Idle() && !r.idle {
 		return nil
 	}
-	e := inspector.Entry{Call: one.Call, Took: one.Took, Control: one.Control}
+	e := inspector.LogEntry{Call: one.Call, Took: one.Took, Control: one.Control}
 	if m.Stream > 0 && m.Stream <= len(sum.Streams) {
 		e.Path = sum.Streams[m.Stream-1].Service.Path
 	}
