@@ -32,24 +32,21 @@ func (b *Bill) Add(costs []int64, of *program.Program) []int64 {
 	return costs
 }
 
-// used is how many bits of the segment were read.
-func (r *packReader) used() int64 { return 8*int64(r.At) - int64(r.Left) }
-
-// bill puts what was read since the last time on the bill of an operation.
-func (u *Unpacker) bill(pc int32) {
-	if b := u.Bill; b != nil {
-		used := u.r.used()
-		b.bits[pc] += used - b.at
-		b.at = used
+// open begins a bill of so many operations behind the first bits of a segment, which no place takes.
+func (b *Bill) open(operations int, used int64) {
+	if b == nil {
+		return
 	}
+	if b.bits == nil {
+		b.bits = make([]int64, operations)
+	}
+	b.at = used
 }
 
-// open begins a bill behind the first bits of a segment, which no place takes.
-func (u *Unpacker) open() {
-	if b := u.Bill; b != nil {
-		if b.bits == nil {
-			b.bits = make([]int64, len(u.p.Ops()))
-		}
-		b.at = u.r.used()
+// charge puts what was read since the last time on the bill of an operation.
+func (b *Bill) charge(pc int32, used int64) {
+	if b != nil {
+		b.bits[pc] += used - b.at
+		b.at = used
 	}
 }
