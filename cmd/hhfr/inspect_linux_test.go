@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,7 @@ func TestInspectOnATerminal(t *testing.T) {
 		"q":       {"exec hhfr inspect %s", 0, nil, "q"},
 		"ctrl+c":  {"exec interrupted inspect %s", exit.Interrupted, nil, "\x03"},
 		"SIGTERM": {"exec interrupted inspect %s", exit.Interrupted, syscall.SIGTERM, ""},
+		"SIGHUP":  {"exec interrupted inspect %s", exit.Interrupted, syscall.SIGHUP, ""},
 		"a pipe":  {"cat %s | hhfr inspect -", 0, nil, "q"},
 		"growing": {"exec hhfr inspect --tail %s", 0, nil, "q"},
 	} {
@@ -84,4 +86,33 @@ func TestInspectWithoutATerminal(t *testing.T) {
 	assert.Error(t, cmd.Wait())
 	<-read
 	assert.Contains(t, screen.String(), "inspect needs a terminal")
+}
+
+// TestInspectNothing: where there is nothing to show, it ends, and says why as decode does.
+func TestInspectNothing(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.pcap")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no capture":  {[]string{empty}, exit.Malformed, "not a capture"},
+		"none chosen": {[]string{shared.Testdata(t, "pcap", "session.pcapng"), "-Y", "bytes > 1M"}, exit.Failed, "none of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			master, slave := openTerminal(t, 80)
+			cmd := exec.CommandContext(t.Context(), "hhfr", append([]string{"inspect"}, tc.args...)...)
+			cmd.Env = append(os.Environ(), "TERM=xterm")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			require.NoError(t, cmd.Start())
+			require.NoError(t, slave.Close())
+			screen, read := watched(master)
+			_ = cmd.Wait()
+			<-read
+			assert.Equal(t, tc.code, cmd.ProcessState.ExitCode())
+			assert.Contains(t, screen.String(), tc.says)
+		})
+	}
 }

@@ -32,7 +32,8 @@ func (b *Bill) Add(costs []int64, of *program.Program) []int64 {
 	return costs
 }
 
-// open begins a bill of so many operations behind the first bits of a segment, which no place takes.
+// open begins a bill of so many operations behind the first bits of a segment, which no place
+// takes.
 func (b *Bill) open(operations int, used int64) {
 	if b == nil {
 		return

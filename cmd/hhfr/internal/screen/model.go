@@ -52,9 +52,9 @@ type screenModel struct {
 type LogSource interface {
 	// Name is that of the files.
 	Name() string
-	// Grown waits until there is more, or all was read: then ended is true, and note says what is
+	// Grown waits until there is more, or all was read: then ended is true, and err says what is
 	// missing, if anything is.
-	Grown(ctx context.Context) (ended bool, note string)
+	Grown(ctx context.Context) (ended bool, err error)
 	// Choice is which messages are listed, and how.
 	Choice() chosen.Choice
 	// Share is how much was read, in percent; -1: that is not known.
@@ -64,7 +64,7 @@ type LogSource interface {
 // grew reports that more was read.
 type grew struct {
 	ended bool
-	note  string
+	err   error
 }
 
 // rest is how long the screen stays as it is while more is read.
@@ -83,8 +83,8 @@ func (m *screenModel) Init() tea.Cmd { return m.wait }
 
 // wait waits until more was read.
 func (m *screenModel) wait() tea.Msg {
-	ended, note := m.source.Grown(m.ctx)
-	return grew{ended, note}
+	ended, err := m.source.Grown(m.ctx)
+	return grew{ended, err}
 }
 
 // Update implements [tea.Model].
@@ -117,8 +117,11 @@ func (m *screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m *screenModel) grow(msg grew) tea.Cmd {
-	if msg.note != "" {
-		m.say(bad, msg.note)
+	if msg.err != nil {
+		m.say(bad, msg.err.Error())
+		if m.log.Len() == 0 {
+			return tea.Quit // who began it says it
+		}
 	}
 	cmds := []tea.Cmd{m.scan()}
 	if m.ended = msg.ended; !m.ended {

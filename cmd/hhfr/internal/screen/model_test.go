@@ -73,10 +73,10 @@ func opened(t *testing.T, color bool, files ...string) *screenModel {
 // over is a source of which all was read.
 type over struct{}
 
-func (over) Name() string                             { return "made.pcap" }
-func (over) Grown(context.Context) (_ bool, _ string) { return true, "" }
-func (over) Choice() (c chosen.Choice)                { return c }
-func (over) Share() int                               { return -1 }
+func (over) Name() string                            { return "made.pcap" }
+func (over) Grown(context.Context) (_ bool, _ error) { return true, nil }
+func (over) Choice() (c chosen.Choice)               { return c }
+func (over) Share() int                              { return -1 }
 
 // made is a model of messages that are made: requests and replies with these bodies.
 func made(t *testing.T, color bool, bodies ...string) *screenModel {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -93,8 +95,9 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 		return err
 	}
 	defer input.Frugal(enoughToInspect)()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer untilHangup(cancel)()
 	keys, closeKeys, err := o.Keys()
 	if err != nil {
 		return err
@@ -116,8 +119,12 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 	from := newReading(ctx, in.List, o.tail, o.choice, messages)
 	from.idle = g.Verbose
 	go from.run(ctx, cfg)
-	defer func() { cancel(); <-from.over }()
-	return show(ctx, g, from)
+	err = show(ctx, g, from)
+	cancel(nil)
+	if <-from.over; err == nil && messages.Len() == 0 {
+		err = from.err
+	}
+	return err
 }
 
 // open opens the files, or the interface.
@@ -143,6 +150,18 @@ func show(ctx context.Context, g *command.Global, from *captureReading) error {
 		return exit.Signalled{Signal: os.Interrupt}
 	}
 	return err
+}
+
+// untilHangup has the screen left in order when its terminal is closed; end forgets that.
+func untilHangup(cancel context.CancelCauseFunc) (end func()) {
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, syscall.SIGHUP)
+	go func() {
+		if s, ok := <-came; ok {
+			cancel(exit.Signalled{Signal: s})
+		}
+	}()
+	return func() { signal.Stop(came); close(came) }
 }
 
 // isSmart reports whether a terminal can be written to anywhere.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/summary"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/inspector"
@@ -29,9 +30,10 @@ type captureReading struct {
 	more       chan struct{}
 	over       chan struct{} // closed when all was read
 
+	err error // what is missing; after over
+
 	mu     sync.Mutex
 	choice chosen.Choice
-	note   string // what is missing
 }
 
 // newReading reads inputs; wait: at the ends of files it waits for more.
@@ -73,16 +75,14 @@ func (r *captureReading) Share() int {
 }
 
 // Grown implements [screen.LogSource].
-func (r *captureReading) Grown(ctx context.Context) (ended bool, note string) {
+func (r *captureReading) Grown(ctx context.Context) (ended bool, err error) {
 	select {
 	case <-ctx.Done():
-		return true, ""
+		return true, nil
 	case <-r.over:
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return true, r.note
+		return true, r.err
 	case <-r.more:
-		return false, ""
+		return false, nil
 	}
 }
 
@@ -96,16 +96,16 @@ func (r *captureReading) run(ctx context.Context, cfg capture.DecodeConfig) {
 	}()
 	decoder := capture.NewReader(ctx, cfg)
 	err := r.read(ctx, decoder)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch sum := decoder.Summary(); {
 	case ctx.Err() != nil || errors.Is(err, errEnough):
 	case err != nil:
-		r.note = err.Error()
+		r.err = err
+	case sum.Counts().Messages == 0:
+		r.err = fmt.Errorf("%w; found instead: %s", capture.ErrNothing, summary.Instead(sum))
 	case r.log.Len() == 0:
-		r.note = fmt.Sprintf("%v; found instead: %s", capture.ErrNothing, summary.Instead(sum))
+		r.err = fmt.Errorf("none of %s was chosen", printing.Count(sum.Counts().Messages, "message"))
 	case sum.Partial():
-		r.note = "something is missing: hhfr decode says what"
+		r.err = errors.New("something is missing: hhfr decode says what")
 	}
 }
 
