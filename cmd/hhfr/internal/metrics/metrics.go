@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
+	"github.com/hhfr/hhfr/internal/pcapng"
 )
 
 // MetricsOptions are where a server shows its counters, and by which names.
@@ -54,6 +55,7 @@ type ServerCounters struct {
 	*meter.Meter
 	g       *command.Global
 	monitor *monitor.Monitor // nil: --metrics is not given
+	tap     *pcapng.Tap      // likewise
 	addr    string           // of the monitor
 	stop    func()           // of what is shown while the server runs
 }
@@ -86,9 +88,9 @@ func (c *ServerCounters) listen(ctx context.Context, o MetricsOptions, others []
 	if err != nil {
 		return err
 	}
-	c.addr = l.Addr().String()
+	c.addr, c.tap = l.Addr().String(), new(pcapng.Tap)
 	host, _, _ := net.SplitHostPort(addr) // metricsAddr made it
-	c.monitor = monitor.Start(l, c.Meter, append(o.hosts, host), c.g.Logger())
+	c.monitor = monitor.Start(l, c.Meter, c.tap, append(o.hosts, host), c.g.Logger())
 	return nil
 }
 
@@ -115,6 +117,9 @@ func Addr(addr string, others []string) (string, error) {
 }
 
 func (c *ServerCounters) now() *meter.Snapshot { return c.Snapshot(time.Now()) }
+
+// Tap is where connections are recorded while somebody asks at --metrics; nil: nobody can.
+func (c *ServerCounters) Tap() *pcapng.Tap { return c.tap }
 
 // Ending tells who asks that the server is about to end.
 func (c *ServerCounters) Ending() {

@@ -3,6 +3,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -19,9 +20,9 @@ import (
 
 // CaptureOptions are the flags about them.
 type CaptureOptions struct {
-	Interface string // empty: files
-	Ports     []uint // empty: all
-	keylog    string
+	Interface, Attach string // empty: files
+	Ports             []uint // empty: all
+	keylog            string
 }
 
 // Flags declares them.
@@ -30,19 +31,27 @@ func (o *CaptureOptions) Flags(f *pflag.FlagSet) {
 		"written; or a pcapng file that has them")
 	f.StringVarP(&o.Interface, "interface", "i", "",
 		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
+	f.StringVar(&o.Attach, "attach", "", "show what passes through a running serve or proxy from now on, which "+
+		"has this `ADDRESS` as its --metrics")
 	f.UintSliceVar(&o.Ports, "port", nil, "only packets from or to this `PORT`; may be repeated")
 }
 
-// Args checks the arguments of a command: files, unless an interface is named.
+// Live is what is captured as it passes: an interface, or the address of a server; empty: nothing.
+func (o *CaptureOptions) Live() string { return cmp.Or(o.Interface, o.Attach) }
+
+// Args checks the arguments of a command: files, unless something live is named.
 func (o *CaptureOptions) Args(c *cobra.Command, args []string) error {
-	if o.Interface != "" {
+	if o.Live() != "" {
 		return command.Takes()(c, args)
 	}
 	return command.Takes("FILE…")(c, args)
 }
 
-// Check returns why --port is wrong; nil: it is not.
+// Check returns what is wrong with the flags.
 func (o *CaptureOptions) Check() error {
+	if o.Interface != "" && o.Attach != "" {
+		return exit.Usagef("", "--interface and --attach do not go together")
+	}
 	for _, port := range o.Ports {
 		if port > 1<<16-1 || port == 0 {
 			return exit.Usagef("", "--port %d: ports are 1 to 65535", port)
@@ -51,14 +60,18 @@ func (o *CaptureOptions) Check() error {
 	return nil
 }
 
-// Live begins a capture from the interface, until ctx ends. The caller closes the result; ended is
+// Open begins to capture what is live, until ctx ends. The caller closes the result; ended is
 // called when all was read.
-func (o *CaptureOptions) Live(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
+func (o *CaptureOptions) Open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
+	if o.Attach != "" {
+		body, err := attach(ctx, o.Attach)
+		return input.Of(ctx, o.Attach, body), func() {}, err
+	}
 	source, err := live.Open(o.Interface, func() bool { return ctx.Err() != nil })
 	if err != nil {
 		return nil, nil, notLive(o.Interface, err)
 	}
-	return input.Of(o.Interface, source), func() {
+	return input.Of(ctx, o.Interface, source), func() {
 		if n := source.Drops(); n > 0 {
 			g.Warn("%s not captured: more came than was read; --port leaves out others", printing.Count(n, "packet"))
 		}

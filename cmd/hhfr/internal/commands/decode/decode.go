@@ -94,7 +94,7 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 		return err
 	}
 	defer closeKeys()
-	cfg, done, err := o.Open(ctx, g)
+	cfg, done, err := o.DecodeOptions.Open(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 // open opens the files, or the interface. The caller closes the result; ended is called when all
 // was read.
 func (o *decodeOptions) open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
-	if o.Interface == "" {
+	if o.Live() == "" {
 		in, err = input.OpenSources(ctx, g, o.Files, "a capture", o.Output == "json")
 		return in, func() {}, err
 	}
@@ -135,9 +135,9 @@ func (o *decodeOptions) open(ctx context.Context, g *command.Global) (in *input.
 		return nil, nil, exit.Usagef("-o jsonl prints messages as they come",
 			"-o json is for captures that have an end")
 	}
-	o.Files = []string{o.Interface}
-	if in, ended, err = o.Live(ctx, g); err == nil {
-		g.Note("capturing from %s; Ctrl-C ends it", o.Interface)
+	o.Files = []string{o.Live()}
+	if in, ended, err = o.CaptureOptions.Open(ctx, g); err == nil {
+		g.Note("capturing from %s; Ctrl-C ends it", o.Live())
 	}
 	return in, ended, err
 }

@@ -43,7 +43,8 @@ func New(g *command.Global) *cobra.Command {
 message at the cursor. Messages are there as soon as they are read, and the rest is read meanwhile.
 With --tail it goes on as the file grows; - is a capture from a pipe, with keys from the terminal:
 tshark -w - | hhfr inspect -
--i captures from an interface itself, as with decode.
+-i captures from an interface itself, and --attach shows what passes through a running server, as
+with decode.
 
 ? lists the keys, and the flags of decode that do the same: search, filter, one conversation, HTTP
 heads, trees, bytes, the difference of two messages, saving and copying. With --filter, --follow and
@@ -75,8 +76,11 @@ func (o *inspectOptions) check(g *command.Global) error {
 		return err
 	}
 	from := strings.Join(o.files, " ")
-	if o.Interface != "" {
+	switch {
+	case o.Interface != "":
 		from = "-i " + o.Interface
+	case o.Attach != "":
+		from = "--attach " + o.Attach
 	}
 	if !terminal.Is(g.Out) || !isSmart() {
 		return exit.Usagef("hhfr decode "+from+" lists the messages anywhere", "inspect needs a terminal")
@@ -103,7 +107,7 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 		return err
 	}
 	defer closeKeys()
-	cfg, done, err := o.Open(ctx, g)
+	cfg, done, err := o.Knowledge.Open(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -129,8 +133,8 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 
 // open opens the files, or the interface.
 func (o *inspectOptions) open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
-	if o.Interface != "" {
-		return o.Live(ctx, g)
+	if o.Live() != "" {
+		return o.CaptureOptions.Open(ctx, g)
 	}
 	in, err = input.OpenSources(ctx, g, o.files, "a capture", false)
 	return in, func() {}, err
