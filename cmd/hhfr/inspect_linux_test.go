@@ -98,7 +98,9 @@ func TestInspectNothing(t *testing.T) {
 		says string
 	}{
 		"no capture":  {[]string{empty}, exit.Malformed, "not a capture"},
-		"none chosen": {[]string{shared.Testdata(t, "pcap", "session.pcapng"), "-Y", "bytes > 1M"}, exit.Failed, "none of"},
+		"none chosen": {
+			[]string{shared.Testdata(t, "pcap", "session.pcapng"), "-Y", "bytes > 1M"}, exit.Failed, "none of",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			master, slave := openTerminal(t, 80)

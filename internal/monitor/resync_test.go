@@ -28,7 +28,8 @@ func (silent) Addr() net.Addr              { return &net.TCPAddr{} }
 // what is refused does not count.
 func TestSyncsOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := monitor.Start(make(silent), meter.New(time.Now()), new(pcapng.Tap), []string{"gate.example"}, slog.New(slog.DiscardHandler))
+		m := monitor.Start(make(silent), meter.New(time.Now()), new(pcapng.Tap), []string{"gate.example"},
+			slog.New(slog.DiscardHandler))
 		defer func() { require.NoError(t, m.Close()) }()
 		post := func(from, host, field, value string) *httptest.ResponseRecorder {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/status", http.NoBody)

@@ -48,7 +48,8 @@ func listened(t *testing.T, tap *pcapng.Tap, to *heard) (cancel func(), ended <-
 	return cancel, err
 }
 
-// A tap records what passes while somebody listens, of connections that are open, too, both ways.
+// A tap records what passes while somebody listens, of connections that are open, too, in both
+// directions.
 func TestTap(t *testing.T) {
 	tap := new(pcapng.Tap)
 	here, there := pair(t, "tcp")

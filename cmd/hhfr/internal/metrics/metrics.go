@@ -28,7 +28,8 @@ func (o *MetricsOptions) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.hosts, "metrics-host", nil,
 		"a name by which requests to --metrics may come, besides that of its address; may be given again")
 	f.StringVar(&o.Address, "metrics", "",
-		"address for /metrics, /status, /healthz and, for this machine only, /debug/pprof/; without a host 127.0.0.1")
+		"address for /metrics, /status, /healthz and, for this machine only, /packets and /debug/pprof/; "+
+			"without a host 127.0.0.1")
 }
 
 // Help is the part of help texts about it.
@@ -36,7 +37,8 @@ const Help = `--access-log FILE writes a line for each call when it is over: tim
 SOAP fault, bytes as HTTP has them and on the link, time taken and added (docs/metrics.md).
 --metrics ADDR answers at an address of its own, without authentication: /status is a page
 for people, and JSON for programs; /metrics is for Prometheus (docs/metrics.md lists the series);
-/healthz is 200, and 503 while this process ends; /debug/pprof/ has profiles, for this machine only.
+/healthz is 200, and 503 while this process ends; for this machine only, /debug/pprof/ has profiles,
+and /packets what passes from now on, which hhfr inspect --attach ADDR shows.
 Requests name the address by an IP address, localhost, or the host of ADDR; --metrics-host NAME
 allows other names. Any other name could be one that a hostile page has a browser use.
 `
