@@ -97,7 +97,7 @@ func TestInspectNothing(t *testing.T) {
 		code int
 		says string
 	}{
-		"no capture":  {[]string{empty}, exit.Malformed, "not a capture"},
+		"no capture": {[]string{empty}, exit.Malformed, "not a capture"},
 		"none chosen": {
 			[]string{shared.Testdata(t, "pcap", "session.pcapng"), "-Y", "bytes > 1M"}, exit.Failed, "none of",
 		},
