@@ -144,16 +144,11 @@ func (m *screenModel) listRows() []string {
 	if e, err := m.log.At(0); err == nil {
 		out[0] = m.paint(title, rowText("  ", layout.Titles(listed(e)), width))
 	}
-	for i := m.list.top; i < m.list.top+rows; i++ {
-		if i >= m.list.length(read) {
-			out = append(out, strings.Repeat(" ", width))
-			continue
-		}
+	return append(out, pane(width, m.list.top, rows, m.list.length(read), func(i int) string {
 		n := m.list.nth(i)
 		e, err := m.log.At(n)
 		if err != nil {
-			out = append(out, fit(safe("  "+err.Error()), width))
-			continue
+			return fit(safe("  "+err.Error()), width)
 		}
 		one, sign := listed(e), "  "
 		s := map[listing.Color]style{listing.Red: bad, listing.Yellow: unsure}[listing.ColorOf(one)]
@@ -163,7 +158,17 @@ func (m *screenModel) listRows() []string {
 		case n == m.marked:
 			sign = "* "
 		}
-		out = append(out, m.paint(s, rowText(sign, layout.Text(one), width)))
+		return m.paint(s, rowText(sign, layout.Text(one), width))
+	})...)
+}
+
+// pane are so many rows of a width, from one of them on; blank where there are no more.
+func pane(width, top, rows, length int, row func(int) string) []string {
+	out := make([]string, max(0, rows))
+	for i := range out {
+		if out[i] = strings.Repeat(" ", width); top+i < length {
+			out[i] = row(top + i)
+		}
 	}
 	return out
 }
@@ -202,15 +207,9 @@ func (m *screenModel) detailRows() []string {
 	if m.width < beside && !m.zoomed {
 		head = strings.ReplaceAll(head, "  ", "──")
 	}
-	out := []string{m.paint(s, head)}
-	for i := d.top; i < d.top+rows; i++ {
-		if i >= len(d.rows) {
-			out = append(out, strings.Repeat(" ", width))
-			continue
-		}
-		out = append(out, m.detailRow(i, width))
-	}
-	return out
+	return append([]string{m.paint(s, head)}, pane(width, d.top, rows, len(d.rows), func(i int) string {
+		return m.detailRow(i, width)
+	})...)
 }
 
 // detailRow is a row of the message, with the places that were found.
@@ -246,17 +245,14 @@ func (m *screenModel) detailRow(i, width int) string {
 
 // helpRows are the keys, and the flags of decode.
 func (m *screenModel) helpRows() []string {
-	out := []string{m.paint(title, fit(fmt.Sprintf("  %-14s%-48s%s", "KEY", "", "HHFR DECODE"), m.width))}
-	for i := range m.height - around - 1 {
-		k := m.helpTop + i
-		if k >= len(m.actions) {
-			out = append(out, strings.Repeat(" ", m.width))
-			continue
-		}
-		a := m.actions[k]
-		out = append(out, fit(fmt.Sprintf("  %-14s%-48s%s", strings.Join(a.keys, " "), a.does, a.flag), m.width))
+	line := func(key, does, flag string) string {
+		return fit(fmt.Sprintf("  %-14s%-48s%s", key, does, flag), m.width)
 	}
-	return out
+	return append([]string{m.paint(title, line("KEY", "", "HHFR DECODE"))},
+		pane(m.width, m.helpTop, m.height-around-1, len(m.actions), func(i int) string {
+			a := m.actions[i]
+			return line(strings.Join(a.keys, " "), a.does, a.flag)
+		})...)
 }
 
 // compareRows are two messages beside each other.
@@ -264,15 +260,10 @@ func (m *screenModel) compareRows() []string {
 	c := &m.compare
 	half := (m.width - 3) / 2
 	other := m.width - 3 - half
-	out := []string{m.paint(title, fit(" "+c.titles[0], half)+" │ "+fit(c.titles[1], other))}
-	for i := c.top; i < c.top+m.height-around-1; i++ {
-		if i >= len(c.pairs) {
-			out = append(out, strings.Repeat(" ", m.width))
-			continue
-		}
-		out = append(out, m.compareRow(c, c.pairs[i], half, other))
-	}
-	return out
+	return append([]string{m.paint(title, fit(" "+c.titles[0], half)+" │ "+fit(c.titles[1], other))},
+		pane(m.width, c.top, m.height-around-1, len(c.pairs), func(i int) string {
+			return m.compareRow(c, c.pairs[i], half, other)
+		})...)
 }
 
 func (m *screenModel) compareRow(c *comparison, p inspector.Pair, half, other int) string {
