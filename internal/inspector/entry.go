@@ -19,14 +19,8 @@ type LogEntry struct {
 	Control string
 	// Path is that of the service of the stream: requests without a head go there.
 	Path string
-	// How its head and body were carried on a stream, if they were.
-	CarriedHead, CarriedBody CarriedAs
-}
-
-// CarriedAs is how a head or body was carried, as [capture.CarriedPart].
-type CarriedAs struct {
-	capture.CarriedPart
-	URI string // of its shape, for [Log.Shape]; empty: it went as text, or not at all
+	// Shapes are the URIs of the shapes of its head and body; empty: it has none.
+	Shapes [2]string
 }
 
 // longest is more than any field has, in bytes.
@@ -35,7 +29,7 @@ const longest = 1 << 31
 // stored are the bytes of an entry: its body behind everything else.
 func (e LogEntry) stored() ([]byte, error) {
 	body := e.Body
-	e.Body, e.Carriage = nil, nil
+	e.Body = nil
 	rest, err := json.Marshal(&e)
 	return append(bin.AppendBytes(nil, rest), body...), err
 }

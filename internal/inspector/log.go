@@ -89,7 +89,7 @@ func (l *Log) Append(m *capture.Decoded, e LogEntry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if on := m.Carriage; on != nil {
-		e.CarriedHead, e.CarriedBody = l.carried(on.Head), l.carried(on.Body)
+		e.Shapes = [2]string{l.storeShape(on.Head.Shape), l.storeShape(on.Body.Shape)}
 	}
 	b, err := e.stored()
 	n := len(l.states)
@@ -114,22 +114,16 @@ func (l *Log) Append(m *capture.Decoded, e LogEntry) error {
 // mostShapes bounds the shapes that are stored.
 const mostShapes = 1 << 12
 
-// carried notes how a head or body was carried, and stores its shape.
-func (l *Log) carried(p capture.CarriedPart) CarriedAs {
-	c := CarriedAs{CarriedPart: p}
-	if c.Shape = nil; p.Shape != nil {
-		if c.URI = p.Shape.Fingerprint().URI(); len(l.shapes) < mostShapes {
-			l.shapes[c.URI] = p.Shape
-		}
+// storeShape stores a shape, and gives its URI; empty: there is none.
+func (l *Log) storeShape(s *shape.Shape) string {
+	if s == nil {
+		return ""
 	}
-	return c
-}
-
-// Shape returns a shape by its URI; nil: it is not stored.
-func (l *Log) Shape(uri string) *shape.Shape {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shapes[uri]
+	uri := s.Fingerprint().URI()
+	if len(l.shapes) < mostShapes {
+		l.shapes[uri] = s
+	}
+	return uri
 }
 
 // Check sets the states of messages to those that a check found.
@@ -248,7 +242,9 @@ func (l *Log) At(n int) (*LogEntry, error) {
 		return e, err
 	}
 	err = e.read(b)
-	e.State = l.states[n]
+	if e.State = l.states[n]; e.Carriage != nil {
+		e.Carriage.Head.Shape, e.Carriage.Body.Shape = l.shapes[e.Shapes[0]], l.shapes[e.Shapes[1]]
+	}
 	return e, err
 }
 

@@ -25,9 +25,9 @@ import (
 
 // Choice is which messages are shown, and how much of them.
 type Choice struct {
-	// Head, Pretty, Tree and Hex: messages are shown: with their HTTP heads, indented, as trees, as
-	// they were on the wire.
-	Head, Pretty, Tree, Hex bool
+	// Head, Pretty, Tree, Hex and Bits: messages are shown: with their HTTP heads, indented, as
+	// trees, as they were on the wire, as what each value cost there.
+	Head, Pretty, Tree, Hex, Bits bool
 	// Limit is after how many messages the list ends; 0: never.
 	Limit int
 
@@ -66,11 +66,12 @@ func (v *Choice) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&v.Pretty, "pretty", false, "show messages, indented")
 	f.BoolVarP(&v.Tree, "tree", "V", false, "show messages with what is known of them, envelopes as trees")
 	f.BoolVarP(&v.Hex, "hex", "x", false, "show messages as they were on the wire, each field of a frame by its name")
+	f.BoolVar(&v.Bits, "bits", false, "show how messages became their bytes: shapes, and what each value cost in bits")
 }
 
 // Whole reports whether messages themselves are shown.
 func (v *Choice) Whole() bool {
-	return v.number > 0 || v.follow != "" || v.Head || v.Pretty || v.Tree || v.Hex
+	return v.number > 0 || v.follow != "" || v.Head || v.Pretty || v.Tree || v.Hex || v.Bits
 }
 
 // All reports whether nothing is left out.

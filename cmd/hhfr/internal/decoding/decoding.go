@@ -84,7 +84,7 @@ func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
 func (o *DecodeOptions) Open(ctx context.Context, g *command.Global) (
 	cfg capture.DecodeConfig, done func(), err error) {
 	cfg, done, err = o.Knowledge.Open(ctx, g)
-	cfg.Starts, cfg.Frames = o.starts(), o.choice.Hex
+	cfg.Starts, cfg.Frames, cfg.Carriage = o.starts(), o.choice.Hex, o.choice.Bits
 	return cfg, done, err
 }
 

@@ -46,8 +46,11 @@ func Shown(m *ListedMessage, body []byte, choice *chosen.Choice) string {
 	case choice.Tree:
 		b.WriteString("envelope\n")
 		indent(&b, string(xmltext.Outline(body)))
-	case choice.Pretty, !choice.Hex:
+	case choice.Pretty, !choice.Hex && !choice.Bits:
 		b.Write(choice.Shown(body))
+	}
+	if choice.Bits {
+		carried(&b, m)
 	}
 	if choice.Hex {
 		if choice.Tree || choice.Pretty {

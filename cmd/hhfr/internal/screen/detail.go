@@ -101,14 +101,12 @@ func (m *screenModel) makeLines() {
 	d := &m.detail
 	e, choice := d.entry, m.source.Choice()
 	choice.Head, choice.Pretty, choice.Tree, choice.Hex = d.head, d.form == document, d.form == asTree, d.form == asHex
+	choice.Bits = d.form == asCarried
 	d.title, d.depths = "", nil
 	text := listing.Shown(listed(e), e.Body, &choice)
 	d.title, text, _ = strings.Cut(text, "\n")
 	d.title = safe(d.title)
 	d.lines = safeLines(text)
-	if d.form == asCarried {
-		d.lines = carriedLines(e, m.log.Shape)
-	}
 	if short := int64(len(e.Body)); short < e.BodyOctets {
 		d.lines = append(d.lines, fmt.Sprintf("(the first %s of %s; s saves all of them)", printing.BytesText(short),
 			printing.BytesText(e.BodyOctets)))

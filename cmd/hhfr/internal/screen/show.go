@@ -29,6 +29,8 @@ func Show(ctx context.Context, from LogSource, log *inspector.Log, cfg Config) e
 	switch {
 	case choice.Hex:
 		m.detail.form = asHex
+	case choice.Bits:
+		m.detail.form = asCarried
 	case choice.Tree:
 		m.detail.form = asTree
 	}
