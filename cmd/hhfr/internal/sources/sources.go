@@ -60,9 +60,14 @@ func (o *CaptureOptions) Check() error {
 	return nil
 }
 
-// Open begins to capture what is live, until ctx ends. The caller closes the result; ended is
-// called when all was read.
-func (o *CaptureOptions) Open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
+// Open opens the files, or begins to capture what is live, until ctx ends; again is as of
+// [input.OpenSources]. The caller closes the result; ended is called when all was read.
+func (o *CaptureOptions) Open(ctx context.Context, g *command.Global, files []string, again bool) (
+	in *input.Sources, ended func(), err error) {
+	if o.Live() == "" {
+		in, err = input.OpenSources(ctx, g, files, "a capture", again)
+		return in, func() {}, err
+	}
 	if o.Attach != "" {
 		body, err := attach(ctx, o.Attach)
 		return input.Of(ctx, o.Attach, body), func() {}, err

@@ -48,6 +48,7 @@ withdrawn. decode does not wait for shapes that come later than a message. So a 
 watched while it grows:
 tshark -w - | hhfr decode -
 On Linux -i captures from an interface itself, until Ctrl-C; it needs the right CAP_NET_RAW, or root.
+--attach has what passes through a running hhfr serve or proxy, which needs no right.
 
 What a message says of sequences of WS-ReliableMessaging, in plain SOAP or in a stream, is listed
 behind its state: its number and sequence (the beginning of a UUID, the end of another identifier),
@@ -100,9 +101,16 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 	}
 	defer done()
 	cfg.Keys, cfg.Ports = keys, o.Ports
-	in, ended, err := o.open(ctx, g)
+	if o.Live() != "" && o.Output == "json" {
+		return exit.Usagef("-o jsonl prints messages as they come", "-o json is for captures that have an end")
+	}
+	in, ended, err := o.CaptureOptions.Open(ctx, g, o.Files, o.Output == "json")
 	if err != nil {
 		return err
+	}
+	if o.Live() != "" {
+		o.Files = []string{o.Live()}
+		g.Note("capturing from %s; Ctrl-C ends it", o.Live())
 	}
 	defer func() { _ = in.Close() }()
 	if o.writeStreams != "" {
@@ -122,24 +130,6 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 	err = decoding.Present(ctx, g, o.DecodeOptions, r, events)
 	ended()
 	return err
-}
-
-// open opens the files, or the interface. The caller closes the result; ended is called when all
-// was read.
-func (o *decodeOptions) open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
-	if o.Live() == "" {
-		in, err = input.OpenSources(ctx, g, o.Files, "a capture", o.Output == "json")
-		return in, func() {}, err
-	}
-	if o.Output == "json" {
-		return nil, nil, exit.Usagef("-o jsonl prints messages as they come",
-			"-o json is for captures that have an end")
-	}
-	o.Files = []string{o.Live()}
-	if in, ended, err = o.CaptureOptions.Open(ctx, g); err == nil {
-		g.Note("capturing from %s; Ctrl-C ends it", o.Live())
-	}
-	return in, ended, err
 }
 
 // decodeOptions are the flags of the command.

@@ -113,7 +113,7 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 	}
 	defer done()
 	cfg.Keys, cfg.Ports, cfg.Carriage, cfg.Frames = keys, o.Ports, true, true
-	in, ended, err := o.open(ctx, g)
+	in, ended, err := o.CaptureOptions.Open(ctx, g, o.files, false)
 	if err != nil {
 		return err
 	}
@@ -129,15 +129,6 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 		err = from.err
 	}
 	return err
-}
-
-// open opens the files, or the interface.
-func (o *inspectOptions) open(ctx context.Context, g *command.Global) (in *input.Sources, ended func(), err error) {
-	if o.Live() != "" {
-		return o.CaptureOptions.Open(ctx, g)
-	}
-	in, err = input.OpenSources(ctx, g, o.files, "a capture", false)
-	return in, func() {}, err
 }
 
 // show shows the screen until the user ends it, or a signal does.
