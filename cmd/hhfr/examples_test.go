@@ -26,6 +26,9 @@ var servers = map[string]bool{"serve": true, "proxy": true}
 // measuring are the commands that fail if the machine is too busy to measure.
 var measuring = map[string]bool{"bench": true, "demo": true}
 
+// onScreens are the commands that need a terminal (TestInspectOnATerminal).
+var onScreens = map[string]bool{"inspect": true}
+
 // TestExamples: the lines of the help texts work as pasted, in their order, with the files that
 // they name. Only addresses are replaced. Examples of servers elsewhere, and of commands that
 // measure, are left out.
@@ -45,7 +48,7 @@ func TestExamples(t *testing.T) {
 	}
 	root := newRoot(&command.Global{})
 	for _, c := range append(root.Commands(), root) {
-		if c.Example == "" || measuring[c.Name()] {
+		if c.Example == "" || measuring[c.Name()] || onScreens[c.Name()] {
 			continue
 		}
 		t.Run(c.Name(), func(t *testing.T) {

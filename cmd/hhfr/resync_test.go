@@ -23,9 +23,10 @@ import (
 )
 
 // TestResync: SIGUSR2 to either half of a pair under traffic, or a POST of /status, has what a
-// capture that begins then contains decoded without a store: every message, both ways, verified.
+// capture that begins then contains decoded without a store: every message, both ways, verified. So
+// has who attaches to it.
 func TestResync(t *testing.T) {
-	for _, how := range []string{"SIGUSR2 to near", "SIGUSR2 to far", "POST to near"} {
+	for _, how := range []string{"SIGUSR2 to near", "SIGUSR2 to far", "POST to near", "attached to near"} {
 		t.Run(how, func(t *testing.T) {
 			code, stdout, stderr := do(t, "decode", "-o", "jsonl", captureBehindSync(t, how))
 			require.Equal(t, exit.Partial, code, stderr) // it begins without a hello
@@ -78,8 +79,12 @@ func captureBehindSync(t *testing.T, how string) (late string) {
 	}
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
-	switch half := map[string]*proxyProcess{"SIGUSR2 to near": near, "SIGUSR2 to far": far}[how]; half {
-	case nil:
+	late = filepath.Join(dir, "late.pcapng")
+	var attached func()
+	switch half := map[string]*proxyProcess{"SIGUSR2 to near": near, "SIGUSR2 to far": far}[how]; {
+	case how == "attached to near":
+		attached = attach(t, near.addresses["metrics"], late)
+	case half == nil:
 		code, _, text := postStatus(t, near.addresses["metrics"])
 		require.Equal(t, http.StatusAccepted, code)
 		assert.JSONEq(t, `{"version": 1, "streams": 1}`, text)
@@ -100,9 +105,42 @@ func captureBehindSync(t *testing.T, how string) (late string) {
 	client.CloseIdleConnections()
 	near.end()
 	far.end()
-	late = filepath.Join(dir, "late.pcapng")
+	if attached != nil {
+		attached()
+		return late
+	}
 	cutBefore(t, file, len(before), late)
 	return late
+}
+
+// attach saves what passes through a process to a file, until the process ends; who else attaches
+// is refused.
+func attach(t *testing.T, addr, file string) (wait func()) {
+	t.Helper()
+	get := func() *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/packets", http.NoBody)
+		require.NoError(t, err)
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+		require.NoError(t, err)
+		return resp
+	}
+	resp := get()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	other := get()
+	assert.Equal(t, http.StatusConflict, other.StatusCode)
+	require.NoError(t, other.Body.Close())
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(f, resp.Body) // the process ends in it
+	}()
+	return func() {
+		<-done
+		require.NoError(t, resp.Body.Close())
+		require.NoError(t, f.Close())
+	}
 }
 
 // echo answers with what it gets.

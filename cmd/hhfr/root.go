@@ -9,6 +9,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/doctor"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/commands/inspect"
 )
 
 // jsonSchema is the JSON Schema of what commands print with -o json (docs/json.md).
@@ -53,6 +54,7 @@ required; 4 malformed input; 5 partial; 130 interrupted.`,
 	root.SetOut(g.Out)
 	root.SetErr(g.Err)
 	root.SetFlagErrorFunc(cmdline.FlagError)
-	root.AddCommand(append(commands.All(g), doctor.New(g), cmdline.NewCompletion(g), cmdline.NewVersion(g))...)
+	root.AddCommand(append(commands.All(g), inspect.New(g), doctor.New(g), cmdline.NewCompletion(g),
+		cmdline.NewVersion(g))...)
 	return root
 }

@@ -84,6 +84,7 @@ func (o *StreamOctets) add(f *wire.DecodedFrame) {
 
 func newDirection(r *Reader, to receiver) *direction {
 	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
+		Bills:          r.cfg.Carriage,
 		Shapes:         r.shapes,
 		Named:          r.shapes.named,
 		Compression:    &r.compression,
@@ -306,6 +307,9 @@ func (d *direction) fragment(ev *wire.Event, f *wire.DecodedFrame) {
 		if d.wantsFrames() {
 			in.keep(d.raw(f))
 		}
+		if in.Carriage != nil {
+			in.Carriage.carry(ev)
+		}
 		if in.err == nil {
 			in.err = ev.Err
 		}
@@ -347,6 +351,9 @@ func (d *direction) begin(m *wire.IncomingMessage) *incoming {
 			Packet:   first.PacketNo,
 			inForm:   d.origin.Stages&frame.Headers != 0,
 		},
+	}
+	if d.r.cfg.Carriage {
+		in.Carriage = &Carriage{}
 	}
 	if !d.r.surveying {
 		d.to.begun(in)

@@ -76,6 +76,8 @@ type Decoded struct {
 	// whole.
 	Stream, Direction int
 	Index             uint64
+	// Origin is which direction of its flow began the exchange.
+	Origin int
 	// Head is the HTTP head as received; for a message of a stream nil if it is the default one
 	// (docs/negotiation.md).
 	Head []byte
@@ -98,6 +100,8 @@ type Decoded struct {
 	// Frames are its frames, if they are wanted, up to [MaxFrames]: of fewer bytes than Wire if
 	// there are more.
 	Frames []RawFrame
+	// Carriage is how a message of a stream was carried; nil unless [DecodeConfig.Carriage] asks.
+	Carriage *Carriage
 	// State is how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why
 	// gives details, for people.
 	State State
@@ -119,7 +123,6 @@ type Decoded struct {
 	content *spool.Spooled // nil: Body is complete
 	faulted string         // the sequence that a fault of Reliable names
 	inForm  bool           // unchanging headers may have been taken out of the body
-	origin  int            // which direction of its flow began the exchange
 	flow    int
 }
 
@@ -138,7 +141,7 @@ func (d *Decoded) SessionString() string {
 // Client returns the end that opened the connection of a stream, as far as the capture shows it,
 // and that sends the requests in plain SOAP; zero where only stream bytes are given.
 func (d *Decoded) Client() netip.AddrPort {
-	if !d.HHFR && d.Reply || d.HHFR && (d.origin == 1) != d.Reply {
+	if !d.HHFR && d.Reply || d.HHFR && (d.Origin == 1) != d.Reply {
 		return d.Dst
 	}
 	return d.Src
@@ -162,9 +165,9 @@ func (d *Decoded) WriteBody(w io.Writer) error {
 	return err
 }
 
-// Reader reads the whole entity, until the next event.
+// Reader reads the whole entity, until the next event; a copy of a message has its Body alone.
 func (d *Decoded) Reader() io.Reader {
-	if int64(len(d.Body)) == d.BodyOctets {
+	if d.content == nil || int64(len(d.Body)) == d.BodyOctets {
 		return bytes.NewReader(d.Body)
 	}
 	return d.content.Reader()

@@ -141,9 +141,9 @@ func isSOAP(d *Decoded) bool { return d.Version != soap.None }
 func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply bool) *Decoded {
 	body, _ := m.Body.(*spool.Spooled)
 	d := &Decoded{Head: m.Octets, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Unchecked,
-		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body,
+		Exchange: uint64(x.ID), Origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body,
 		Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
-	if (d.origin == 1) != reply {
+	if (d.Origin == 1) != reply {
 		d.Src, d.Dst = d.Dst, d.Src
 	}
 	if !m.Complete() {

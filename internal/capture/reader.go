@@ -42,6 +42,8 @@ type DecodeConfig struct {
 	Starts bool
 	// Frames: messages have their frames, and frames that belong to none are events.
 	Frames bool
+	// Carriage: [Decoded.Carriage] is wanted.
+	Carriage bool
 	// Octets, if given, is called with the bytes of the directions of hhfr streams, in order.
 	// stream is the number of the stream, from 1. direction is 0 for the end that opened it.
 	// Missing bytes leave a gap between two offsets.

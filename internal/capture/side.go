@@ -50,9 +50,9 @@ func (s *side) met() {
 
 func (s *side) begun(in *incoming) {
 	d := in.Decoded
-	d.origin = s.dir
+	d.Origin = s.dir
 	if d.Reply {
-		d.origin = 1 - s.dir
+		d.Origin = 1 - s.dir
 	}
 	d.Src, d.Dst = s.conn.flow.Src, s.conn.flow.Dst
 	if s.dir == 1 {
@@ -62,7 +62,7 @@ func (s *side) begun(in *incoming) {
 	if d.Lane == negotiate.FragmentsLane {
 		return // a negotiation
 	}
-	d.Number = s.conn.r.numbers.of(s.conn.sequence(d.origin, d.Lane), d.Exchange)
+	d.Number = s.conn.r.numbers.of(s.conn.sequence(d.Origin, d.Lane), d.Exchange)
 }
 
 func (s *side) ended(in *incoming) {

@@ -65,6 +65,11 @@ var plan = map[string]row{
 	"cmd/hhfr":                   {floor: 10, not: belowCommands, third: terminals},
 	"cmd/hhfr/internal":          {floor: 10, not: append([]string{commands}, belowCommands...), third: terminals},
 	"cmd/hhfr/internal/commands": {floor: 10, not: belowCommands, third: terminals},
+	"cmd/hhfr/internal/screen": {
+		floor: 10, not: aboveResults, third: append([]string{
+			"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
+		}, terminals...),
+	},
 	// What is sent knows of no session, and what is printed of nothing that is opened.
 	"cmd/hhfr/internal/outgoing": {
 		floor: 10, not: slices.Concat(aboveResults, []string{"internal/session", "cmd/hhfr/internal/results"}),
@@ -100,6 +105,7 @@ var plan = map[string]row{
 	"internal/demo":      {floor: 9},
 	"internal/doctor":    {floor: 9},
 	"internal/estimate":  {floor: 9, third: []string{"github.com/klauspost/compress"}},
+	"internal/inspector": {floor: 9, third: []string{"github.com/klauspost/compress"}},
 	"internal/transcode": {floor: 9, third: []string{"github.com/klauspost/compress"}},
 
 	"internal/monitor":            {floor: 9},

@@ -42,7 +42,7 @@ var inside = map[string][]room{
 			split_column split_quick split joiner join_value join_column join`},
 		{name: "internal/shape/columns", files: `
 			limits bits counted text_words text_memory memory memory_fold walk column gatherer
-			gather_rows gather dictionary packer pack_text pack_column pack_quick pack note unpacker
+			gather_rows gather dictionary packer pack_text pack_column pack_quick pack note bill unpacker
 			unpack_text unpack_column unpack_rows unpack_quick unpack`},
 		{name: "internal/shape/transit", files: "fold unfold transit", up: 1},
 	},

@@ -21,6 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/browser"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor/prometheus"
+	"github.com/hhfr/hhfr/internal/pcapng"
 )
 
 const (
@@ -41,6 +42,7 @@ type Monitor struct {
 	server   *http.Server
 	take     func() *meter.Snapshot
 	sync     func() (streams int)
+	tap      *pcapng.Tap
 	names    []string
 	exporter *prometheus.Exporter
 	ending   atomic.Bool
@@ -52,11 +54,12 @@ type Monitor struct {
 
 // Start answers requests that come to l, which it closes, with what is counted; a POST of /status
 // has the streams send a sync. names are those of its host; requests may also name it by any
-// address.
-func Start(l net.Listener, counts *meter.Meter, names []string, logger *slog.Logger) *Monitor {
+// address. tap has the connections of the process.
+func Start(l net.Listener, counts *meter.Meter, tap *pcapng.Tap, names []string, logger *slog.Logger) *Monitor {
 	take := func() *meter.Snapshot { return counts.Snapshot(time.Now()) }
 	m := &Monitor{
 		take: take, sync: counts.Resync, names: names, exporter: prometheus.New(take), done: make(chan struct{}),
+		tap: tap,
 	}
 	m.server = &http.Server{
 		Handler: m, ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
@@ -97,6 +100,8 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isProfile:
 		profiles(w, r, name)
+	case r.URL.Path == "/packets":
+		m.packets(w, r)
 	case r.URL.Path == "/healthz":
 		m.healthz(w)
 	case !browser.IsNamed(r, netip.Addr.IsValid, m.names...) || browser.IsForeign(r):
@@ -107,7 +112,7 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/metrics":
 		m.metrics(w)
 	default:
-		http.Error(w, "here are /status, /metrics, /healthz and /debug/pprof/", http.StatusNotFound)
+		http.Error(w, "here are /status, /metrics, /healthz, /packets and /debug/pprof/", http.StatusNotFound)
 	}
 }
 

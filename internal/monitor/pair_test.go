@@ -27,6 +27,7 @@ import (
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
 	"github.com/hhfr/hhfr/internal/monitor/prometheus"
+	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -64,7 +65,7 @@ func startWatched(t *testing.T, upstream string, change func(*proxy.Config, *pro
 	w.Proxy, err = proxy.Start(cfg)
 	require.NoError(t, err)
 	l := listen()
-	m := monitor.Start(l, w.meter, nil, slog.New(slog.DiscardHandler))
+	m := monitor.Start(l, w.meter, new(pcapng.Tap), nil, slog.New(slog.DiscardHandler))
 	w.monitor = "http://" + l.Addr().String()
 	t.Cleanup(func() {
 		require.NoError(t, m.Close())
@@ -396,7 +397,7 @@ func TestStatus(t *testing.T) {
 func TestProfilesAreForThisMachine(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	m := monitor.Start(l, meter.New(time.Now()), nil, slog.New(slog.DiscardHandler))
+	m := monitor.Start(l, meter.New(time.Now()), new(pcapng.Tap), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	for _, c := range []struct {
 		from, host string

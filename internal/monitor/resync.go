@@ -28,18 +28,27 @@ func (m *Monitor) resync(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "syncs are for programs of this machine only", http.StatusForbidden)
 		return
 	}
-	m.resyncing.Lock()
-	defer m.resyncing.Unlock()
-	now := time.Now()
-	if wait := m.resynced.Add(resyncInterval).Sub(now); wait > 0 {
+	streams, wait := m.syncNow()
+	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		http.Error(w, fmt.Sprintf("one in %v", resyncInterval), http.StatusTooManyRequests)
 		return
 	}
-	m.resynced = now
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(w).Encode(Resynced{1, m.sync()}) // a client that went away
+	_ = json.NewEncoder(w).Encode(Resynced{1, streams}) // a client that went away
+}
+
+// syncNow has a sync sent on every stream, unless that was so a moment ago; wait is until when.
+func (m *Monitor) syncNow() (streams int, wait time.Duration) {
+	m.resyncing.Lock()
+	defer m.resyncing.Unlock()
+	now := time.Now()
+	if wait = m.resynced.Add(resyncInterval).Sub(now); wait > 0 {
+		return 0, wait
+	}
+	m.resynced = now
+	return m.sync(), 0
 }
 
 // isLocal reports whether a request comes from this machine, and names it by an address or name of

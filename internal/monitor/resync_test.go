@@ -14,6 +14,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
+	"github.com/hhfr/hhfr/internal/pcapng"
 )
 
 // silent is a listener to which nothing comes.
@@ -27,7 +28,8 @@ func (silent) Addr() net.Addr              { return &net.TCPAddr{} }
 // what is refused does not count.
 func TestSyncsOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := monitor.Start(make(silent), meter.New(time.Now()), []string{"gate.example"}, slog.New(slog.DiscardHandler))
+		m := monitor.Start(make(silent), meter.New(time.Now()), new(pcapng.Tap), []string{"gate.example"},
+			slog.New(slog.DiscardHandler))
 		defer func() { require.NoError(t, m.Close()) }()
 		post := func(from, host, field, value string) *httptest.ResponseRecorder {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/status", http.NoBody)

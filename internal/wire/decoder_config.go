@@ -25,6 +25,8 @@ type DecoderConfig struct {
 	// Skim leaves content out of fragments: who drives the decoder wants to know what checks say,
 	// and which shapes there are.
 	Skim bool
+	// Bills: parts say what their places cost, which takes time.
+	Bills bool
 	// Scratch has content share a buffer that the next call overwrites.
 	Scratch bool
 	// Reuse has the next call overwrite an [IncomingMessage] that came in one frame.

@@ -212,7 +212,7 @@ func (d *Decoder) part(
 	buf []byte, p *Part, m *IncomingMessage, i int, s *frame.RawPart, epoch uint64,
 ) ([]byte, error) {
 	at := &m.parts[i]
-	p.There, p.First, p.Last, p.Text = true, s.First, s.Last, s.Text
+	p.There, p.First, p.Last, p.Text, p.Packed = true, s.First, s.Last, s.Text, len(s.Segment)
 	var lane *receivedLane
 	if m.inLane(s, epoch) && d.origin.Stages&(Memory|Zstd) != 0 {
 		lane = d.lanes.of(m.Lane, epoch)
@@ -260,6 +260,10 @@ func (d *Decoder) content(
 			memory = lane.memory.use()
 		}
 		u := unpackers.Get().(*columns.Unpacker)
+		if u.Bill = nil; d.cfg.Bills {
+			p.Bill = new(columns.Bill)
+			u.Bill = p.Bill
+		}
 		var err error
 		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
 		unpackers.Put(u)

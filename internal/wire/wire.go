@@ -14,6 +14,7 @@ import (
 	faults "github.com/hhfr/hhfr/internal/fault"
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/shape"
+	"github.com/hhfr/hhfr/internal/shape/columns"
 	"github.com/hhfr/hhfr/internal/shape/program"
 )
 
@@ -102,4 +103,8 @@ type Part struct {
 	// Program is what the part is joined by; nil: by nothing, the content is the text.
 	Program *program.Program
 	Content []byte
+	// Packed is how many octets the content took on the wire, if it came.
+	Packed int
+	// Bill is what places cost, if that is wanted and the content came in columns.
+	Bill *columns.Bill
 }

@@ -89,6 +89,9 @@ type packReader struct {
 	items.Reader
 }
 
+// used is how many bits of the segment were read.
+func (r *packReader) used() int64 { return 8*int64(r.At) - int64(r.Left) }
+
 // wide reads n bits, n at most 64.
 func (r *packReader) wide(n uint) (v uint64) {
 	if n <= uint(r.Left) {

@@ -54,7 +54,8 @@ func (u *Unpacker) Unpack(
 	}
 	before := m.weight
 	var err error
-	if last && !m.careful && len(s.at.loops) == 0 && !s.at.text && !s.at.form && u.quick(p) {
+	u.Bill.open(len(p.Ops()), u.r.used())
+	if last && u.Bill == nil && !m.careful && len(s.at.loops) == 0 && !s.at.text && !s.at.form && u.quick(p) {
 		err = u.r.End()
 	} else {
 		err = u.run(last)
@@ -80,6 +81,7 @@ func (u *Unpacker) run(last bool) error {
 		w.pc = u.p.Steps()[w.pc].At
 		if o := &u.p.Ops()[w.pc]; o.Code == code.OpNext {
 			items = u.rest(o, items)
+			u.Bill.charge(o.A, u.r.used())
 		}
 		o, end := w.enter(u.p)
 		if end || !last && items == 0 {
@@ -92,7 +94,9 @@ func (u *Unpacker) run(last bool) error {
 			return u.r.End()
 		}
 		items--
+		pc := w.pc
 		u.take(o)
+		u.Bill.charge(pc, u.r.used())
 		if len(u.out.out)-u.start > u.most {
 			return u.fail("segment longer than a fragment")
 		}

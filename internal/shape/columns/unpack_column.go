@@ -35,6 +35,7 @@ func (u *Unpacker) begun(pc int32, s sub) *given {
 		u.used++
 		*at = int32(u.used)
 		u.read(&u.p.Ops()[pc], &u.recall.places[u.p.Steps()[pc].Place], s, g)
+		u.Bill.charge(pc, u.r.used())
 	}
 	if u.r.Err != nil {
 		return nil

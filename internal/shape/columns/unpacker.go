@@ -10,6 +10,9 @@ import (
 // Unpacker is the other way of a [Packer]. It allocates nothing once its buffers have grown. Not
 // safe for concurrent use.
 type Unpacker struct {
+	// Bill is what places cost in the segments that follow; nil: nobody asks.
+	Bill *Bill
+
 	r      packReader
 	out    packWriter // the segment
 	start  int        // of it in out

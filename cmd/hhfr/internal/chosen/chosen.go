@@ -25,9 +25,9 @@ import (
 
 // Choice is which messages are shown, and how much of them.
 type Choice struct {
-	// Head, Pretty, Tree and Hex: messages are shown: with their HTTP heads, indented, as trees, as
-	// they were on the wire.
-	Head, Pretty, Tree, Hex bool
+	// Head, Pretty, Tree, Hex and Bits: messages are shown: with their HTTP heads, indented, as
+	// trees, as they were on the wire, as what each value cost there.
+	Head, Pretty, Tree, Hex, Bits bool
 	// Limit is after how many messages the list ends; 0: never.
 	Limit int
 
@@ -66,11 +66,12 @@ func (v *Choice) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&v.Pretty, "pretty", false, "show messages, indented")
 	f.BoolVarP(&v.Tree, "tree", "V", false, "show messages with what is known of them, envelopes as trees")
 	f.BoolVarP(&v.Hex, "hex", "x", false, "show messages as they were on the wire, each field of a frame by its name")
+	f.BoolVar(&v.Bits, "bits", false, "show how messages became their bytes: shapes, and what each value cost in bits")
 }
 
 // Whole reports whether messages themselves are shown.
 func (v *Choice) Whole() bool {
-	return v.number > 0 || v.follow != "" || v.Head || v.Pretty || v.Tree || v.Hex
+	return v.number > 0 || v.follow != "" || v.Head || v.Pretty || v.Tree || v.Hex || v.Bits
 }
 
 // All reports whether nothing is left out.
@@ -169,6 +170,19 @@ type Asked struct {
 	Took time.Duration
 }
 
+// KindOf is the kind of a message, as filters name it.
+func KindOf(m *capture.Decoded) string {
+	switch {
+	case m.Interim:
+		return "interim"
+	case m.Reply:
+		return "reply"
+	case m.OneWay:
+		return "one-way"
+	}
+	return "request"
+}
+
 // Takes reports whether a message is shown.
 func (v *Choice) Takes(m Asked) bool {
 	return v.span.takes(m.First, v.zone) && v.holds(m) && v.matches(m)
@@ -176,13 +190,22 @@ func (v *Choice) Takes(m Asked) bool {
 
 // holds reports whether the filters hold for a message.
 func (v *Choice) holds(m Asked) bool {
-	return v.expression == nil || v.expression.Holds(&filter.Candidate{
+	if v.expression == nil {
+		return true
+	}
+	as := m.Candidate()
+	return v.expression.Holds(&as)
+}
+
+// Candidate is the message as filters see it.
+func (m Asked) Candidate() filter.Candidate {
+	return filter.Candidate{
 		Number: m.Number, Packet: m.Packet, Status: m.Status(), Operation: m.Operation.Local,
 		Session: m.SessionString(), Kind: m.Kind, Call: m.Call, State: m.State.String(), Fault: m.Fault(),
 		Client: m.Client(), Server: m.Server(), Source: m.Src, Target: m.Dst,
 		BodyOctets: m.BodyOctets, WireOctets: m.Wire, Duration: m.Took, Time: m.First, HHFR: m.HHFR,
 		Head: m.Head, Body: m.Body,
-	})
+	}
 }
 
 // maxMatched is the longest envelope in which --match searches, in bytes.

@@ -26,10 +26,9 @@ import (
 
 // DecodeOptions are the flags of commands that decode.
 type DecodeOptions struct {
-	Files           []string
-	store           stores.StoreOptions
+	Files []string
+	Knowledge
 	saveDir, Output string
-	schema          description.SchemaSource
 	lenient         bool
 	Raw             bool // bytes of streams, without a capture
 	choice          chosen.Choice
@@ -37,10 +36,41 @@ type DecodeOptions struct {
 	export          string
 }
 
+// Knowledge is what decoding knows beside the capture: a store, and descriptions of services.
+type Knowledge struct {
+	store  stores.StoreOptions
+	schema description.SchemaSource
+}
+
+// Flags declares its flags.
+func (k *Knowledge) Flags(f *pflag.FlagSet) {
+	k.store.Flags(f, "")
+	k.schema.Flags(f)
+}
+
+// Open opens it; done closes it.
+func (k *Knowledge) Open(ctx context.Context, g *command.Global) (
+	cfg capture.DecodeConfig, done func(), err error) {
+	if cfg.Store, err = k.store.OpenReadOnly(ctx, g); err != nil {
+		return cfg, nil, err
+	}
+	done = func() {
+		if cfg.Store != nil {
+			_ = cfg.Store.Close()
+		}
+	}
+	described, err := description.Read(ctx, g, k.schema)
+	if err != nil {
+		done()
+		return cfg, nil, err
+	}
+	cfg.Own = described.Own()
+	return cfg, done, nil
+}
+
 // Flags declares them.
 func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
-	o.store.Flags(f, "")
-	o.schema.Flags(f)
+	o.Knowledge.Flags(f)
 	flags.SaveDir(f, &o.saveDir)
 	flags.Lenient(f, &o.lenient)
 	o.choice.Flags(f)
@@ -53,21 +83,9 @@ func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
 // Open opens what decoding needs; done closes it.
 func (o *DecodeOptions) Open(ctx context.Context, g *command.Global) (
 	cfg capture.DecodeConfig, done func(), err error) {
-	if cfg.Store, err = o.store.OpenReadOnly(ctx, g); err != nil {
-		return cfg, nil, err
-	}
-	done = func() {
-		if cfg.Store != nil {
-			_ = cfg.Store.Close()
-		}
-	}
-	described, err := description.Read(ctx, g, o.schema)
-	if err != nil {
-		done()
-		return cfg, nil, err
-	}
-	cfg.Own, cfg.Starts, cfg.Frames = described.Own(), o.starts(), o.choice.Hex
-	return cfg, done, nil
+	cfg, done, err = o.Knowledge.Open(ctx, g)
+	cfg.Starts, cfg.Frames, cfg.Carriage = o.starts(), o.choice.Hex, o.choice.Bits
+	return cfg, done, err
 }
 
 // EnoughToDecode is what decoding needs, however much arrives, in bytes.

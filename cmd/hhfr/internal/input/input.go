@@ -246,9 +246,9 @@ func OpenSources(ctx context.Context, g *command.Global, names []string, what st
 	return s, nil
 }
 
-// Of is an input that is open already, and is read once.
-func Of(name string, r io.ReadCloser) *Sources {
-	return &Sources{List: []capture.Input{{Name: name, Octets: r}}, closers: []io.Closer{r}}
+// Of is an input that is open already, and is read once, until the end of ctx.
+func Of(ctx context.Context, name string, r io.ReadCloser) *Sources {
+	return &Sources{List: []capture.Input{{Name: name, Octets: endingWith{ctx, r}}}, closers: []io.Closer{r}}
 }
 
 func (s *Sources) Close() (err error) {

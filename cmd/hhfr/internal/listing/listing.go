@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/export"
@@ -17,52 +16,48 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// listed is a message as it is listed. control is its purpose between two proxies, if it is no HTTP
-// message.
-type listed struct {
-	*capture.Decoded
-	control string
-	took    time.Duration // as of [chosen.Asked]
-	call    string        // likewise
+// ListedMessage is a message as it is listed.
+type ListedMessage struct {
+	chosen.Asked
+	// Control is its purpose between two proxies, if it is no HTTP message.
+	Control string
 }
 
-// asked is the message as filters see it.
-func (m *listed) asked() chosen.Asked {
-	return chosen.Asked{Decoded: m.Decoded, Kind: kindOf(m), Call: m.call, Took: m.took}
-}
-
-// idle reports whether a message concerns the proxies alone: it carries nothing of a client or a
+// Idle reports whether a message concerns the proxies alone: it carries nothing of a client or a
 // server.
-func (m *listed) idle() bool { return m.control != "" && m.BodyOctets == 0 }
+func (m *ListedMessage) Idle() bool { return m.Control != "" && m.BodyOctets == 0 }
 
-// controls detects messages between two proxies. It remembers the exchanges that wait for an empty
-// reply.
-type controls struct {
-	waiting map[int]bool
-	order   []int
+// Seen is what messages need to know of those before them, as far as that is remembered. The zero
+// value is ready.
+type Seen struct {
+	requests chosen.SeenRequests
+	waiting  map[int]bool // exchanges of two proxies, for an empty reply
+	order    []int
 }
 
 // mostControls bounds the exchanges that are remembered.
 const mostControls = 4096
 
-func (c *controls) of(m *capture.Decoded) listed {
-	l := listed{Decoded: m}
+// Of is a message with what is known of it.
+func (s *Seen) Of(m *capture.Decoded) ListedMessage {
+	l := ListedMessage{Asked: chosen.Asked{Decoded: m, Kind: chosen.KindOf(m)}}
+	l.Took, l.Call = s.requests.Of(m)
 	if m.HHFR {
-		l.control = proxy.Control(m.Head)
+		l.Control = proxy.Control(m.Head)
 	}
 	switch {
-	case l.control != "" && !m.Reply:
-		if c.waiting == nil {
-			c.waiting = map[int]bool{}
+	case l.Control != "" && !m.Reply:
+		if s.waiting == nil {
+			s.waiting = map[int]bool{}
 		}
-		c.waiting[m.Number] = true
-		if c.order = append(c.order, m.Number); len(c.order) > mostControls {
-			delete(c.waiting, c.order[0])
-			c.order = c.order[1:]
+		s.waiting[m.Number] = true
+		if s.order = append(s.order, m.Number); len(s.order) > mostControls {
+			delete(s.waiting, s.order[0])
+			s.order = s.order[1:]
 		}
-	case m.Reply && len(m.Head) == 0 && m.BodyOctets == 0 && c.waiting[m.Number]:
-		l.control = "taken"
-		delete(c.waiting, m.Number)
+	case m.Reply && len(m.Head) == 0 && m.BodyOctets == 0 && s.waiting[m.Number]:
+		l.Control = "taken"
+		delete(s.waiting, m.Number)
 	}
 	return l
 }
@@ -102,14 +97,13 @@ type Findings struct {
 
 // Listing prints messages and the results of checks, and counts what a summary needs.
 type Listing struct {
-	w        io.Writer
-	form     ListForm
-	layout   rowLayout
-	choice   *chosen.Choice
-	controls controls
-	requests chosen.SeenRequests
-	stats    *statistics.Statistics // nil: messages are shown
-	export   *export.Export         // nil: likewise
+	w      io.Writer
+	form   ListForm
+	layout Rows
+	choice *chosen.Choice
+	seen   Seen
+	stats  *statistics.Statistics // nil: messages are shown
+	export *export.Export         // nil: likewise
 
 	found            Findings
 	shapes, contexts map[string]bool
@@ -118,7 +112,8 @@ type Listing struct {
 // New returns a listing of chosen messages.
 func New(w io.Writer, choice *chosen.Choice, f ListForm) *Listing {
 	l := &Listing{w: w, form: f, choice: choice, shapes: map[string]bool{}, contexts: map[string]bool{},
-		layout: rowLayout{width: f.Width, all: f.All, ends: f.Ends, choice: choice, paint: f.Colors}}
+		layout: Rows{width: f.Width, all: f.All, ends: f.Ends, choice: choice, paint: f.Colors,
+			drop: expendable, state: len("verified")}}
 	if f.Statistics {
 		l.stats = statistics.New()
 	}
@@ -158,9 +153,8 @@ func (l *Listing) Event(ev capture.Event) error {
 		return nil
 	}
 	m := ev.Message
-	one := l.controls.of(m)
-	one.took, one.call = l.requests.Of(m)
-	takes := l.choice.Takes(one.asked())
+	one := l.seen.Of(m)
+	takes := l.choice.Takes(one.Asked)
 	if l.form.SaveDir != "" && takes {
 		if err := m.Save(l.form.SaveDir); err != nil {
 			return err
@@ -168,8 +162,8 @@ func (l *Listing) Event(ev capture.Event) error {
 	}
 	l.count(&one)
 	switch {
-	case l.export != nil && one.control == "":
-		written, err := l.export.Add(one.asked(), takes)
+	case l.export != nil && one.Control == "":
+		written, err := l.export.Add(one.Asked, takes)
 		if written {
 			l.found.Printed++
 		}
@@ -181,7 +175,7 @@ func (l *Listing) Event(ev capture.Event) error {
 }
 
 // count counts a message, and what it lacks.
-func (l *Listing) count(m *listed) {
+func (l *Listing) count(m *ListedMessage) {
 	f := &l.found
 	f.Messages++
 	if m.Unread {
@@ -198,16 +192,16 @@ func (l *Listing) count(m *listed) {
 			l.contexts[m.LacksContext] = true
 		}
 	}
-	if m.idle() {
+	if m.Idle() {
 		f.Idle++
 	}
 }
 
-func (l *Listing) message(m *listed) error {
+func (l *Listing) message(m *ListedMessage) error {
 	if l.stats != nil {
-		if m.control == "" {
+		if m.Control == "" {
 			l.found.Printed++
-			l.stats.Add(m.asked())
+			l.stats.Add(m.Asked)
 		}
 		return nil
 	}
@@ -228,7 +222,7 @@ func (l *Listing) message(m *listed) error {
 		l.found.Printed++
 		return writeXML(l.w, m)
 	}
-	if m.idle() && !l.layout.all {
+	if m.Idle() && !l.layout.all {
 		return nil
 	}
 	l.found.Printed++
@@ -283,7 +277,7 @@ func (l *Listing) End(s *capture.Summary) error {
 }
 
 // writeMessage writes a message as an object. A long envelope is written as it is read.
-func writeMessage(w io.Writer, m *listed, end string) error {
+func writeMessage(w io.Writer, m *ListedMessage, end string) error {
 	var b bytes.Buffer
 	if err := printing.JSON(&b, newMessageReport(m)); err != nil {
 		return err
@@ -308,7 +302,7 @@ func writeMessage(w io.Writer, m *listed, end string) error {
 }
 
 // writeXML writes the envelope of a whole message, and ends its line.
-func writeXML(w io.Writer, m *listed) error {
+func writeXML(w io.Writer, m *ListedMessage) error {
 	if m.BodyOctets == 0 || !m.Whole() {
 		return nil
 	}

@@ -23,7 +23,7 @@ const mostParts = 256
 
 // partsOf lists the parts of a message, the envelope among them, as far as they can be read; none
 // if it is an envelope alone.
-func partsOf(m *listed) (parts []PartReport) {
+func partsOf(m *ListedMessage) (parts []PartReport) {
 	if !m.Whole() {
 		return nil
 	}
@@ -49,7 +49,7 @@ func partsOf(m *listed) (parts []PartReport) {
 }
 
 // boundaryOf is what separates the parts of a message: its HTTP head says so, or its first line.
-func boundaryOf(m *listed) string {
+func boundaryOf(m *ListedMessage) string {
 	if _, lines, found := bytes.Cut(m.Head, []byte("\n")); found {
 		head, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(lines))).ReadMIMEHeader()
 		kind, params, err := mime.ParseMediaType(head.Get("Content-Type"))

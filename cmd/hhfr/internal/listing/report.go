@@ -212,12 +212,12 @@ type captureReport struct {
 	TruncatedAt   int64          `json:"truncated_at,omitempty"` // offset at which it is cut off or damaged
 }
 
-func newMessageReport(m *listed) MessageReport {
+func newMessageReport(m *ListedMessage) MessageReport {
 	r := MessageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange,
-		Kind: kindOf(m), Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
+		Kind: m.Kind, Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire,
 		BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
-		Control: m.control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
+		Control: m.Control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
 		Reliable: newReliableReport(m.Decoded), Parts: partsOf(m), Head: m.Head}
 	if int64(len(m.Body)) == m.BodyOctets {
 		r.Body = m.Body

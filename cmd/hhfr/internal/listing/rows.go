@@ -19,14 +19,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// rowLayout is the layout of rows of messages.
-type rowLayout struct {
+// Rows is the layout of rows of messages.
+type Rows struct {
 	width int        // of the terminal, in columns; 0: as wide as it takes
 	all   bool       // also idle messages
 	ends  func() int // length of addresses, as far as it is known
 
 	choice *chosen.Choice
-	paint  bool // with colors
+	paint  bool     // with colors
+	drop   []string // columns of which a narrow terminal has none, in this order
+	state  int      // least width of states
 
 	columns []listColumn // set by the first row
 	text    []byte       // of the last row, whose memory the next one takes
@@ -37,7 +39,7 @@ type listColumn struct {
 	title string
 	width int // 0: the last one
 	right bool
-	text  func(*listed) string
+	text  func(*ListedMessage) string
 }
 
 // leastOperation is the minimum width of operation names; below it another column is dropped first.
@@ -46,29 +48,52 @@ const leastOperation = 14
 // expendable are the columns that are dropped on a narrow terminal, in this order.
 var expendable = []string{"STATUS", "DURATION", "EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME", "SESSION"}
 
+// besideMessage is the order where the message at hand is shown with all of that.
+var besideMessage = []string{
+	"EXCHANGE", "SERVER", "", "CLIENT", "SESSION", "WIRE", "STATUS", "DURATION", "TIME", "SOAP",
+}
+
+// NewRows are rows of a width, in columns, for a screen with a message beside them; ends is as of
+// [ListForm].
+func NewRows(width int, ends func() int, choice *chosen.Choice) *Rows {
+	return &Rows{width: width, ends: ends, choice: choice, drop: besideMessage, state: len("unchecked")}
+}
+
 // row prints a message on one line, and the titles before the first one.
-func (l *rowLayout) row(w io.Writer, m *listed) error {
+func (l *Rows) row(w io.Writer, m *ListedMessage) error {
 	if l.columns == nil {
-		l.columns = l.fit(l.columnsFor(m))
-		titles := make([]string, len(l.columns))
-		for i, col := range l.columns {
-			titles[i] = col.title
-		}
-		if err := l.line(w, titles, bold); err != nil {
+		if err := l.painted(w, l.Titles(m), bold); err != nil {
 			return err
 		}
 	}
+	return l.painted(w, l.Text(m), ColorOf(m))
+}
+
+// Titles are those of the columns, which are chosen by the first message.
+func (l *Rows) Titles(first *ListedMessage) []byte {
+	if l.columns == nil {
+		l.columns = l.fit(l.columnsFor(first))
+	}
+	titles := make([]string, len(l.columns))
+	for i, col := range l.columns {
+		titles[i] = col.title
+	}
+	return l.line(titles)
+}
+
+// Text is the row of a message, with its end, behind [Rows.Titles]. The next row takes its memory.
+func (l *Rows) Text(m *ListedMessage) []byte {
 	texts := make([]string, len(l.columns))
 	for i, col := range l.columns {
 		texts[i] = col.text(m)
 	}
-	return l.line(w, texts, colorOf(m))
+	return l.line(texts)
 }
 
 // check prints the result of a check of messages that were listed before.
-func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
+func (l *Rows) check(w io.Writer, c *capture.Check) error {
 	n, first, last := 0, 0, 0
-	var from *listed
+	var from *ListedMessage
 	for _, m := range c.Messages {
 		if m.State != c.State {
 			continue
@@ -77,7 +102,7 @@ func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
 			first = m.Number
 		}
 		last = max(last, m.Number)
-		from = &listed{Decoded: m}
+		from = &ListedMessage{Asked: chosen.Asked{Decoded: m}}
 	}
 	if n == 0 {
 		return nil
@@ -99,7 +124,7 @@ func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
 
 // columnsFor returns all columns, chosen by the first message; those of endpoints only if a capture
 // has them.
-func (l *rowLayout) columnsFor(first *listed) []listColumn {
+func (l *Rows) columnsFor(first *ListedMessage) []listColumn {
 	ends := 0
 	if first.Src.IsValid() {
 		const port = 5 // digits
@@ -109,22 +134,22 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 		}
 	}
 	all := []listColumn{
-		{"NUMBER", 6, true, func(m *listed) string {
+		{"NUMBER", 6, true, func(m *ListedMessage) string {
 			if m.Number == 0 {
 				return "-"
 			}
 			return strconv.Itoa(m.Number)
 		}},
-		{"TIME", 15, false, func(m *listed) string { return l.choice.Time(m.First) }},
-		{"CLIENT", ends, false, func(m *listed) string { return addressText(m.Client()) }},
+		{"TIME", 15, false, func(m *ListedMessage) string { return l.choice.Time(m.First) }},
+		{"CLIENT", ends, false, func(m *ListedMessage) string { return addressText(m.Client()) }},
 		{"", 2, false, directionText},
-		{"SERVER", ends, false, func(m *listed) string { return addressText(m.Server()) }},
+		{"SERVER", ends, false, func(m *ListedMessage) string { return addressText(m.Server()) }},
 		{"SESSION", 8, false, sessionText},
 		{"EXCHANGE", 9, true, exchangeText},
-		{"MESSAGE", 7, false, kindOf},
+		{"MESSAGE", 7, false, func(m *ListedMessage) string { return m.Kind }},
 		{"OPERATION", 28, false, operationText},
-		{"WIRE", 7, true, func(m *listed) string { return strconv.FormatInt(m.Wire, 10) }},
-		{"SOAP", 7, true, func(m *listed) string { return strconv.FormatInt(m.BodyOctets, 10) }},
+		{"WIRE", 7, true, func(m *ListedMessage) string { return strconv.FormatInt(m.Wire, 10) }},
+		{"SOAP", 7, true, func(m *ListedMessage) string { return strconv.FormatInt(m.BodyOctets, 10) }},
 		{"STATUS", 6, true, statusText},
 		{"DURATION", 8, true, durationText},
 		{"STATE", 0, false, stateText},
@@ -139,12 +164,12 @@ func (l *rowLayout) columnsFor(first *listed) []listColumn {
 
 // fit drops columns until the rest fits the width, and makes operation names as wide as that
 // allows.
-func (l *rowLayout) fit(columns []listColumn) []listColumn {
+func (l *Rows) fit(columns []listColumn) []listColumn {
 	if l.width == 0 {
 		return columns
 	}
 	room := func() int {
-		left := l.width - len("verified")
+		left := l.width - l.state
 		for _, c := range columns {
 			if left -= c.width + 1; c.title == "OPERATION" {
 				left += c.width
@@ -152,7 +177,7 @@ func (l *rowLayout) fit(columns []listColumn) []listColumn {
 		}
 		return left
 	}
-	for _, title := range expendable {
+	for _, title := range l.drop {
 		if room() >= leastOperation {
 			break
 		}
@@ -166,7 +191,7 @@ func (l *rowLayout) fit(columns []listColumn) []listColumn {
 	return columns
 }
 
-func (l *rowLayout) line(w io.Writer, texts []string, c color) error {
+func (l *Rows) line(texts []string) []byte {
 	b := l.text[:0]
 	for i, c := range l.columns {
 		text := texts[i]
@@ -188,7 +213,7 @@ func (l *rowLayout) line(w io.Writer, texts []string, c color) error {
 		b = append(b[:0], printing.Shorten(string(b), l.width)...)
 	}
 	l.text = append(b, '\n')
-	return l.painted(w, l.text, c)
+	return l.text
 }
 
 func appendSpaces(b []byte, n int) []byte {
@@ -206,57 +231,45 @@ func addressText(a netip.AddrPort) string {
 }
 
 // directionText is an arrow to the endpoint that receives a message.
-func directionText(m *listed) string {
+func directionText(m *ListedMessage) string {
 	if m.Src == m.Client() {
 		return "->"
 	}
 	return "<-"
 }
 
-func sessionText(m *listed) string {
+func sessionText(m *ListedMessage) string {
 	name := m.SessionString()
 	return name[:min(8, len(name))]
 }
 
-func exchangeText(m *listed) string {
+func exchangeText(m *ListedMessage) string {
 	if m.HHFR && m.Lane > 0 {
 		return fmt.Sprintf("%d.%d", m.Lane, m.Exchange)
 	}
 	return strconv.FormatUint(m.Exchange, 10)
 }
 
-func kindOf(m *listed) string {
-	switch {
-	case m.Interim:
-		return "interim"
-	case m.Reply:
-		return "reply"
-	case m.OneWay:
-		return "one-way"
-	}
-	return "request"
-}
-
 // operationText is the operation that a message requests: of the service, or, in brackets, of the
 // other proxy.
-func operationText(m *listed) string {
-	if m.control != "" {
-		return "(" + m.control + ")"
+func operationText(m *ListedMessage) string {
+	if m.Control != "" {
+		return "(" + m.Control + ")"
 	}
 	return cmp.Or(printing.Printable(m.Operation.Local), "-")
 }
 
 // statusText is the status of a reply in HTTP.
-func statusText(m *listed) string {
-	if code := m.asked().Status(); code > 0 && m.control == "" {
+func statusText(m *ListedMessage) string {
+	if code := m.Status(); code > 0 && m.Control == "" {
 		return strconv.Itoa(code)
 	}
 	return ""
 }
 
 // durationText is how long a reply took.
-func durationText(m *listed) string {
-	switch d := m.took; {
+func durationText(m *ListedMessage) string {
+	switch d := m.Took; {
 	case d <= 0:
 		return ""
 	case d < time.Millisecond:
@@ -268,7 +281,7 @@ func durationText(m *listed) string {
 	}
 }
 
-func stateText(m *listed) string {
+func stateText(m *ListedMessage) string {
 	why := m.Why
 	if m.LacksContract {
 		why = "the WSDL of its service is missing"
@@ -278,7 +291,7 @@ func stateText(m *listed) string {
 	if why != "" {
 		why = ": " + printing.Printable(why)
 	}
-	if fault := m.asked().Fault(); fault != "" {
+	if fault := m.Fault(); fault != "" {
 		why += ", fault " + printing.Printable(fault)
 	}
 	return m.State.String() + why + placeText(m.Place) + sequenceText(m)

@@ -72,7 +72,7 @@ func shortSequence(id string) string {
 }
 
 // sequenceText is what a message says of sequences, behind its state; empty if nothing.
-func sequenceText(m *listed) string {
+func sequenceText(m *ListedMessage) string {
 	b := m.Reliable
 	if b == nil {
 		return ""
@@ -166,7 +166,7 @@ func runsText(runs [][2]uint64) string {
 }
 
 // sequences prints the table of sequences behind the rows, if there are any.
-func (l *rowLayout) sequences(w io.Writer, list []capture.SequenceSeen, dropped int) error {
+func (l *Rows) sequences(w io.Writer, list []capture.SequenceSeen, dropped int) error {
 	if len(list) == 0 {
 		return nil
 	}

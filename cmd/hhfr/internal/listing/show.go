@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/hexdump"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/capture"
@@ -14,17 +15,23 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// show prints a message itself, behind a line that says which it is. Characters that a terminal
-// would obey are question marks: -o xml and --save-dir have the bytes.
-func (l *Listing) show(m *listed) error {
-	var b, body bytes.Buffer
+// show prints a message itself.
+func (l *Listing) show(m *ListedMessage) error {
+	var body bytes.Buffer
 	if m.Whole() {
 		if err := m.WriteBody(&body); err != nil {
 			return err
 		}
 	}
-	l.title(&b, m)
-	choice := l.choice
+	_, err := io.WriteString(l.w, Shown(m, body.Bytes(), l.choice)+"\n")
+	return err
+}
+
+// Shown is a message itself, behind a line that says which it is, in the form that is chosen.
+// Characters that a terminal would obey are question marks: -o xml and --save-dir have the bytes.
+func Shown(m *ListedMessage, body []byte, choice *chosen.Choice) string {
+	var b bytes.Buffer
+	title(&b, m, choice)
 	if choice.Tree {
 		known(&b, m)
 	}
@@ -38,16 +45,19 @@ func (l *Listing) show(m *listed) error {
 	switch {
 	case choice.Tree:
 		b.WriteString("envelope\n")
-		indent(&b, string(xmltext.Outline(body.Bytes())))
-	case choice.Pretty, !choice.Hex:
-		b.Write(choice.Shown(body.Bytes()))
+		indent(&b, string(xmltext.Outline(body)))
+	case choice.Pretty, !choice.Hex && !choice.Bits:
+		b.Write(choice.Shown(body))
+	}
+	if choice.Bits {
+		carried(&b, m)
 	}
 	if choice.Hex {
 		if choice.Tree || choice.Pretty {
 			b.WriteString("\n")
 		}
 		left := m.Wire
-		for _, p := range dissect.Message(m.Decoded, body.Bytes()) {
+		for _, p := range dissect.Message(m.Decoded, body) {
 			left -= int64(len(p.Octets))
 			hexdump.Write(&b, p)
 		}
@@ -55,19 +65,17 @@ func (l *Listing) show(m *listed) error {
 			b.WriteString("the frames behind these are not shown\n")
 		}
 	}
-	text := strings.TrimRight(printing.Lines(b.String()), "\n") + "\n\n"
-	_, err := io.WriteString(l.w, text)
-	return err
+	return strings.TrimRight(printing.Lines(b.String()), "\n") + "\n"
 }
 
 // title is the line that says which message follows.
-func (l *Listing) title(b *bytes.Buffer, m *listed) {
-	fmt.Fprintf(b, "# %d %s %s", m.Number, kindOf(m), operationText(m))
+func title(b *bytes.Buffer, m *ListedMessage, choice *chosen.Choice) {
+	fmt.Fprintf(b, "# %d %s %s", m.Number, m.Kind, operationText(m))
 	if m.Src.IsValid() {
 		fmt.Fprintf(b, " %s -> %s", m.Src, m.Dst)
 	}
 	if !m.First.IsZero() {
-		b.WriteString(" " + l.choice.Time(m.First))
+		b.WriteString(" " + choice.Time(m.First))
 	}
 	for _, text := range []string{statusText(m), durationText(m)} {
 		if text != "" {
@@ -88,7 +96,7 @@ func (l *Listing) frame(f *capture.RawFrame) error {
 	return err
 }
 
-func headText(m *listed) string {
+func headText(m *ListedMessage) string {
 	head := strings.TrimRight(strings.ReplaceAll(string(m.Head), "\r\n", "\n"), "\n")
 	if head == "" {
 		return "(the default head)"
@@ -97,7 +105,7 @@ func headText(m *listed) string {
 }
 
 // known lists what is known of a message beside its head and its envelope.
-func known(b *bytes.Buffer, m *listed) {
+func known(b *bytes.Buffer, m *ListedMessage) {
 	fact := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/monitor"
+	"github.com/hhfr/hhfr/internal/pcapng"
 )
 
 // MetricsOptions are where a server shows its counters, and by which names.
@@ -27,7 +28,8 @@ func (o *MetricsOptions) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.hosts, "metrics-host", nil,
 		"a name by which requests to --metrics may come, besides that of its address; may be given again")
 	f.StringVar(&o.Address, "metrics", "",
-		"address for /metrics, /status, /healthz and, for this machine only, /debug/pprof/; without a host 127.0.0.1")
+		"address for /metrics, /status, /healthz and, for this machine only, /packets and /debug/pprof/; "+
+			"without a host 127.0.0.1")
 }
 
 // Help is the part of help texts about it.
@@ -35,7 +37,8 @@ const Help = `--access-log FILE writes a line for each call when it is over: tim
 SOAP fault, bytes as HTTP has them and on the link, time taken and added (docs/metrics.md).
 --metrics ADDR answers at an address of its own, without authentication: /status is a page
 for people, and JSON for programs; /metrics is for Prometheus (docs/metrics.md lists the series);
-/healthz is 200, and 503 while this process ends; /debug/pprof/ has profiles, for this machine only.
+/healthz is 200, and 503 while this process ends; for this machine only, /debug/pprof/ has profiles,
+and /packets what passes from now on, which hhfr inspect --attach ADDR shows.
 Requests name the address by an IP address, localhost, or the host of ADDR; --metrics-host NAME
 allows other names. Any other name could be one that a hostile page has a browser use.
 `
@@ -54,6 +57,7 @@ type ServerCounters struct {
 	*meter.Meter
 	g       *command.Global
 	monitor *monitor.Monitor // nil: --metrics is not given
+	tap     *pcapng.Tap      // likewise
 	addr    string           // of the monitor
 	stop    func()           // of what is shown while the server runs
 }
@@ -86,9 +90,9 @@ func (c *ServerCounters) listen(ctx context.Context, o MetricsOptions, others []
 	if err != nil {
 		return err
 	}
-	c.addr = l.Addr().String()
+	c.addr, c.tap = l.Addr().String(), new(pcapng.Tap)
 	host, _, _ := net.SplitHostPort(addr) // metricsAddr made it
-	c.monitor = monitor.Start(l, c.Meter, append(o.hosts, host), c.g.Logger())
+	c.monitor = monitor.Start(l, c.Meter, c.tap, append(o.hosts, host), c.g.Logger())
 	return nil
 }
 
@@ -115,6 +119,9 @@ func Addr(addr string, others []string) (string, error) {
 }
 
 func (c *ServerCounters) now() *meter.Snapshot { return c.Snapshot(time.Now()) }
+
+// Tap is where connections are recorded while somebody asks at --metrics; nil: nobody can.
+func (c *ServerCounters) Tap() *pcapng.Tap { return c.tap }
 
 // Ending tells who asks that the server is about to end.
 func (c *ServerCounters) Ending() {

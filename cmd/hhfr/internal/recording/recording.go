@@ -2,6 +2,7 @@
 package recording
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -57,11 +58,15 @@ func (o *RecordOptions) Check() error {
 	return nil
 }
 
-// TrafficRecording is what --record asks for; the zero value records nothing.
+// TrafficRecording is what --record asks for, and who listens; the zero value records nothing.
 type TrafficRecording struct {
 	name string
 	file *recordings.FileSet
+	tap  *pcapng.Tap // nil: nobody listens
 }
+
+// Tapped has connections recorded for those who listen, too; tap may be nil.
+func (r *TrafficRecording) Tapped(tap *pcapng.Tap) { r.tap = tap }
 
 // Open begins the recording. store has the shapes that its files define.
 func (o *RecordOptions) Open(store ctxstore.Store, log *slog.Logger) (*TrafficRecording, error) {
@@ -74,12 +79,12 @@ func (o *RecordOptions) Open(store ctxstore.Store, log *slog.Logger) (*TrafficRe
 	if err != nil {
 		return nil, fmt.Errorf("--record: %w", err)
 	}
-	return &TrafficRecording{o.Name, file}, nil
+	return &TrafficRecording{name: o.Name, file: file}, nil
 }
 
 // Dialed and accepted wrap a connection; nil if nothing is recorded.
 func (r *TrafficRecording) Dialed() func(net.Conn) net.Conn {
-	if r.file == nil {
+	if r.file == nil && r.tap == nil {
 		return nil
 	}
 	return r.Dial
@@ -87,26 +92,40 @@ func (r *TrafficRecording) Dialed() func(net.Conn) net.Conn {
 
 // Dial records a connection that was opened here, if anything is recorded.
 func (r *TrafficRecording) Dial(c net.Conn) net.Conn {
-	if r.file == nil {
-		return c
+	if r.file != nil {
+		c = r.file.Conn(c)
 	}
-	return r.file.Conn(c)
+	if r.tap != nil {
+		c = r.tap.Conn(c)
+	}
+	return c
 }
 
 // Over returns a dial function whose connections are recorded.
 func (r *TrafficRecording) Over(open pcapng.DialFunc) pcapng.DialFunc {
-	if r.file == nil {
-		return open
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := open(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return r.Dial(c), nil
 	}
-	return r.file.DialContext(open)
 }
 
 // Accepted records connections that were accepted; nil: nothing is recorded.
 func (r *TrafficRecording) Accepted() func(net.Conn) net.Conn {
-	if r.file == nil {
+	if r.file == nil && r.tap == nil {
 		return nil
 	}
-	return func(c net.Conn) net.Conn { return r.file.Accepted(c) }
+	return func(c net.Conn) net.Conn {
+		if r.file != nil {
+			c = r.file.Accepted(c)
+		}
+		if r.tap != nil {
+			c = r.tap.Accepted(c)
+		}
+		return c
+	}
 }
 
 // Facts notes what was agreed on a session next to its hello, or after it on a connection that was

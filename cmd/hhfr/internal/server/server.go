@@ -157,6 +157,7 @@ func Open(
 		return nil, err
 	}
 	s.Closes(s.Recording.Close)
+	s.Recording.Tapped(s.Seen.Tap())
 	s.Keys.Record(s.Recording.Secrets())
 	s.Ends(service.Collect(kind.Frugal))
 	service.CheckDescriptors(g.Logger(), kind.Conns)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/decoding"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/sources"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/terminal"
 	"github.com/hhfr/hhfr/internal/capture"
 )
@@ -46,6 +48,7 @@ withdrawn. decode does not wait for shapes that come later than a message. So a 
 watched while it grows:
 tshark -w - | hhfr decode -
 On Linux -i captures from an interface itself, until Ctrl-C; it needs the right CAP_NET_RAW, or root.
+--attach has what passes through a running hhfr serve or proxy, which needs no right.
 
 What a message says of sequences of WS-ReliableMessaging, in plain SOAP or in a stream, is listed
 behind its state: its number and sequence (the beginning of a UUID, the end of another identifier),
@@ -67,51 +70,47 @@ is printed. Ctrl-C ends the capture: the messages before it are listed, with exi
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1
   hhfr decode session.pcapng --write-streams raw && hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
-		Args: func(c *cobra.Command, args []string) error {
-			if o.iface != "" {
-				return command.Takes()(c, args)
-			}
-			return command.Takes("FILE…")(c, args)
-		},
+		Args: o.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Files = args
 			return runDecode(c.Context(), g, &o)
 		},
 	}
 	f := c.Flags()
-	o.Flags(f)
+	o.DecodeOptions.Flags(f)
 	f.StringVar(&o.writeStreams, "write-streams", "",
 		"write the bytes of each direction of each stream there, a file per contiguous run")
-	f.StringVar(&o.keylog, "keylog", "", "file with the keys of connections in TLS, as SSLKEYLOGFILE has them "+
-		"written; or a pcapng file that has them")
-	f.StringVarP(&o.iface, "interface", "i", "",
-		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
-	f.UintSliceVar(&o.ports, "port", nil, "only packets from or to this `PORT`; may be repeated")
+	o.CaptureOptions.Flags(f)
 	command.OutputFlag(c, &o.Output, "jsonl", "xml")
 	return c
 }
 
 func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err error) {
 	defer input.Frugal(decoding.EnoughToDecode)()
-	if err := o.checkPorts(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
-	keys, file, err := openKeys(o.keylog)
+	keys, closeKeys, err := o.Keys()
 	if err != nil {
 		return err
 	}
-	if file != nil {
-		defer func() { _ = file.Close() }()
-	}
-	cfg, done, err := o.Open(ctx, g)
+	defer closeKeys()
+	cfg, done, err := o.DecodeOptions.Open(ctx, g)
 	if err != nil {
 		return err
 	}
 	defer done()
-	cfg.Keys, cfg.Ports = keys, o.ports
-	in, ended, err := o.sources(ctx, g)
+	cfg.Keys, cfg.Ports = keys, o.Ports
+	if o.Live() != "" && o.Output == "json" {
+		return exit.Usagef("-o jsonl prints messages as they come", "-o json is for captures that have an end")
+	}
+	in, ended, err := o.CaptureOptions.Open(ctx, g, o.Files, o.Output == "json")
 	if err != nil {
 		return err
+	}
+	if o.Live() != "" {
+		o.Files = []string{o.Live()}
+		g.Note("capturing from %s; Ctrl-C ends it", o.Live())
 	}
 	defer func() { _ = in.Close() }()
 	if o.writeStreams != "" {
@@ -131,4 +130,11 @@ func runDecode(ctx context.Context, g *command.Global, o *decodeOptions) (err er
 	err = decoding.Present(ctx, g, o.DecodeOptions, r, events)
 	ended()
 	return err
+}
+
+// decodeOptions are the flags of the command.
+type decodeOptions struct {
+	decoding.DecodeOptions
+	sources.CaptureOptions
+	writeStreams string
 }

@@ -1,4 +1,4 @@
-package decode
+package sources
 
 import (
 	"errors"
@@ -10,11 +10,12 @@ import (
 	"github.com/hhfr/hhfr/internal/tlsrecord"
 )
 
-// openKeys reads --keylog: a key log, which may grow, or a pcapng file with one in it. The caller
-// closes the result, if there is one.
-func openKeys(name string) (keys *tlsrecord.KeyLog, file io.Closer, err error) {
+// Keys reads --keylog: a key log, which may grow, or a pcapng file with one in it; nil: there is
+// none. done closes the file.
+func (o *CaptureOptions) Keys() (keys *tlsrecord.KeyLog, done func(), err error) {
+	name := o.keylog
 	if name == "" {
-		return nil, nil, nil
+		return nil, func() {}, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -43,5 +44,5 @@ func openKeys(name string) (keys *tlsrecord.KeyLog, file io.Closer, err error) {
 			"such as CLIENT_RANDOM and two hexadecimal numbers",
 			"%s: no TLS key log, nor a pcapng file with one in it", name)
 	}
-	return keys, f, err
+	return keys, func() { _ = f.Close() }, err
 }
