@@ -61,7 +61,7 @@ func captureBehindSync(t *testing.T, how string) (late string) {
 	defer origin.Close()
 	far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/service", "--no-offer", "--quiet=false")
 	near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"), "--quiet=false", "-v",
-		"--record", file, "--metrics", "127.0.0.1:0")
+		"--record", file, "--metrics", "127.0.0.1:0", "--packets")
 	near.linked(1)
 	client := &http.Client{Transport: &http.Transport{}}
 	call := func(number int, operation string) {

@@ -52,19 +52,19 @@ type Log struct {
 	decoder *zstd.Decoder
 }
 
-// extent is a part of the file.
+// fileExtent is a part of the file.
 type fileExtent struct {
 	at     int64
 	length int
 }
 
-// block is consecutive messages, compressed.
+// logBlock is consecutive messages, compressed.
 type logBlock struct {
 	fileExtent
 	first, count int
 }
 
-// opened is a block that was decompressed.
+// openBlock is a block that was decompressed.
 type openBlock struct {
 	first   int
 	entries [][]byte

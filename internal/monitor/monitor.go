@@ -54,7 +54,7 @@ type Monitor struct {
 
 // Start answers requests that come to l, which it closes, with what is counted; a POST of /status
 // has the streams send a sync. names are those of its host; requests may also name it by any
-// address. tap has the connections of the process.
+// address. tap has the connections of the process; nil: they are not shown.
 func Start(l net.Listener, counts *meter.Meter, tap *pcapng.Tap, names []string, logger *slog.Logger) *Monitor {
 	take := func() *meter.Snapshot { return counts.Snapshot(time.Now()) }
 	m := &Monitor{

@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/hhfr/hhfr/internal/browser"
@@ -11,11 +10,15 @@ import (
 
 // packets answers with a recording of what passes from now on, until whoever asks goes away: inside
 // TLS, and with a sync on every stream, so that it can be decoded. It shows what clients send: so
-// requests come from this machine, and are none of a page. One is answered at a time.
+// it has to be asked for when the process begins, and requests come from this machine, and are none
+// of a page. One is answered at a time.
 func (m *Monitor) packets(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isLocal(r) || browser.IsForeign(r):
 		http.Error(w, "recordings are for programs of this machine only", http.StatusForbidden)
+		return
+	case m.tap == nil:
+		http.Error(w, "nothing is shown without --packets", http.StatusNotFound)
 		return
 	case r.Method != http.MethodGet:
 		return
@@ -28,8 +31,6 @@ func (m *Monitor) packets(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, pcapng.ErrSlow):
 		panic(http.ErrAbortHandler) // the connection breaks: something is missing
 	case errors.Is(err, pcapng.ErrListening):
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.WriteHeader(http.StatusConflict)
-		_, _ = io.WriteString(w, err.Error()+"\n") // likewise
+		http.Error(w, err.Error(), http.StatusConflict)
 	}
 }

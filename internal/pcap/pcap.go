@@ -14,11 +14,8 @@ import (
 	"time"
 )
 
-// Link types of packets that begin with an IP header, and with one of Ethernet.
-const (
-	LinkEthernet = 1
-	LinkRaw      = 101
-)
+// LinkRaw is the link type of packets that begin with an IP header.
+const LinkRaw = 101
 
 // PacketRecord is one packet of a capture. Time is zero where the file has none. Link is the
 // LINKTYPE number of its interface. Length is its length on the wire, in bytes; Data may be

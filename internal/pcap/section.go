@@ -1,6 +1,7 @@
 package pcap
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -317,6 +318,6 @@ func (r *PacketReader) keepSecrets(b []byte) {
 	if n > int64(len(b)-head) || int64(r.secretsSize)+n > maxSecrets {
 		return
 	}
-	r.secrets = append(r.secrets, append([]byte{}, b[head:head+n]...))
+	r.secrets = append(r.secrets, bytes.Clone(b[head:head+n]))
 	r.secretsSize += int(n)
 }

@@ -29,17 +29,15 @@ type Tap struct{ current atomic.Pointer[Recorder] }
 // too slowly ([ErrSlow]). begun is called when everything is recorded from then on, flush when
 // nothing more is at hand. One listens at a time: otherwise it is [ErrListening].
 func (t *Tap) Listen(ctx context.Context, w io.Writer, begun, flush func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	q := make(tapQueue, maxQueued)
 	r := NewRecorder(q, nil)
+	r.OnFailure = func(error) { cancel(ErrSlow) }
 	if !t.current.CompareAndSwap(nil, r) {
 		return ErrListening
 	}
 	defer t.current.Store(nil)
-	slow := make(chan struct{})
-	over := sync.OnceFunc(func() { close(slow) })
-	r.mu.Lock()
-	r.OnFailure = func(error) { over() }
-	r.mu.Unlock()
 	begun()
 	for {
 		select {
@@ -50,9 +48,10 @@ func (t *Tap) Listen(ctx context.Context, w io.Writer, begun, flush func()) erro
 			if len(q) == 0 {
 				flush()
 			}
-		case <-slow:
-			return ErrSlow
 		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), ErrSlow) {
+				return ErrSlow
+			}
 			return nil
 		}
 	}

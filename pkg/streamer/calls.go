@@ -35,9 +35,6 @@ func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 // promise. It waits and fails as Call does. A body that may have to wait for the peer to read is
 // sent as by [Lane.Open]: the peer may wait, before it reads on, for its reply to be read.
 func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
-	if !l.s.fitsWindow(m.Body) {
-		return l.Open(ctx, m)
-	}
 	return l.begin(ctx, m, false)
 }
 
@@ -50,6 +47,9 @@ func (l *Lane) BeginNow(ctx context.Context, m *Message) (*Pending, error) {
 
 // begin is Begin; direct: see sendAll.
 func (l *Lane) begin(ctx context.Context, m *Message, direct bool) (*Pending, error) {
+	if !l.s.fitsWindow(m.Body) {
+		return l.Open(ctx, m)
+	}
 	p, out, err := l.enter(ctx, m.Body, false)
 	if err != nil {
 		return nil, err

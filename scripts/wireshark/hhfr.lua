@@ -37,17 +37,11 @@ local fields = {
 	bits = ProtoField.string("hhfr.bits", "bits"),
 	rest = ProtoField.bytes("hhfr.unknown", "bytes that are no frame"),
 }
-for _, name in ipairs(NAMES.uint) do
-	fields[name] = ProtoField.uint64(filter_name(name), name)
-end
-for _, name in ipairs(NAMES.byte) do
-	fields[name] = ProtoField.uint8(filter_name(name), name)
-end
-for _, name in ipairs(NAMES.raw) do
-	fields[name] = ProtoField.bytes(filter_name(name), name)
-end
-for _, name in ipairs(NAMES.text) do
-	fields[name] = ProtoField.string(filter_name(name), name)
+local MAKERS = { uint = ProtoField.uint64, byte = ProtoField.uint8, raw = ProtoField.bytes, text = ProtoField.string }
+for form, names in pairs(NAMES) do
+	for _, name in ipairs(names) do
+		fields[name] = MAKERS[form](filter_name(name), name)
+	end
 end
 hhfr.fields = fields
 

@@ -21,15 +21,17 @@ import (
 type MetricsOptions struct {
 	Address string
 	hosts   []string
+	packets bool // show what passes, too
 }
 
-// Flags adds --metrics and --metrics-host.
+// Flags adds --metrics, --metrics-host and --packets.
 func (o *MetricsOptions) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.hosts, "metrics-host", nil,
 		"a name by which requests to --metrics may come, besides that of its address; may be given again")
 	f.StringVar(&o.Address, "metrics", "",
-		"address for /metrics, /status, /healthz and, for this machine only, /packets and /debug/pprof/; "+
-			"without a host 127.0.0.1")
+		"address for /metrics, /status, /healthz and, for this machine only, /debug/pprof/; without a host 127.0.0.1")
+	f.BoolVar(&o.packets, "packets", false, "let every program of this machine see at --metrics what passes, inside "+
+		"TLS, too: hhfr inspect --attach")
 }
 
 // Help is the part of help texts about it.
@@ -37,8 +39,9 @@ const Help = `--access-log FILE writes a line for each call when it is over: tim
 SOAP fault, bytes as HTTP has them and on the link, time taken and added (docs/metrics.md).
 --metrics ADDR answers at an address of its own, without authentication: /status is a page
 for people, and JSON for programs; /metrics is for Prometheus (docs/metrics.md lists the series);
-/healthz is 200, and 503 while this process ends; for this machine only, /debug/pprof/ has profiles,
-and /packets what passes from now on, which hhfr inspect --attach ADDR shows.
+/healthz is 200, and 503 while this process ends; /debug/pprof/ has profiles, for this machine only.
+With --packets, /packets has what passes from now on, for this machine only: hhfr inspect --attach
+ADDR shows it.
 Requests name the address by an IP address, localhost, or the host of ADDR; --metrics-host NAME
 allows other names. Any other name could be one that a hostile page has a browser use.
 `
@@ -57,7 +60,7 @@ type ServerCounters struct {
 	*meter.Meter
 	g       *command.Global
 	monitor *monitor.Monitor // nil: --metrics is not given
-	tap     *pcapng.Tap      // likewise
+	tap     *pcapng.Tap      // nil: --packets is not given
 	addr    string           // of the monitor
 	stop    func()           // of what is shown while the server runs
 }
@@ -72,6 +75,9 @@ func Open(
 	others ...string,
 ) (*ServerCounters, error) {
 	c := &ServerCounters{Meter: meter.New(time.Now()), g: g}
+	if o.packets && o.Address == "" {
+		return nil, exit.Usagef("", "--packets goes with --metrics, where they are shown")
+	}
 	if o.Address != "" {
 		if err := c.listen(ctx, o, others); err != nil {
 			return nil, err
@@ -90,7 +96,9 @@ func (c *ServerCounters) listen(ctx context.Context, o MetricsOptions, others []
 	if err != nil {
 		return err
 	}
-	c.addr, c.tap = l.Addr().String(), new(pcapng.Tap)
+	if c.addr = l.Addr().String(); o.packets {
+		c.tap = new(pcapng.Tap)
+	}
 	host, _, _ := net.SplitHostPort(addr) // metricsAddr made it
 	c.monitor = monitor.Start(l, c.Meter, c.tap, append(o.hosts, host), c.g.Logger())
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/internal/replay"
 )
 
-// replayed is the reply to a request that was sent again.
+// sentAgain is the reply to a request that was sent again.
 type sentAgain struct {
 	comparison
 	what string
@@ -25,11 +25,9 @@ func (m *screenModel) askAgain(hhfr bool) {
 	if m.detail.of < 0 {
 		return
 	}
-	request, reply := m.detail.of, -1
+	request, reply := m.detail.of, m.mate(m.detail.of)
 	if m.detail.entry.Reply {
-		request, reply = m.mate(request), request
-	} else {
-		reply = m.mate(request)
+		request, reply = reply, request
 	}
 	if request < 0 {
 		m.say(bad, "its request is not in the capture")
@@ -134,6 +132,7 @@ func (m *screenModel) sendAgain(request, reply int, to *url.URL, hhfr bool) (don
 	return done
 }
 
+// replayed shows how the reply differs.
 func (m *screenModel) replayed(msg sentAgain) {
 	if msg.err != nil {
 		m.say(bad, msg.err.Error())

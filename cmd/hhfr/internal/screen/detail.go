@@ -10,7 +10,7 @@ import (
 	"github.com/hhfr/hhfr/internal/inspector"
 )
 
-// form is how a message is shown.
+// messageForm is how a message is shown.
 type messageForm int
 
 const (
@@ -20,7 +20,7 @@ const (
 	asCarried
 )
 
-// made is of what lines were made: they are made again if it changes.
+// madeOf is of what lines are made: they are made again if it changes.
 type madeOf struct {
 	form  messageForm
 	head  bool
@@ -48,7 +48,7 @@ type detail struct {
 // detailRow is a part of a line that fits the width.
 type detailRow struct{ line, from, to int }
 
-// place is where a text was found: bytes of a line.
+// textPlace is where a text was found: bytes of a line.
 type textPlace struct{ line, from, to int }
 
 // listed is a message as decode lists it.

@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/internal/filter"
 )
 
-// list is the messages that a filter chooses, and the place among them.
+// messageList is the messages that a filter chooses, and the place among them.
 type messageList struct {
 	expression *filter.Expression // nil: all
 	texts      filterTexts
@@ -70,8 +70,8 @@ func (l *messageList) settle(read, rows int) {
 	l.top = max(0, min(max(l.top, l.at-rows+1), n-rows))
 }
 
-// go_ moves the cursor to a message of the log, or to the next one that is listed.
-func (l *messageList) go_(n int) {
+// jump moves the cursor to a message of the log, or to the next one that is listed.
+func (l *messageList) jump(n int) {
 	l.at, l.last = n, false
 	if l.expression != nil {
 		l.at = sort.Search(len(l.chosen), func(i int) bool { return int(l.chosen[i]) >= n })
@@ -99,7 +99,7 @@ func (m *screenModel) choose(e *filter.Expression) tea.Cmd {
 	l.generation++
 	l.busy = false
 	if e == nil && want >= 0 {
-		l.go_(want)
+		l.jump(want)
 		l.want = -1
 	}
 	return m.scan()
@@ -142,7 +142,7 @@ func (m *screenModel) scanned(msg scanned) tea.Cmd {
 	l.busy = false
 	l.chosen, l.asked = append(l.chosen, msg.chosen...), msg.to
 	if l.want >= 0 && l.asked > l.want {
-		l.go_(l.want)
+		l.jump(l.want)
 		l.want = -1
 	}
 	return m.scan()

@@ -23,7 +23,7 @@ const (
 // whole is a distance farther than any.
 const whole = 1 << 30
 
-// model is all that is on the screen. It is changed by [model.Update] alone.
+// screenModel is all that is on the screen. It is changed by [screenModel.Update] alone.
 type screenModel struct {
 	ctx     context.Context
 	source  LogSource
@@ -107,7 +107,7 @@ func (m *screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case tea.KeyPressMsg:
 		if m.prompt != nil {
-			cmd = m.type_(msg)
+			cmd = m.typed(msg)
 		} else {
 			cmd = m.press(msg.String())
 		}

@@ -25,8 +25,8 @@ func (m *screenModel) ask(label, text string, enter func(string) (tea.Cmd, error
 	m.prompt = &prompt{label: label, text: []rune(text), at: len([]rune(text)), enter: enter}
 }
 
-// type_ takes a key of the line.
-func (m *screenModel) type_(key tea.KeyPressMsg) tea.Cmd {
+// typed takes a key of the line.
+func (m *screenModel) typed(key tea.KeyPressMsg) tea.Cmd {
 	p := m.prompt
 	switch key.String() {
 	case "enter":

@@ -21,11 +21,11 @@ const mostPlaces = 10_000
 
 // needleOf finds a text; one without capitals in whatever case.
 func needleOf(text string) *regexp.Regexp {
-	any := ""
+	flags := ""
 	if strings.ToLower(text) == text {
-		any = "(?i)"
+		flags = "(?i)"
 	}
-	return regexp.MustCompile(any + regexp.QuoteMeta(text))
+	return regexp.MustCompile(flags + regexp.QuoteMeta(text))
 }
 
 func (m *screenModel) askSearch() {
@@ -76,7 +76,7 @@ func (m *screenModel) showPlace(i int) {
 	m.say(plain, fmt.Sprintf("%d of %d in this message; n goes on, also to other messages", i+1, len(d.found)))
 }
 
-// found is where the search in all messages is.
+// searched is where the search in all messages is.
 type searched struct {
 	generation, at, by, asked int
 	found                     bool
@@ -127,7 +127,7 @@ func (m *screenModel) found(msg searched) tea.Cmd {
 		m.say(bad, "no message has "+m.search.text)
 		return nil
 	}
-	m.list.go_(msg.at)
+	m.list.jump(msg.at)
 	m.detail.of = -1
 	m.settle()
 	switch d := &m.detail; {

@@ -28,7 +28,7 @@ func attach(ctx context.Context, addr string) (io.ReadCloser, error) {
 	resp, err := new(http.Transport).RoundTrip(req)
 	if err != nil {
 		return nil, exit.With(exit.NoPeer, fmt.Errorf("--attach: %w", err),
-			"hhfr serve --metrics "+addr+" would be there")
+			"hhfr serve --metrics "+addr+" --packets would be there")
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp.Body, nil

@@ -1,5 +1,5 @@
-// Package sources is where commands read captures from: files, or an interface; with the keys of
-// connections in TLS.
+// Package sources is where commands read captures from: files, an interface, or a running server;
+// with the keys of connections in TLS.
 package sources
 
 import (
@@ -32,7 +32,7 @@ func (o *CaptureOptions) Flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Interface, "interface", "i", "",
 		"capture from this `INTERFACE` instead of reading files, until Ctrl-C; any: from all (Linux)")
 	f.StringVar(&o.Attach, "attach", "", "show what passes through a running serve or proxy from now on, which "+
-		"has this `ADDRESS` as its --metrics")
+		"has this `ADDRESS` as its --metrics, and --packets")
 	f.UintSliceVar(&o.Ports, "port", nil, "only packets from or to this `PORT`; may be repeated")
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/hhfr/hhfr/internal/capture"
 )
 
-// growing is an input of which it is known how much was read, and which may get longer.
+// growingInput is an input of which it is known how much was read, and which may get longer.
 type growingInput struct {
 	ctx  context.Context
 	from io.Reader

@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/inspector"
 )
 
-// reading reads captures into a log.
+// captureReading reads captures into a log.
 type captureReading struct {
 	names  []string
 	inputs []capture.Input
@@ -26,32 +26,30 @@ type captureReading struct {
 	log    *inspector.Log
 	seen   listing.Seen
 
-	size, done atomic.Int64 // bytes of the inputs, and of these read; size 0: not known
-	more       chan struct{}
-	over       chan struct{} // closed when all was read
+	mu     sync.Mutex    // of the choice
+	choice chosen.Choice // which remembers what it took
 
-	err error // what is missing; after over
-
-	mu     sync.Mutex
-	choice chosen.Choice
+	size int64        // of the inputs, in bytes; not above 0: not known
+	done atomic.Int64 // bytes of these that were read
+	more chan struct{}
+	over chan struct{} // closed when all was read
+	err  error         // what is missing; after over
 }
 
 // newReading reads inputs; wait: at the ends of files it waits for more.
 func newReading(ctx context.Context, inputs []capture.Input, wait bool, choice chosen.Choice,
 	log *inspector.Log) *captureReading {
 	r := &captureReading{choice: choice, log: log, more: make(chan struct{}, 1), over: make(chan struct{})}
-	size := int64(0)
 	for _, in := range inputs {
-		if info, err := os.Stat(in.Name); err != nil || !info.Mode().IsRegular() || wait || size < 0 {
-			size = -1
+		if info, err := os.Stat(in.Name); err != nil || !info.Mode().IsRegular() || wait || r.size < 0 {
+			r.size = -1
 		} else {
-			size += info.Size()
+			r.size += info.Size()
 		}
 		r.names = append(r.names, filepath.Base(in.Name))
 		in.Octets = newGrowing(ctx, in, wait, func(n int) { r.done.Add(int64(n)) })
 		r.inputs = append(r.inputs, in)
 	}
-	r.size.Store(max(size, 0))
 	return r
 }
 
@@ -67,11 +65,10 @@ func (r *captureReading) Choice() chosen.Choice {
 
 // Share implements [screen.LogSource].
 func (r *captureReading) Share() int {
-	size := r.size.Load()
-	if size == 0 {
+	if r.size <= 0 {
 		return -1
 	}
-	return int(min(100*r.done.Load()/size, 99))
+	return int(min(100*r.done.Load()/r.size, 99))
 }
 
 // Grown implements [screen.LogSource].
