@@ -3,9 +3,6 @@ package real
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,37 +13,30 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/compare/internal/builds"
 	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
-// stacks are the clients and servers of testdata/interop, built below bin of the checkout, where
-// they stay for the next run.
+// stacks are the clients and servers of testdata/interop.
 type stacks struct {
 	dir, sources, real, hhfr string
-	java                     *process
+	java                     *program.Process
 	javaMu                   sync.Mutex
 	servers                  map[string]endpoint
-	running                  []*process
+	running                  []*program.Process
 }
 
 // endpoint is where a server is.
 type endpoint struct{ host, path string }
 
-// builds are what can be built at once.
-var builds = [][]string{{"java"}, {"python", "keys"}, {"node", "gsoap"}}
-
 // openStacks builds what is not built, in the checkout, and starts the servers.
 func openStacks(ctx context.Context) (s *stacks, err error) {
-	checkout, err := program.Checkout()
+	built, err := builds.Stacks(ctx, "java", "python", "keys", "node", "gsoap")
 	if err != nil {
 		return nil, err
 	}
-	s = &stacks{dir: filepath.Join(checkout, "bin", "stacks"), servers: map[string]endpoint{}}
-	s.sources = filepath.Join(checkout, "testdata", "interop", "stacks")
-	s.real = filepath.Join(checkout, "testdata", "interop", "real")
-	if err := s.build(ctx); err != nil {
-		return nil, err
-	}
+	s = &stacks{dir: built.Dir, sources: built.Sources, servers: map[string]endpoint{}}
+	s.real = filepath.Join(filepath.Dir(built.Sources), "real")
 	if s.hhfr, err = program.Path(); err != nil {
 		return nil, err
 	}
@@ -55,51 +45,6 @@ func openStacks(ctx context.Context) (s *stacks, err error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// build runs build.sh, unless it ran for the same sources.
-func (s *stacks) build(ctx context.Context) error {
-	sum := sha256.New()
-	files, err := filepath.Glob(filepath.Join(s.sources, "*"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		_, _ = sum.Write(text) // never fails
-	}
-	built := filepath.Join(s.dir, "built")
-	stamp := hex.EncodeToString(sum.Sum(nil))
-	if old, err := os.ReadFile(built); err == nil && string(old) == stamp {
-		return nil
-	}
-	if err := errors.Join(os.RemoveAll(s.dir), os.MkdirAll(s.dir, 0o755)); err != nil {
-		return err
-	}
-	failed := make([]error, len(builds))
-	var wait sync.WaitGroup
-	for i, parts := range builds {
-		wait.Go(func() {
-			args := append([]string{filepath.Join(s.sources, "build.sh"), s.dir}, parts...)
-			failed[i] = output(exec.CommandContext(ctx, "sh", args...))
-		})
-	}
-	wait.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	return os.WriteFile(built, []byte(stamp), 0o644)
-}
-
-// output runs a command; its error has what it said.
-func output(c *exec.Cmd) error {
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, bytes.TrimSpace(out))
-	}
-	return nil
 }
 
 func (s *stacks) python() string { return filepath.Join(s.dir, "venv", "bin", "python") }
@@ -125,17 +70,17 @@ func (s *stacks) serve(ctx context.Context) (err error) {
 			"-cp", filepath.Join(s.dir, "classes") + string(filepath.ListSeparator) + filepath.Join(s.dir, "lib", "*"),
 			"Stacks", key, cert, key}},
 	} {
-		p, err := start(ctx, s.modules(), v.command[0], v.command[1:]...)
+		p, err := program.Start(ctx, s.modules(), v.command[0], v.command[1:]...)
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
 		s.running = append(s.running, p)
-		s.servers[v.name] = endpoint{net.JoinHostPort("127.0.0.1", p.first), v.path}
+		s.servers[v.name] = endpoint{net.JoinHostPort("127.0.0.1", p.First), v.path}
 		if v.name == "cxf" {
 			s.java = p
 		}
 	}
-	p, err := start(ctx, nil, s.hhfr, "serve", "--listen", "127.0.0.1:0", "-o", "json")
+	p, err := program.Start(ctx, nil, s.hhfr, "serve", "--listen", "127.0.0.1:0", "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -165,7 +110,7 @@ func (s *stacks) call(ctx context.Context, c Cell, values, url string) (took []t
 	for _, word := range strings.Fields(string(out)) {
 		micros, err := strconv.Atoi(word)
 		if err != nil {
-			return nil, fmt.Errorf("%s said %q: %s", c.Client, out, &s.java.errs)
+			return nil, fmt.Errorf("%s said %q: %s", c.Client, out, &s.java.Errs)
 		}
 		took = append(took, time.Duration(micros)*time.Microsecond)
 	}
@@ -190,16 +135,16 @@ func (s *stacks) run(ctx context.Context, program string, args ...string) ([]byt
 func (s *stacks) callJava(ctx context.Context, c Cell, values, url string) (out []byte, err error) {
 	s.javaMu.Lock()
 	defer s.javaMu.Unlock()
-	stop := context.AfterFunc(ctx, func() { _ = s.java.cmd.Process.Kill() }) // or it has ended
+	stop := context.AfterFunc(ctx, s.java.Kill)
 	defer stop()
-	if _, err := fmt.Fprintf(s.java.in, "%s %s:%s=%s\n", c.Client, c.Connections, values, url); err != nil {
+	if _, err := fmt.Fprintf(s.java.In, "%s %s:%s=%s\n", c.Client, c.Connections, values, url); err != nil {
 		return nil, err
 	}
 	for {
-		line, err := s.java.out.ReadBytes('\n')
+		line, err := s.java.Out.ReadBytes('\n')
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("java: %w: %s", err, &s.java.errs)
+			return nil, fmt.Errorf("java: %w: %s", err, &s.java.Errs)
 		case len(line) == 1:
 			return out, nil
 		}
@@ -209,6 +154,6 @@ func (s *stacks) callJava(ctx context.Context, c Cell, values, url string) (out 
 
 func (s *stacks) close() {
 	for _, p := range s.running {
-		p.end()
+		p.End()
 	}
 }

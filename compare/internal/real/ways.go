@@ -8,16 +8,18 @@ import (
 	"io"
 	"net/url"
 	"os"
+
+	"github.com/hhfr/hhfr/compare/internal/program"
 )
 
 // TunnelArg, with RunTunnel's arguments behind it, makes the program one end of a tunnel.
 const TunnelArg = "tunnel"
 
 // httpOf reads the first line of hhfr, which has its addresses.
-func (s *stacks) httpOf(p *process, path string) (endpoint, error) {
+func (s *stacks) httpOf(p *program.Process, path string) (endpoint, error) {
 	var said struct{ Addresses map[string]string }
-	if err := json.Unmarshal([]byte(p.first), &said); err != nil {
-		return endpoint{}, fmt.Errorf("hhfr said %q: %w", p.first, err)
+	if err := json.Unmarshal([]byte(p.First), &said); err != nil {
+		return endpoint{}, fmt.Errorf("hhfr said %q: %w", p.First, err)
 	}
 	return endpoint{said.Addresses["http"], path}, nil
 }
@@ -26,12 +28,12 @@ func (s *stacks) httpOf(p *process, path string) (endpoint, error) {
 type opened struct {
 	tap  *tap
 	host string // where clients connect to
-	ends []*process
+	ends []*program.Process
 }
 
 func (o *opened) close() error {
 	for i := len(o.ends) - 1; i >= 0; i-- { // the near one first
-		o.ends[i].end()
+		o.ends[i].End()
 	}
 	if o.tap == nil {
 		return nil
@@ -53,7 +55,7 @@ func (s *stacks) openPair(ctx context.Context, server string, args ...string) (o
 	o = &opened{}
 	half := func(args ...string) (string, error) {
 		args = append([]string{"proxy", "--listen", "127.0.0.1:0", "--store", "mem:", "-o", "json"}, args...)
-		p, err := start(ctx, nil, s.hhfr, args...)
+		p, err := program.Start(ctx, nil, s.hhfr, args...)
 		if err != nil {
 			return "", err
 		}
@@ -71,7 +73,7 @@ func (s *stacks) openPair(ctx context.Context, server string, args ...string) (o
 	if o.host, err = half(append(args, "--upstream", upstream(o.tap.addr()), "-v")...); err != nil {
 		return o, err
 	}
-	return o, o.ends[1].told(ctx, "msg=session ")
+	return o, o.ends[1].Told(ctx, "msg=session ")
 }
 
 func upstream(host string) string { return (&url.URL{Scheme: "http", Host: host}).String() }
@@ -83,20 +85,20 @@ func openTunnel(ctx context.Context, server, with string) (o *opened, err error)
 	if err != nil {
 		return o, err
 	}
-	far, err := start(ctx, nil, self, TunnelArg, "far", with, server)
+	far, err := program.Start(ctx, nil, self, TunnelArg, "far", with, server)
 	if err != nil {
 		return o, err
 	}
 	o.ends = append(o.ends, far)
-	if o.tap, err = openTap(ctx, far.first, nil); err != nil {
+	if o.tap, err = openTap(ctx, far.First, nil); err != nil {
 		return o, err
 	}
-	near, err := start(ctx, nil, self, TunnelArg, "near", with, o.tap.addr())
+	near, err := program.Start(ctx, nil, self, TunnelArg, "near", with, o.tap.addr())
 	if err != nil {
 		return o, err
 	}
 	o.ends = append(o.ends, near)
-	o.host = near.first
+	o.host = near.First
 	return o, nil
 }
 
