@@ -14,6 +14,7 @@ var beyondReach = func() map[string]string {
 		"docs/benchmarks.md, Sessions from their first connection on"
 	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
 	why[longWhat] = "docs/benchmarks.md, Calls and long bodies through a pair"
+	why[loadWhat] = "docs/benchmarks.md, Servers under load"
 	return why
 }()
 
@@ -24,6 +25,8 @@ const (
 	echoWhat = "a long text given back while it is read, a pair to one proxy"
 
 	longWhat = "pair, long bodies, speed to a stream alone, least"
+
+	loadWhat = "geoip in plain SOAP, answers for a CPU second to CXF's"
 )
 
 // thin are links on which bytes count most, fast the others.
@@ -39,7 +42,7 @@ type goal struct {
 }
 
 var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), residentGoals(), describedGoals(),
-	conversationGoals(), realGoals())
+	conversationGoals(), realGoals(), loadGoals())
 
 // apart are the goals that name their workload.
 var apart = []goal{

@@ -42,6 +42,7 @@ var processes = map[string]sideProcess{
 	contestantArg: runContestant,
 	proxyArg:      runProxy,
 	idleArg:       runIdle,
+	bareArg:       runBare,
 
 	real.TunnelArg: real.RunTunnel,
 }

@@ -68,6 +68,10 @@ var parts = []measurement{
 		r.Real, err = measureReal(ctx, o)
 		return err
 	}},
+	{"load", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
+		r.Load, err = measureLoad(ctx)
+		return err
+	}},
 	{"calls", func(ctx context.Context, _ *inputs, o options, r *results) (err error) {
 		r.Calls, err = measureCalls(ctx, o)
 		return err

@@ -38,6 +38,8 @@ type results struct {
 	Conversations []conversationRow `json:"conversations,omitempty"`
 	// Real are conversations of real clients and servers.
 	Real *real.Report `json:"real,omitempty"`
+	// Load are servers of other makes and ours under the same requests.
+	Load []*loadRow `json:"load,omitempty"`
 	// Calls are calls and one-way messages from end to end; Idle is how long nothing happened
 	// before memory was read again.
 	Calls []ends.Outcome `json:"calls,omitempty"`
@@ -95,6 +97,7 @@ func (r *results) write(w io.Writer, output string) error {
 	r.writeEntry(p)
 	r.writeConversations(p)
 	r.writeReal(p)
+	r.writeLoad(p)
 	r.writeCalls(p)
 	r.writePairs(p)
 	r.writeIdle(p)
