@@ -85,6 +85,7 @@ type Server struct {
 	cfg         Config
 	negotiating *responder.Handler
 	http        *http.Server
+	plain       http.Handler
 	serving     *responder.Server
 	reliable    *soaprm.SequenceDestination // nil: there is none
 	wait        sync.WaitGroup
@@ -117,6 +118,9 @@ func Start(cfg Config) (*Server, error) {
 	})
 	return s, nil
 }
+
+// Plain answers calls that come in plain SOAP by other means than HTTP, and counts them.
+func (s *Server) Plain() http.Handler { return s.plain }
 
 func newServer(cfg Config) (*Server, error) {
 	if cfg.HTTP == nil || cfg.Services == nil {
@@ -167,6 +171,7 @@ func newServer(cfg Config) (*Server, error) {
 	}
 	services = cfg.Limits.Work.handler(cfg.Clock, b.handler(services))
 	services = metered(cfg.Meter.Serve, cfg.Services, cfg.Clock, services)
+	s.plain = services
 	var err error
 	s.negotiating, err = responder.NewHandler(services, responder.Config{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit,

@@ -72,20 +72,30 @@ func (c *OpenedClient) Session(f negotiate.Facts, conn net.Conn) {
 	c.Network.Plain.Leave(conn)
 }
 
-// HTTP sends negotiation and plain SOAP; a redirection is a reply.
-func (c *OpenedClient) HTTP() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = c.concurrency
-	transport.DisableCompression = true
-	transport.IdleConnTimeout = 5 * time.Second
+// open opens connections whose bytes are counted.
+func (c *OpenedClient) open() func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dialTCP := c.Network.DialContext((&net.Dialer{}).DialContext)
-	open := func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dialTCP(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
 		return c.Network.Plain.Count(conn), nil
 	}
+}
+
+// Dialer opens connections that are counted and recorded.
+func (c *OpenedClient) Dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return c.Recording.Over(c.open())
+}
+
+// HTTP sends negotiation and plain SOAP; a redirection is a reply.
+func (c *OpenedClient) HTTP() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = c.concurrency
+	transport.DisableCompression = true
+	transport.IdleConnTimeout = 5 * time.Second
+	open := c.open()
 	transport.TLSClientConfig = c.Secure.Config // for servers behind a proxy from the environment
 	transport.DialContext = c.Recording.Over(open)
 	// A recording has the cleartext. If the server turns a connection into a stream, the recording

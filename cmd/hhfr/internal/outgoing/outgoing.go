@@ -22,8 +22,8 @@ import (
 type FileMessages struct {
 	Names  []string // of the FILEs; - is stdin
 	Action string
+	OneWay bool // no replies are expected
 
-	oneWay bool
 	wrap   string
 	repeat int
 	path   string
@@ -35,7 +35,7 @@ func (m *FileMessages) Flags(f *pflag.FlagSet) {
 	f.IntVar(&m.repeat, "repeat", 1, "how many times to send all the FILEs")
 	f.StringVar(&m.Action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	f.StringVar(&m.wrap, "wrap", "", "put each FILE, which is a body, into an envelope of SOAP 1.1 or 1.2")
-	f.BoolVar(&m.oneWay, "one-way", false, "send messages that expect no reply")
+	f.BoolVar(&m.OneWay, "one-way", false, "send messages that expect no reply")
 }
 
 // Check checks the flags and FILEs of messages to a URL, with these HTTP fields.
@@ -119,7 +119,7 @@ func (m *FileMessages) keptInFile(name string, size int64) (one sender.MessageTo
 }
 
 func (m *FileMessages) of(name string, body []byte) (one sender.MessageToSend, err error) {
-	one = sender.MessageToSend{Name: name, Body: body, OneWay: m.oneWay}
+	one = sender.MessageToSend{Name: name, Body: body, OneWay: m.OneWay}
 	if m.wrap != "" {
 		version, err := soap.ParseVersion(m.wrap)
 		if err != nil {

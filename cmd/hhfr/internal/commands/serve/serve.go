@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/mocked"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
@@ -25,7 +26,7 @@ type serveOptions struct {
 	server.ServerOptions
 	mock                          mocked.MockOptions
 	udp, geoip, misbehave, soapRM string
-	allowHost                     []string
+	allowHost, queues             []string
 	maxPerPeer                    int
 	work                          peer.Work
 }
@@ -48,6 +49,7 @@ func New(g *command.Global) *cobra.Command {
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	o.Record.Flags(f, "write all traffic to this pcapng file")
+	queues.ServeFlag(f, &o.queues)
 	flags.MaxPerPeer(f, &o.maxPerPeer, peer.DefaultMaxConns/2, "")
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
@@ -98,6 +100,11 @@ func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err erro
 		return err
 	}
 	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
+	consumers, err := o.consume(ctx, g, running)
+	if err != nil {
+		return errors.Join(err, running.Close())
+	}
+	defer consumers.Close()
 	if err := announce(g, o, running, s, cfg.Services); err != nil {
 		return errors.Join(err, running.Close())
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"strings"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/experiment"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/ctxstore/wscontext"
@@ -137,4 +140,13 @@ func announce(g *command.Global, o *serveOptions, at *peer.Server, s *server.Ope
 		metrics,
 	)
 	return err
+}
+
+// consume answers the requests of queues.
+func (o *serveOptions) consume(ctx context.Context, g *command.Global, running *peer.Server) (*queues.Consumers, error) {
+	roots, err := trust.TermuxRoots(g.System)
+	if err != nil {
+		return nil, err
+	}
+	return queues.Consume(ctx, o.queues, &tls.Config{RootCAs: roots}, running.Plain(), g.Logger())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -96,6 +97,14 @@ func (r *streamRun) dial(ctx context.Context) error {
 	if cfg.RequestSchema == nil && r.o.Representation != "xml" {
 		cfg.Shapes = r.o.files.Shapes(book, cfg.Headers, r.with.Described.Messages())
 	}
+	if r.o.queue.Address != nil {
+		q, err := r.o.queue.Client(r.o.files.OneWay, r.with.Secure.Config, r.with.Dialer())
+		if err != nil {
+			return err
+		}
+		r.with.Closes(q.Close)
+		cfg.HTTPClient = &http.Client{Transport: q}
+	}
 	if cfg.LateReply = r.late.Take; r.pushed != nil {
 		cfg.Handler = r.pushed.Serve
 	}
@@ -110,7 +119,9 @@ func (r *streamRun) dial(ctx context.Context) error {
 func (r *streamRun) decided() {
 	if agreed := r.session.Agreed(); !r.told && !agreed.Undecided {
 		r.told = true
-		dial.TellPlain(r.g, agreed)
+		if r.o.queue.Address == nil { // where it is known
+			dial.TellPlain(r.g, agreed)
+		}
 	}
 }
 

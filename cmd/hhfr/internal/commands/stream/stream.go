@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/outgoing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/reliable"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/internal/session"
@@ -25,6 +26,7 @@ type streamOptions struct {
 	client.ClientOptions
 	files           outgoing.FileMessages
 	reliable        reliable.ReliableOptions
+	queue           queues.QueueOptions
 	saveDir, output string
 	listen          bool
 	timeout         time.Duration
@@ -76,6 +78,7 @@ func (o *streamOptions) messageFlags(f *pflag.FlagSet) {
 func (o *streamOptions) sessionFlags(f *pflag.FlagSet) {
 	o.Flags(f)
 	o.OfferFlags(f)
+	o.queue.Flag(f)
 	flags.Mode(f, &o.Mode, "met if --store remembers a session, otherwise declared if the WSDL of --schema "+
 		"declares a stream, otherwise explicit for what only an offer can express, otherwise first-call")
 	network.LinkFlag(f, &o.Link, "")
@@ -100,7 +103,17 @@ func (o *streamOptions) deliveryFlags(f *pflag.FlagSet) {
 	o.reliable.Flags(f)
 }
 
-func (o *streamOptions) check() error {
+func (o *streamOptions) check() (err error) {
+	if o.URL, err = o.queue.Parse(o.URL); err != nil {
+		return err
+	}
+	if o.queue.Address != nil {
+		o.Plain = true
+		if o.RequireHHFR || o.Sequenced() || o.Mode != string(negotiate.Auto) || o.listen || o.reliable.Version != "" || len(o.Nodes) > 0 {
+			return exit.Usagef("", "at a queue there is plain SOAP alone: --require-hhfr, --assurance, --ordered, --mode, "+
+				"--listen, --soap-rm and --node do not go with it")
+		}
+	}
 	switch {
 	case o.Representation != "" && o.Representation != "binary" && o.Representation != "xml":
 		return exit.Usagef("", "--representation is binary or xml, not %s", o.Representation)

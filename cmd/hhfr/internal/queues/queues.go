@@ -1,0 +1,136 @@
+// Package queues has the services and the clients of a command at the queues of brokers.
+package queues
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/internal/soapjms"
+)
+
+// passwordVariable is the environment variable with the password of a broker's user.
+const passwordVariable = "HHFR_BROKER_PASSWORD"
+
+// brokerOf is the broker of a flag, and the queue that its URL names.
+func brokerOf(flag, text string, secure *tls.Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (
+	b *soapjms.Broker, queue string, err error) {
+	password, given := os.LookupEnv(passwordVariable)
+	if b, queue, err = soapjms.NewBroker(text, password, secure, dial); err != nil {
+		return nil, "", exit.Usagef("", "%s: %w", flag, err)
+	}
+	if b.Named() && !given {
+		return nil, "", exit.Usagef("set "+passwordVariable, "%s names a user without a password", flag)
+	}
+	return b, queue, nil
+}
+
+// QueueOptions are the flags of a client of queues.
+type QueueOptions struct {
+	// Address is where requests go; nil: to a URL of HTTP.
+	Address *soapjms.Address
+	broker  string
+}
+
+// Flag declares --broker.
+func (o *QueueOptions) Flag(f *pflag.FlagSet) {
+	f.StringVar(&o.broker, "broker", "", "broker of the queue that a jms: address names, amqp://[USER@]HOST:PORT or "+
+		"amqps://, AMQP 1.0; the password of USER is in "+passwordVariable)
+}
+
+// Parse looks whether where a command sends to is a queue, and if so returns a URL in its place, as
+// replies and errors have it.
+func (o *QueueOptions) Parse(to string) (string, error) {
+	if scheme, _, _ := strings.Cut(to, ":"); !strings.EqualFold(scheme, "jms") {
+		if o.broker != "" {
+			return "", exit.Usagef("jms:queue:NAME", "--broker goes with the address of a queue, not with %s", to)
+		}
+		return to, nil
+	}
+	a, err := soapjms.ParseAddress(to)
+	if err != nil {
+		return "", exit.Usage(err, "jms:queue:NAME?targetService=sum&timeToLive=60000")
+	}
+	if o.broker == "" {
+		return "", exit.Usagef("--broker amqp://HOST:PORT", "%s does not say where its broker is", to)
+	}
+	if _, queue, err := brokerOf("--broker", o.broker, &tls.Config{}, nil); err != nil {
+		return "", err
+	} else if queue != "" {
+		return "", exit.Usagef("jms:queue:"+queue, "--broker names no queue, the address does")
+	}
+	o.Address = &a
+	at := url.URL{Scheme: "http", Host: "queue", Path: "/" + a.Queue}
+	return at.String(), nil
+}
+
+// Client is of the queue of Address. The caller closes it.
+func (o *QueueOptions) Client(oneWay bool, secure *tls.Config,
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*soapjms.Client, error) {
+	b, _, err := brokerOf("--broker", o.broker, secure, dial)
+	if err != nil {
+		return nil, err
+	}
+	return soapjms.NewClient(soapjms.ClientConfig{Queues: b, Address: *o.Address, OneWay: oneWay}), nil
+}
+
+// concurrency is how many requests of a queue a server handles at once.
+const concurrency = 64
+
+// ServeFlag declares --queue.
+func ServeFlag(f *pflag.FlagSet, to *[]string) {
+	f.StringArrayVar(to, "queue", nil, "also answer the requests of this queue, SOAP over JMS: "+
+		"amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of USER is in "+passwordVariable+
+		"; may be given again")
+}
+
+// Consumers are of the queues of a server.
+type Consumers struct {
+	stop context.CancelFunc
+	wait sync.WaitGroup
+}
+
+// Consume opens queues, and has a handler answer their requests until the result is closed.
+func Consume(ctx context.Context, urls []string, secure *tls.Config, handler http.Handler, log *slog.Logger) (
+	*Consumers, error) {
+	c := &Consumers{}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	for _, text := range urls {
+		b, queue, err := brokerOf("--queue", text, secure, nil)
+		if err == nil && queue == "" {
+			err = exit.Usagef("amqp://HOST:PORT/NAME", "--queue %s names no queue", text)
+		}
+		if err != nil {
+			return nil, c.fails(err)
+		}
+		one, err := soapjms.NewConsumer(ctx, soapjms.ConsumerConfig{
+			Queues: b, Queue: queue, Handler: handler, Concurrency: concurrency, Log: log,
+		})
+		if err != nil {
+			return nil, c.fails(exit.Withf(exit.NoPeer, "is there a broker that speaks AMQP 1.0?", "--queue: %w", err))
+		}
+		c.wait.Go(func() { one.Run(running) })
+	}
+	return c, nil
+}
+
+func (c *Consumers) fails(err error) error {
+	c.Close()
+	return err
+}
+
+// Close ends what has begun, and takes no more.
+func (c *Consumers) Close() {
+	c.stop()
+	c.wait.Wait()
+}

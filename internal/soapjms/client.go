@@ -1,0 +1,274 @@
+package soapjms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/Azure/go-amqp"
+	"github.com/google/uuid"
+)
+
+// credit is how many replies may come before the first is taken.
+const credit = 256
+
+// DefaultWait is how long a client waits for a reply.
+const DefaultWait = time.Minute
+
+// ClientConfig is what a [Client] is made of.
+type ClientConfig struct {
+	// Queues have the requests, and the replies. Required.
+	Queues Queues
+	// Address is where the service is.
+	Address Address
+	// OneWay: there are no replies. A request is answered by status 202 when the broker has it.
+	OneWay bool
+	// Wait is how long a request may take with its reply; 0: DefaultWait, or the time to live of
+	// the address where that is less.
+	Wait time.Duration
+}
+
+// Client sends requests to a queue, and waits for the replies. It implements [http.RoundTripper],
+// and ignores the URLs of requests. It is safe for concurrent use.
+//
+// A request that the broker does not have is sent again after a pause, as long as there is time. What
+// it has is not sent again: a service may have handled it. Where the address names the queue of
+// replies, they are waited for over the next connection, too; where it does not, the queue of the
+// connection is gone with it, and so are its replies (NoReply).
+type Client struct {
+	cfg    ClientConfig
+	prefix string // of the ids of its requests
+	pause  time.Duration
+	wait   sync.WaitGroup
+
+	dialing sync.Mutex
+	linked  bool // it was
+
+	mu      sync.Mutex
+	closed  bool
+	next    int
+	link    *opened // nil: none
+	waiting map[string]chan *amqp.Message
+}
+
+// opened is a link, once it is there.
+type opened struct {
+	Link
+	ended chan struct{} // closed when nothing more comes from it
+	err   error         // why
+}
+
+// NewClient makes one; it connects when it is used. The caller closes it.
+func NewClient(cfg ClientConfig) *Client {
+	if cfg.Wait == 0 {
+		cfg.Wait = DefaultWait
+		if live := cfg.Address.TimeToLive; live > 0 {
+			cfg.Wait = min(cfg.Wait, live)
+		}
+	}
+	return &Client{cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", pause: firstPause,
+		waiting: map[string]chan *amqp.Message{}}
+}
+
+// RoundTrip implements [http.RoundTripper]. Errors: Unreachable, Refused, TooLarge, NoReply, Malformed, and
+// the cause of the context.
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := bodyToSend(r)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), c.cfg.Wait, &Error{Code: NoReply,
+		Err: fmt.Errorf("within %v from %s; it may have been handled", c.cfg.Wait, c.cfg.Address)})
+	defer cancel()
+	id, reply := c.expect()
+	defer c.forget(id)
+	link, err := c.send(ctx, c.cfg.Address.request(r, body, id))
+	if err != nil {
+		return nil, err
+	}
+	if c.cfg.OneWay {
+		return &http.Response{Status: "202 Accepted", StatusCode: http.StatusAccepted, Proto: "HTTP/1.1",
+			ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	for {
+		select {
+		case m := <-reply:
+			return response(m, r)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-link.ended:
+			if c.cfg.Address.ReplyTo == "" {
+				return nil, &Error{Code: NoReply, Err: fmt.Errorf("the connection to the broker ended: %w; the request may "+
+					"have been handled", link.err)}
+			}
+			if link, err = c.connected(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func bodyToSend(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(r.Body, MaxMessage+1))
+	if err == nil && len(body) > MaxMessage {
+		err = tooLarge(max(len(body), int(r.ContentLength)))
+	}
+	return body, err
+}
+
+// expect makes an id, and where its reply comes.
+func (c *Client) expect() (id string, reply chan *amqp.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	id, reply = c.prefix+strconv.Itoa(c.next), make(chan *amqp.Message, 1)
+	c.waiting[id] = reply
+	return id, reply
+}
+
+func (c *Client) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, id)
+}
+
+// send has the broker take a message, over the link that it returns.
+func (c *Client) send(ctx context.Context, m *amqp.Message) (*opened, error) {
+	for pause := c.pause; ; pause = after(pause) {
+		link, err := c.connected(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !c.cfg.OneWay {
+			replyTo(m, link.Address(), c.cfg.Address.ReplyTo == "")
+		}
+		if err = link.Send(ctx, m); err == nil {
+			return link, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var refused *amqp.Error
+		if errors.As(err, &refused) && !broken(err) { // by the broker, which would do so again
+			return nil, &Error{Code: Refused, Err: fmt.Errorf("%s: %w", c.cfg.Address, err)}
+		}
+		c.drop(link)
+		if err := rest(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// broken reports whether an error is the end of a link.
+func broken(err error) bool {
+	var conn *amqp.ConnError
+	var session *amqp.SessionError
+	var link *amqp.LinkError
+	return errors.As(err, &conn) || errors.As(err, &session) || errors.As(err, &link)
+}
+
+// connected is the link that is there, or a new one. That the first cannot be had is an error at
+// once: who waited would not know of a wrong address.
+func (c *Client) connected(ctx context.Context) (*opened, error) {
+	for pause := c.pause; ; pause = after(pause) {
+		link, again, err := c.connect(ctx)
+		if err == nil || !again {
+			return link, err
+		}
+		if rest(ctx, pause) != nil {
+			return nil, err // says more than that the time is over
+		}
+	}
+}
+
+func (c *Client) connect(ctx context.Context) (_ *opened, again bool, err error) {
+	c.dialing.Lock()
+	defer c.dialing.Unlock()
+	if link := c.current(); link != nil {
+		return link, false, nil
+	}
+	only := ""
+	if c.cfg.Address.ReplyTo != "" {
+		only = c.prefix
+	}
+	l, err := c.cfg.Queues.Open(ctx, c.cfg.Address.ReplyTo, credit, only)
+	if err != nil {
+		return nil, c.linked, err
+	}
+	c.linked = true
+	link := &opened{Link: l, ended: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, false, errors.Join(http.ErrServerClosed, l.Close())
+	}
+	c.link = link
+	c.wait.Go(func() { c.receive(link) })
+	return link, false, nil
+}
+
+func (c *Client) current() *opened {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link
+}
+
+// receive gives replies to those who wait for them, until the link ends.
+func (c *Client) receive(link *opened) {
+	ctx := context.Background() // the link is closed in the end
+	for {
+		m, err := link.Receive(ctx)
+		if err != nil {
+			link.err = err
+			close(link.ended)
+			c.drop(link)
+			return
+		}
+		if m.Properties != nil {
+			c.deliver(m)
+		}
+		_ = link.Accept(ctx, m) // one that comes again is not waited for
+	}
+}
+
+func (c *Client) deliver(m *amqp.Message) {
+	id, _ := m.Properties.CorrelationID.(string)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case c.waiting[id] <- m:
+	default: // nobody waits for it, or it is there already
+	}
+}
+
+// drop has the next request open another link.
+func (c *Client) drop(link *opened) {
+	c.mu.Lock()
+	if c.link == link {
+		c.link = nil
+	}
+	c.mu.Unlock()
+	_ = link.Close()
+}
+
+// Close ends the connection. Requests that wait fail.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	link := c.link
+	c.mu.Unlock()
+	if link != nil {
+		_ = link.Close()
+	}
+	c.wait.Wait()
+	return nil
+}

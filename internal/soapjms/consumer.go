@@ -1,0 +1,231 @@
+package soapjms
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/go-amqp"
+
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// MaxDeliveries is how often a request is begun, which each time ended without an answer, before it
+// goes to those that cannot be handled.
+const MaxDeliveries = 5
+
+// ConsumerConfig is what a [Consumer] is made of.
+type ConsumerConfig struct {
+	// Queues have the requests of Queue. Required.
+	Queues Queues
+	Queue  string
+	// Handler answers requests, at /SERVICE: what they name as their target service, otherwise the
+	// name of the queue. Required.
+	Handler http.Handler
+	// Concurrency is how many requests are handled at once; so many more are not had from the
+	// broker. Required.
+	Concurrency int32
+	// Log hears of what no client hears. Required.
+	Log *slog.Logger
+}
+
+// Consumer answers the requests of a queue. A request is acknowledged when its answer is with the
+// broker: where either dies before, it is handled again, by this consumer or by another one.
+type Consumer struct {
+	cfg  ConsumerConfig
+	link Link
+}
+
+// NewConsumer opens a queue. Errors: Unreachable.
+func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
+	link, err := cfg.Queues.Open(ctx, cfg.Queue, cfg.Concurrency, "")
+	if err != nil {
+		return nil, err
+	}
+	return &Consumer{cfg, link}, nil
+}
+
+// Run answers requests until the context is done, and then those that it has begun. A broker that is
+// gone is looked for again after a pause.
+func (c *Consumer) Run(ctx context.Context) {
+	for {
+		err := c.consume(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		c.cfg.Log.Warn("the connection to the broker ended", "queue", c.cfg.Queue, "err", err)
+		if !c.reopen(ctx) {
+			return
+		}
+		c.cfg.Log.Info("the broker is there again", "queue", c.cfg.Queue)
+	}
+}
+
+// reopen reports whether there is a link again, before the context is done.
+func (c *Consumer) reopen(ctx context.Context) bool {
+	for pause := firstPause; ; pause = after(pause) {
+		link, err := c.cfg.Queues.Open(ctx, c.cfg.Queue, c.cfg.Concurrency, "")
+		if err == nil {
+			c.link = link
+			return true
+		}
+		c.cfg.Log.Debug("no broker", "err", err)
+		if rest(ctx, pause) != nil {
+			return false
+		}
+	}
+}
+
+// consume handles what comes over one link.
+func (c *Consumer) consume(ctx context.Context) error {
+	var handling sync.WaitGroup
+	defer func() {
+		handling.Wait()
+		_ = c.link.Close()
+	}()
+	for {
+		m, err := c.link.Receive(ctx) // no more than Concurrency, which nobody has settled
+		if err != nil {
+			return err
+		}
+		// What has begun is ended, also when the server ends.
+		handling.Go(func() { c.handle(context.WithoutCancel(ctx), m) })
+	}
+}
+
+// settleTime is how long a broker may take to hear what became of a message.
+const settleTime = 30 * time.Second
+
+// handle answers one request, and settles it.
+func (c *Consumer) handle(ctx context.Context, m *amqp.Message) {
+	if m.Properties == nil {
+		m.Properties = &amqp.MessageProperties{}
+	}
+	log := c.cfg.Log.With("queue", c.cfg.Queue, "message", m.Properties.MessageID)
+	if h := m.Header; h != nil && h.DeliveryCount >= MaxDeliveries {
+		c.reject(ctx, log, m, fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
+		return
+	}
+	reply, why := c.answer(ctx, m)
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	switch to := m.Properties.ReplyTo; {
+	case why != "" && (to == nil || *to == ""):
+		c.reject(ctx, log, m, why)
+		return
+	case reply == nil:
+	case to == nil || *to == "":
+		if reply.ApplicationProperties[propIsFault] == true {
+			log.Warn("a request that has no reply failed")
+		}
+	default:
+		if err := c.link.Send(ctx, reply); err != nil {
+			if broken(err) {
+				return // the request comes again
+			}
+			log.Warn("the broker does not take the reply", "to", *to, "err", err)
+		}
+	}
+	if err := c.link.Accept(ctx, m); err != nil {
+		log.Warn("a request was answered, and may come again", "err", err)
+	}
+}
+
+func (c *Consumer) reject(ctx context.Context, log *slog.Logger, m *amqp.Message, why string) {
+	log.Warn("a request cannot be handled", "why", why)
+	if err := c.link.Reject(ctx, m, why); err != nil {
+		log.Warn("a request cannot be rejected, and may come again", "err", err)
+	}
+}
+
+// answer is the reply to a request, nil if there is none; why is why it is a fault of the client's.
+func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string) {
+	a, wrong := read(m, c.cfg.Queue)
+	if wrong != nil {
+		return c.fault(m, a, wrong), wrong.Reason
+	}
+	w := &replyWriter{header: http.Header{}}
+	c.serve(w, a.WithContext(ctx))
+	contentType := w.header.Get("Content-Type")
+	kind := soap.ParseContentType(contentType).Type
+	switch {
+	case w.over:
+		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: fmt.Sprintf("the reply is longer than %d bytes",
+			MaxMessage)}), ""
+	case w.status == 0 || w.body.Len() == 0 && w.status < http.StatusBadRequest:
+		return nil, ""
+	case w.status >= http.StatusInternalServerError && isText(kind):
+		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: strings.TrimSpace(w.body.String())}), ""
+	case w.status >= http.StatusBadRequest && isText(kind):
+		why = strings.TrimSpace(fmt.Sprintf("%s: %s", a.URL.Path, w.body.String()))
+		return c.fault(m, a, &soap.Fault{Code: soap.Client, Reason: why}), why
+	}
+	failed := w.status >= http.StatusBadRequest || soap.IsFault(w.body.Bytes())
+	return answer(m, a.class, contentType, w.header.Get("Content-Encoding"), w.body.Bytes(), failed), ""
+}
+
+// isText reports whether a media type is none of SOAP: an error of HTTP has it.
+func isText(kind string) bool { return kind == "" || kind == "text/plain" || kind == "text/html" }
+
+// serve has the handler answer. One that panics has answered by a fault.
+func (c *Consumer) serve(w *replyWriter, r *http.Request) {
+	defer func() {
+		if v := recover(); v != nil {
+			if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+				c.cfg.Log.Error("a service failed", "path", r.URL.Path, "err", v)
+			}
+			*w = replyWriter{header: http.Header{}, status: http.StatusInternalServerError}
+			w.body.WriteString("the service failed")
+		}
+	}()
+	c.cfg.Handler.ServeHTTP(w, r)
+}
+
+// fault is one as a reply, in the version of SOAP of the request.
+func (c *Consumer) fault(m *amqp.Message, a asked, f *soap.Fault) *amqp.Message {
+	version := max(a.version, soap.V11)
+	body, err := soap.BuildFault(version, *f)
+	if err != nil { // by what the client had in it
+		f.Reason = "the request is not as SOAP over JMS has it"
+		body, _ = soap.BuildFault(version, *f)
+	}
+	contentType, _ := soap.ContentType(version, "") // no action can be wrong
+	class := a.class
+	if class == 0 {
+		class = classBytes
+	}
+	return answer(m, class, contentType, "", body, true)
+}
+
+// replyWriter keeps a reply, up to MaxMessage.
+type replyWriter struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	over   bool
+}
+
+// Header implements [http.ResponseWriter].
+func (w *replyWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *replyWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+}
+
+// Write implements [http.ResponseWriter].
+func (w *replyWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.over = w.over || w.body.Len()+len(p) > MaxMessage; w.over {
+		return 0, tooLarge(w.body.Len() + len(p))
+	}
+	return w.body.Write(p)
+}

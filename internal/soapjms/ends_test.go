@@ -1,0 +1,307 @@
+package soapjms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/go-amqp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// ends are a client and a server at a queue.
+type ends struct {
+	*testing.T
+	broker *memory
+	client *Client
+	log    *strings.Builder
+	stop   context.CancelFunc
+	served chan struct{}
+}
+
+// start starts them in a bubble; handler answers, and nothing does without.
+func start(t *testing.T, cfg ClientConfig, handler http.HandlerFunc) *ends {
+	t.Helper()
+	e := &ends{T: t, broker: newMemory(), log: &strings.Builder{}, served: make(chan struct{})}
+	ctx, stop := context.WithCancel(t.Context())
+	e.stop = stop
+	if cfg.Address.Queue == "" {
+		cfg.Address = Address{Queue: "q", Priority: defaultPriority}
+	}
+	if handler == nil {
+		close(e.served)
+	} else {
+		c, err := NewConsumer(ctx, ConsumerConfig{Queues: e.broker, Queue: "q", Handler: handler, Concurrency: 8,
+			Log: slog.New(slog.NewTextHandler(e.log, nil))})
+		require.NoError(t, err)
+		go func() {
+			c.Run(ctx)
+			close(e.served)
+		}()
+	}
+	cfg.Queues = e.broker
+	e.client = NewClient(cfg)
+	return e
+}
+
+func (e *ends) end() {
+	e.Helper()
+	require.NoError(e, e.client.Close())
+	e.stop()
+	<-e.served
+}
+
+// call is the status and the body of a reply.
+func (e *ends) call(body string) (status int, text string, err error) {
+	r, err := http.NewRequestWithContext(e.Context(), http.MethodPost, "http://queue/", strings.NewReader(body))
+	require.NoError(e, err)
+	r.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	r.Header.Set("SOAPAction", `"urn:a"`)
+	w, err := e.client.RoundTrip(r)
+	if err != nil {
+		return 0, "", err
+	}
+	b, err := io.ReadAll(w.Body)
+	require.NoError(e, err)
+	return w.StatusCode, string(b), w.Body.Close()
+}
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+	_, _ = io.Copy(w, r.Body)
+}
+
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{}, func(w http.ResponseWriter, r *http.Request) {
+			assert.Equal(t, `"urn:a"`, r.Header.Get("SOAPAction"))
+			time.Sleep(time.Second)
+			echo(w, r)
+		})
+		defer e.end()
+		var wait sync.WaitGroup
+		for i := range 40 {
+			wait.Go(func() {
+				want := strings.Replace(envelope11, "<a/>", fmt.Sprintf("<a>%d</a>", i), 1)
+				status, got, err := e.call(want)
+				require.NoError(t, err)
+				assert.Equal(t, http.StatusOK, status)
+				assert.Equal(t, want, got, "each has its own reply")
+			})
+		}
+		wait.Wait()
+		assert.Equal(t, 8, e.broker.most, "no more than are handled are had from the broker")
+		assert.Equal(t, 2, e.broker.opened)
+	})
+}
+
+func TestFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		says    string
+		code    soap.FaultCode
+	}{
+		"of the service": {func(w http.ResponseWriter, _ *http.Request) {
+			b, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Server, Reason: "no such order"})
+			require.NoError(t, err)
+			w.Header().Set("Content-Type", "text/xml")
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write(b)
+		}, "no such order", soap.Server},
+		"no service": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no service here", http.StatusNotFound) },
+			"/q: no service here", soap.Client},
+		"a panic": {func(http.ResponseWriter, *http.Request) { panic("oops") }, "the service failed", soap.Server},
+		"too long": {func(w http.ResponseWriter, _ *http.Request) {
+			for err := error(nil); err == nil; {
+				_, err = w.Write(make([]byte, 1<<20))
+			}
+		}, "the reply is longer than 67108864 bytes", soap.Server},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := start(t, ClientConfig{}, c.handler)
+			defer e.end()
+			status, text, err := e.call(envelope11)
+			require.NoError(t, err, name)
+			assert.Equal(t, http.StatusInternalServerError, status, name)
+			parsed, err := soap.Parse([]byte(text), soap.Limits{})
+			require.NoError(t, err, name)
+			f, ok := parsed.Fault()
+			require.True(t, ok, name)
+			assert.Equal(t, c.says, f.Reason, name)
+			assert.Equal(t, c.code, f.Code, name)
+		})
+	}
+}
+
+func TestOneWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan string, 1)
+		e := start(t, ClientConfig{OneWay: true}, func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			heard <- string(b)
+			w.WriteHeader(http.StatusAccepted)
+		})
+		defer e.end()
+		status, _, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusAccepted, status)
+		assert.Equal(t, envelope11, <-heard)
+	})
+}
+
+// What cannot be handled and has nobody to tell is with the dead letters, each with the reason.
+func TestDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{}, echo)
+		defer e.end()
+		wrong := jmsRequest(classBytes, envelope11, map[string]any{propContentType: nil})
+		wrong.Properties.ReplyTo = nil
+		e.broker.put("q", wrong)
+		poison := jmsRequest(classBytes, envelope11, nil)
+		poison.Header.DeliveryCount = MaxDeliveries
+		e.broker.put("q", poison)
+		bare := &amqp.Message{Properties: &amqp.MessageProperties{}, ApplicationProperties: map[string]any{}}
+		e.broker.put("q", bare)
+		synctest.Wait()
+		var why []any
+		for _, m := range e.broker.dead {
+			why = append(why, m.ApplicationProperties["why"])
+		}
+		assert.ElementsMatch(t, []any{"the request has no property SOAPJMS_contentType",
+			"the request has no property SOAPJMS_contentType", "begun 5 times without an answer"}, why)
+		assert.Contains(t, e.log.String(), "a request cannot be handled")
+	})
+}
+
+// A broker that is gone for a while: requests that it has not acknowledged are handled again, and
+// replies to a queue with a name are had over the next link.
+func TestBrokerComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, times := make(chan struct{}, 9), 0
+		e := start(t, ClientConfig{Address: Address{Queue: "q", ReplyTo: "answers"}},
+			func(w http.ResponseWriter, r *http.Request) {
+				times++
+				begun <- struct{}{}
+				time.Sleep(time.Second)
+				echo(w, r)
+			})
+		defer e.end()
+		go func() {
+			<-begun
+			e.broker.breaks(errors.New("it starts"))
+			time.Sleep(5 * time.Second)
+			e.broker.breaks(nil)
+		}()
+		from := time.Now()
+		status, text, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, status)
+		assert.Equal(t, envelope11, text)
+		assert.Equal(t, 2, times, "at least once")
+		assert.Greater(t, time.Since(from), 6*time.Second)
+		assert.Contains(t, e.log.String(), "the broker is there again")
+	})
+}
+
+// The queue of a connection is gone with it, and so is the reply.
+func TestRepliesAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{}, nil)
+		defer e.end()
+		go func() {
+			time.Sleep(time.Second)
+			e.broker.breaks(nil)
+		}()
+		_, _, err := e.call(envelope11)
+		require.ErrorIs(t, err, &Error{Code: NoReply})
+		assert.ErrorContains(t, err, "the connection to the broker ended")
+		assert.ErrorContains(t, err, "the request may have been handled")
+		assert.Len(t, e.broker.queues["q"], 1, "it was not sent again")
+	})
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{Address: Address{Queue: "q", TimeToLive: 3 * time.Second}}, nil)
+		defer e.end()
+		from := time.Now()
+		_, _, err := e.call(envelope11)
+		require.ErrorIs(t, err, &Error{Code: NoReply})
+		assert.ErrorContains(t, err, "within 3s from jms:queue:q?timeToLive=3000")
+		assert.Equal(t, 3*time.Second, time.Since(from))
+		m := e.broker.queues["q"][0]
+		assert.Equal(t, 3*time.Second, m.Header.TTL)
+		e.broker.put(*m.Properties.ReplyTo, answer(m, classBytes, "text/xml", "", []byte(envelope11), false))
+		synctest.Wait()
+		assert.Empty(t, e.broker.queues[*m.Properties.ReplyTo], "a late reply is taken")
+	})
+}
+
+func TestNoBroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{}, nil)
+		defer e.end()
+		e.broker.down = errors.New("connection refused")
+		from := time.Now()
+		_, _, err := e.call(envelope11)
+		require.ErrorIs(t, err, &Error{Code: Unreachable})
+		assert.Zero(t, time.Since(from), "an address may be wrong: at once")
+		_, err = NewConsumer(t.Context(), ConsumerConfig{Queues: e.broker, Queue: "q"})
+		require.ErrorIs(t, err, &Error{Code: Unreachable})
+	})
+}
+
+// A queue that is full, say: the broker says so, and it is told at once.
+func TestBrokerRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{}, nil)
+		defer e.end()
+		e.broker.refusing = &amqp.Error{Condition: amqp.ErrCondResourceLimitExceeded, Description: "the queue is full"}
+		from := time.Now()
+		_, _, err := e.call(envelope11)
+		require.ErrorIs(t, err, &Error{Code: Refused})
+		assert.ErrorContains(t, err, "the queue is full")
+		assert.Zero(t, time.Since(from))
+	})
+}
+
+func TestTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, ClientConfig{}, nil)
+		defer e.end()
+		_, _, err := e.call(strings.Repeat(" ", MaxMessage+1))
+		require.ErrorIs(t, err, &Error{Code: TooLarge})
+		assert.ErrorContains(t, err, "67108865 bytes, and a queue takes at most 67108864: send it over a stream")
+	})
+}
+
+// What a server has begun when it ends is answered.
+func TestRunEndsWhatIsBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := make(chan struct{})
+		e := start(t, ClientConfig{}, func(w http.ResponseWriter, r *http.Request) {
+			close(begun)
+			time.Sleep(time.Second)
+			echo(w, r)
+		})
+		defer e.end()
+		go func() {
+			<-begun
+			e.stop()
+		}()
+		_, text, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Equal(t, envelope11, text)
+	})
+}

@@ -1,0 +1,185 @@
+package soapjms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/Azure/go-amqp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memory is a broker: what is sent is there until it is settled, and comes again if the link of its
+// receiver ends before.
+type memory struct {
+	mu       sync.Mutex
+	changed  chan struct{} // closed at each change
+	queues   map[string][]*amqp.Message
+	links    map[*memoryLink]bool
+	dead     []*amqp.Message
+	opened   int
+	down     error // why links cannot be opened
+	refusing error // why messages are not taken
+	most     int   // deliveries that were unsettled at once
+}
+
+func newMemory() *memory {
+	return &memory{changed: make(chan struct{}), queues: map[string][]*amqp.Message{}, links: map[*memoryLink]bool{}}
+}
+
+type memoryLink struct {
+	of        *memory
+	queue     string
+	only      string
+	credit    int
+	unsettled map[*amqp.Message]bool
+	ended     error
+}
+
+var errBroken = &amqp.ConnError{RemoteErr: &amqp.Error{Description: "the broker is gone"}}
+
+func (b *memory) change() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *memory) Open(_ context.Context, queue string, credit int32, only string) (Link, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down != nil {
+		return nil, &Error{Code: Unreachable, Err: b.down}
+	}
+	if b.opened++; queue == "" {
+		queue = fmt.Sprintf("temporary-%d", b.opened)
+	}
+	l := &memoryLink{of: b, queue: queue, only: only, credit: int(credit), unsettled: map[*amqp.Message]bool{}}
+	b.links[l] = true
+	return l, nil
+}
+
+// breaks ends all links.
+func (b *memory) breaks(down error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.down = down
+	for l := range b.links {
+		l.end(errBroken)
+	}
+}
+
+func (b *memory) put(queue string, m *amqp.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queues[queue] = append(b.queues[queue], m)
+	b.change()
+}
+
+// end has what is not settled come again. The broker is locked.
+func (l *memoryLink) end(why error) {
+	if l.ended != nil {
+		return
+	}
+	l.ended = why
+	delete(l.of.links, l)
+	for m := range l.unsettled {
+		if m.Header == nil {
+			m.Header = &amqp.MessageHeader{}
+		}
+		m.Header.DeliveryCount++
+		l.of.queues[l.queue] = append(l.of.queues[l.queue], m)
+	}
+	if strings.HasPrefix(l.queue, "temporary-") {
+		delete(l.of.queues, l.queue)
+	}
+	l.of.change()
+}
+
+func (l *memoryLink) next() (m *amqp.Message, wait chan struct{}, err error) {
+	b := l.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.ended != nil {
+		return nil, nil, l.ended
+	}
+	for i, m := range b.queues[l.queue] {
+		id, _ := m.Properties.CorrelationID.(string)
+		if len(l.unsettled) == l.credit || !strings.HasPrefix(id, l.only) {
+			continue
+		}
+		b.queues[l.queue] = append(b.queues[l.queue][:i:i], b.queues[l.queue][i+1:]...)
+		l.unsettled[m] = true
+		b.most = max(b.most, len(l.unsettled))
+		return m, nil, nil
+	}
+	return nil, b.changed, nil
+}
+
+func (l *memoryLink) Receive(ctx context.Context) (*amqp.Message, error) {
+	for {
+		m, wait, err := l.next()
+		if m != nil || err != nil {
+			return m, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (l *memoryLink) settle(m *amqp.Message) error {
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	if l.ended != nil {
+		return l.ended
+	}
+	if !l.unsettled[m] {
+		return errors.New("settled twice")
+	}
+	delete(l.unsettled, m)
+	l.of.change()
+	return nil
+}
+
+func (l *memoryLink) Accept(_ context.Context, m *amqp.Message) error { return l.settle(m) }
+
+func (l *memoryLink) Reject(_ context.Context, m *amqp.Message, why string) error {
+	err := l.settle(m)
+	if err == nil {
+		l.of.mu.Lock()
+		defer l.of.mu.Unlock()
+		m.ApplicationProperties["why"] = why
+		l.of.dead = append(l.of.dead, m)
+	}
+	return err
+}
+
+func (l *memoryLink) Send(_ context.Context, m *amqp.Message) error {
+	l.of.mu.Lock()
+	err := l.ended
+	if err == nil {
+		err = l.of.refusing
+	}
+	l.of.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	sent := *m
+	l.of.put(*m.Properties.To, &sent)
+	return nil
+}
+
+func (l *memoryLink) Address() string { return l.queue }
+
+func (l *memoryLink) Close() error {
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	l.end(errBroken)
+	return nil
+}
