@@ -179,6 +179,10 @@ var plan = map[string]row{
 	"pkg/ctxstore/nats": {
 		floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"github.com/nats-io/nats.go"},
 	},
+	"internal/soapjms": {
+		floor: 3, not: []string{"internal/shape", "pkg/streamer", "pkg/ctxstore"},
+		third: []string{"github.com/Azure/go-amqp", "github.com/google/uuid"},
+	},
 	"pkg/ctxstore/wscontext": {floor: 2, not: []string{"pkg/schema"}, third: []string{"github.com/google/uuid"}},
 	"internal/spare":         {floor: 3}, // an engine
 	"pkg/ctxstore/pieces":    {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},

@@ -1,6 +1,6 @@
-// Package soapjms carries plain SOAP over queues, as SOAP over JMS 1.0 says (W3C, 2012), in messages
-// as JMS has them on AMQP 1.0: a [Client] is an [http.RoundTripper], and a [Consumer] has an
-// [http.Handler] answer, so that neither clients nor services know of queues.
+// Package soapjms carries plain SOAP over queues, as SOAP over JMS 1.0 says (W3C, 2012), in
+// messages as JMS has them on AMQP 1.0: a [Requester] is an [http.RoundTripper], and a [Consumer]
+// has an [http.Handler] answer, so that neither clients nor services know of queues.
 package soapjms
 
 import (

@@ -19,11 +19,11 @@ type Queues interface {
 	// Open opens one that receives from a queue, with so many messages at once that nobody has
 	// settled; with an empty name from one of its own, that ends with it. only selects messages
 	// whose correlation id begins so; empty: all.
-	Open(ctx context.Context, queue string, credit int32, only string) (Link, error)
+	Open(ctx context.Context, queue string, credit int32, only string) (QueueLink, error)
 }
 
 // Link is a connection to a broker. Its methods may be called concurrently, but for Receive.
-type Link interface {
+type QueueLink interface {
 	// Receive waits for a message. An error is the end of the link.
 	Receive(ctx context.Context) (*amqp.Message, error)
 	// Accept has the broker forget a message, Reject put it with those that cannot be handled.
@@ -90,8 +90,8 @@ func (b *Broker) Named() bool { return b.user != "" }
 func (b *Broker) String() string { return net.JoinHostPort(b.host, b.port) }
 
 // Open implements [Queues].
-func (b *Broker) Open(ctx context.Context, queue string, credit int32, only string) (_ Link, err error) {
-	l := &link{}
+func (b *Broker) Open(ctx context.Context, queue string, credit int32, only string) (_ QueueLink, err error) {
+	l := &amqpLink{}
 	defer func() {
 		if err != nil {
 			err = &Error{Code: Unreachable, Err: fmt.Errorf("%s: %w", b, err)}
@@ -134,35 +134,37 @@ func (b *Broker) Open(ctx context.Context, queue string, credit int32, only stri
 	return l, nil
 }
 
-type link struct {
+type amqpLink struct {
 	conn     *amqp.Conn
 	sender   *amqp.Sender
 	receiver *amqp.Receiver
 }
 
-// Receive implements [Link].
-func (l *link) Receive(ctx context.Context) (*amqp.Message, error) {
+// Receive implements [QueueLink].
+func (l *amqpLink) Receive(ctx context.Context) (*amqp.Message, error) {
 	return l.receiver.Receive(ctx, nil)
 }
 
-// Accept implements [Link].
-func (l *link) Accept(ctx context.Context, m *amqp.Message) error {
+// Accept implements [QueueLink].
+func (l *amqpLink) Accept(ctx context.Context, m *amqp.Message) error {
 	return l.receiver.AcceptMessage(ctx, m)
 }
 
-// Reject implements [Link].
-func (l *link) Reject(ctx context.Context, m *amqp.Message, why string) error {
+// Reject implements [QueueLink].
+func (l *amqpLink) Reject(ctx context.Context, m *amqp.Message, why string) error {
 	return l.receiver.RejectMessage(ctx, m, &amqp.Error{Condition: amqp.ErrCondDecodeError, Description: why})
 }
 
-// Send implements [Link].
-func (l *link) Send(ctx context.Context, m *amqp.Message) error { return l.sender.Send(ctx, m, nil) }
+// Send implements [QueueLink].
+func (l *amqpLink) Send(ctx context.Context, m *amqp.Message) error {
+	return l.sender.Send(ctx, m, nil)
+}
 
-// Address implements [Link].
-func (l *link) Address() string { return l.receiver.Address() }
+// Address implements [QueueLink].
+func (l *amqpLink) Address() string { return l.receiver.Address() }
 
-// Close implements [Link].
-func (l *link) Close() error {
+// Close implements [QueueLink].
+func (l *amqpLink) Close() error {
 	if l.conn == nil {
 		return nil
 	}

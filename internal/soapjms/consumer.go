@@ -39,7 +39,7 @@ type ConsumerConfig struct {
 // broker: where either dies before, it is handled again, by this consumer or by another one.
 type Consumer struct {
 	cfg  ConsumerConfig
-	link Link
+	link QueueLink
 }
 
 // NewConsumer opens a queue. Errors: Unreachable.
@@ -51,8 +51,8 @@ func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 	return &Consumer{cfg, link}, nil
 }
 
-// Run answers requests until the context is done, and then those that it has begun. A broker that is
-// gone is looked for again after a pause.
+// Run answers requests until the context is done, and then those that it has begun. A broker that
+// is gone is looked for again after a pause.
 func (c *Consumer) Run(ctx context.Context) {
 	for {
 		err := c.consume(ctx)
@@ -107,9 +107,9 @@ func (c *Consumer) handle(ctx context.Context, m *amqp.Message) {
 	if m.Properties == nil {
 		m.Properties = &amqp.MessageProperties{}
 	}
-	log := c.cfg.Log.With("queue", c.cfg.Queue, "message", m.Properties.MessageID)
+	tell := c.cfg.Log.With("queue", c.cfg.Queue, "message", m.Properties.MessageID)
 	if h := m.Header; h != nil && h.DeliveryCount >= MaxDeliveries {
-		c.reject(ctx, log, m, fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
+		c.reject(ctx, tell, m, fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
 		return
 	}
 	reply, why := c.answer(ctx, m)
@@ -117,30 +117,30 @@ func (c *Consumer) handle(ctx context.Context, m *amqp.Message) {
 	defer cancel()
 	switch to := m.Properties.ReplyTo; {
 	case why != "" && (to == nil || *to == ""):
-		c.reject(ctx, log, m, why)
+		c.reject(ctx, tell, m, why)
 		return
 	case reply == nil:
 	case to == nil || *to == "":
 		if reply.ApplicationProperties[propIsFault] == true {
-			log.Warn("a request that has no reply failed")
+			tell.Warn("a request that has no reply failed")
 		}
 	default:
 		if err := c.link.Send(ctx, reply); err != nil {
 			if broken(err) {
 				return // the request comes again
 			}
-			log.Warn("the broker does not take the reply", "to", *to, "err", err)
+			tell.Warn("the broker does not take the reply", "to", *to, "err", err)
 		}
 	}
 	if err := c.link.Accept(ctx, m); err != nil {
-		log.Warn("a request was answered, and may come again", "err", err)
+		tell.Warn("a request was answered, and may come again", "err", err)
 	}
 }
 
-func (c *Consumer) reject(ctx context.Context, log *slog.Logger, m *amqp.Message, why string) {
-	log.Warn("a request cannot be handled", "why", why)
+func (c *Consumer) reject(ctx context.Context, tell *slog.Logger, m *amqp.Message, why string) {
+	tell.Warn("a request cannot be handled", "why", why)
 	if err := c.link.Reject(ctx, m, why); err != nil {
-		log.Warn("a request cannot be rejected, and may come again", "err", err)
+		tell.Warn("a request cannot be rejected, and may come again", "err", err)
 	}
 }
 

@@ -24,14 +24,14 @@ import (
 type ends struct {
 	*testing.T
 	broker *memory
-	client *Client
+	client *Requester
 	log    *strings.Builder
 	stop   context.CancelFunc
 	served chan struct{}
 }
 
 // start starts them in a bubble; handler answers, and nothing does without.
-func start(t *testing.T, cfg ClientConfig, handler http.HandlerFunc) *ends {
+func start(t *testing.T, cfg RequesterConfig, handler http.HandlerFunc) *ends {
 	t.Helper()
 	e := &ends{T: t, broker: newMemory(), log: &strings.Builder{}, served: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
@@ -51,7 +51,7 @@ func start(t *testing.T, cfg ClientConfig, handler http.HandlerFunc) *ends {
 		}()
 	}
 	cfg.Queues = e.broker
-	e.client = NewClient(cfg)
+	e.client = NewRequester(cfg)
 	return e
 }
 
@@ -84,7 +84,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{}, func(w http.ResponseWriter, r *http.Request) {
+		e := start(t, RequesterConfig{}, func(w http.ResponseWriter, r *http.Request) {
 			assert.Equal(t, `"urn:a"`, r.Header.Get("SOAPAction"))
 			time.Sleep(time.Second)
 			echo(w, r)
@@ -119,8 +119,9 @@ func TestFaults(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write(b)
 		}, "no such order", soap.Server},
-		"no service": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no service here", http.StatusNotFound) },
-			"/q: no service here", soap.Client},
+		"no service": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no service here", http.StatusNotFound)
+		}, "/q: no service here", soap.Client},
 		"a panic": {func(http.ResponseWriter, *http.Request) { panic("oops") }, "the service failed", soap.Server},
 		"too long": {func(w http.ResponseWriter, _ *http.Request) {
 			for err := error(nil); err == nil; {
@@ -129,7 +130,7 @@ func TestFaults(t *testing.T) {
 		}, "the reply is longer than 67108864 bytes", soap.Server},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			e := start(t, ClientConfig{}, c.handler)
+			e := start(t, RequesterConfig{}, c.handler)
 			defer e.end()
 			status, text, err := e.call(envelope11)
 			require.NoError(t, err, name)
@@ -147,7 +148,7 @@ func TestFaults(t *testing.T) {
 func TestOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heard := make(chan string, 1)
-		e := start(t, ClientConfig{OneWay: true}, func(w http.ResponseWriter, r *http.Request) {
+		e := start(t, RequesterConfig{OneWay: true}, func(w http.ResponseWriter, r *http.Request) {
 			b, _ := io.ReadAll(r.Body)
 			heard <- string(b)
 			w.WriteHeader(http.StatusAccepted)
@@ -163,7 +164,7 @@ func TestOneWay(t *testing.T) {
 // What cannot be handled and has nobody to tell is with the dead letters, each with the reason.
 func TestDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{}, echo)
+		e := start(t, RequesterConfig{}, echo)
 		defer e.end()
 		wrong := jmsRequest(classBytes, envelope11, map[string]any{propContentType: nil})
 		wrong.Properties.ReplyTo = nil
@@ -189,7 +190,7 @@ func TestDeadLetters(t *testing.T) {
 func TestBrokerComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, times := make(chan struct{}, 9), 0
-		e := start(t, ClientConfig{Address: Address{Queue: "q", ReplyTo: "answers"}},
+		e := start(t, RequesterConfig{Address: Address{Queue: "q", ReplyTo: "answers"}},
 			func(w http.ResponseWriter, r *http.Request) {
 				times++
 				begun <- struct{}{}
@@ -217,7 +218,7 @@ func TestBrokerComesBack(t *testing.T) {
 // The queue of a connection is gone with it, and so is the reply.
 func TestRepliesAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{}, nil)
+		e := start(t, RequesterConfig{}, nil)
 		defer e.end()
 		go func() {
 			time.Sleep(time.Second)
@@ -233,7 +234,7 @@ func TestRepliesAreGone(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{Address: Address{Queue: "q", TimeToLive: 3 * time.Second}}, nil)
+		e := start(t, RequesterConfig{Address: Address{Queue: "q", TimeToLive: 3 * time.Second}}, nil)
 		defer e.end()
 		from := time.Now()
 		_, _, err := e.call(envelope11)
@@ -250,7 +251,7 @@ func TestNobodyAnswers(t *testing.T) {
 
 func TestNoBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{}, nil)
+		e := start(t, RequesterConfig{}, nil)
 		defer e.end()
 		e.broker.down = errors.New("connection refused")
 		from := time.Now()
@@ -265,7 +266,7 @@ func TestNoBroker(t *testing.T) {
 // A queue that is full, say: the broker says so, and it is told at once.
 func TestBrokerRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{}, nil)
+		e := start(t, RequesterConfig{}, nil)
 		defer e.end()
 		e.broker.refusing = &amqp.Error{Condition: amqp.ErrCondResourceLimitExceeded, Description: "the queue is full"}
 		from := time.Now()
@@ -278,7 +279,7 @@ func TestBrokerRefuses(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := start(t, ClientConfig{}, nil)
+		e := start(t, RequesterConfig{}, nil)
 		defer e.end()
 		_, _, err := e.call(strings.Repeat(" ", MaxMessage+1))
 		require.ErrorIs(t, err, &Error{Code: TooLarge})
@@ -290,7 +291,7 @@ func TestTooLarge(t *testing.T) {
 func TestRunEndsWhatIsBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := make(chan struct{})
-		e := start(t, ClientConfig{}, func(w http.ResponseWriter, r *http.Request) {
+		e := start(t, RequesterConfig{}, func(w http.ResponseWriter, r *http.Request) {
 			close(begun)
 			time.Sleep(time.Second)
 			echo(w, r)

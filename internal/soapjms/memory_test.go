@@ -48,7 +48,7 @@ func (b *memory) change() {
 	b.changed = make(chan struct{})
 }
 
-func (b *memory) Open(_ context.Context, queue string, credit int32, only string) (Link, error) {
+func (b *memory) Open(_ context.Context, queue string, credit int32, only string) (QueueLink, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// MaxMessage is how long a SOAP message may be, in bytes: a message of AMQP is in memory as a whole.
+// MaxMessage is how long a SOAP message may be, in bytes: one of AMQP is in memory as a whole.
 const MaxMessage = 64 << 20
 
 // Properties of messages (section 2.2).
@@ -139,7 +139,8 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 	found := soap.Recognize(body).Version
 	switch version, given := m.ApplicationProperties[propBindingVersion]; {
 	case given && version != bindingVersion:
-		return a, wrongly("unrecognizedBindingVersion", "the version of the binding is %s, not %v", bindingVersion, version)
+		return a, wrongly("unrecognizedBindingVersion", "the version of the binding is %s, not %v", bindingVersion,
+			version)
 	case contentType == "":
 		return a, wrongly("missingContentType", "the request has no property %s", propContentType)
 	case uri == "":
@@ -150,7 +151,8 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 		return a, wrongly("targetServiceNotAllowedInRequestURI", "the service is named by the property %s alone",
 			propTargetService)
 	case encoding != "" && encoding != "gzip":
-		return a, wrongly("contentEncodingNotSupported", "bodies are compressed by gzip or not at all, not by %q", encoding)
+		return a, wrongly("contentEncodingNotSupported", "bodies are compressed by gzip or not at all, not by %q",
+			encoding)
 	case media.Action != "" && action != "" && media.Action != action:
 		return a, wrongly("mismatchedSoapAction", "the action is %q in the content type and %q beside it", media.Action,
 			action)

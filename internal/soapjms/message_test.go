@@ -39,8 +39,10 @@ func TestRead(t *testing.T) {
 	}{
 		"bytes": {jmsRequest(classBytes, envelope11, map[string]any{propTargetService: "sum"}), "/sum",
 			"text/xml; charset=iso-8859-1", `""`},
-		"text, whose charset does not count": {jmsRequest(classText, envelope11, map[string]any{propSOAPAction: "urn:a"}),
-			"/q", "text/xml; charset=utf-8", `"urn:a"`},
+		"text, whose charset does not count": {
+			jmsRequest(classText, envelope11, map[string]any{propSOAPAction: "urn:a"}), "/q",
+			"text/xml; charset=utf-8", `"urn:a"`,
+		},
 		"1.2": {jmsRequest(classBytes, envelope12, map[string]any{
 			propContentType: `application/soap+xml; action="urn:a"`, propSOAPAction: "urn:a"}), "/q",
 			`application/soap+xml; action="urn:a"`, ""},
@@ -64,14 +66,17 @@ func TestReadFaults(t *testing.T) {
 	object.Annotations[annotationClass] = int8(1)
 	list := jmsRequest(classBytes, "", nil)
 	list.Value = []any{"a"}
+	with := func(property string, value any) *amqp.Message {
+		return jmsRequest(classBytes, envelope11, map[string]any{property: value})
+	}
 	for code, m := range map[string]*amqp.Message{
 		"unsupportedJMSMessageFormat":         object,
-		"unrecognizedBindingVersion":          jmsRequest(classBytes, envelope11, map[string]any{propBindingVersion: "2.0"}),
-		"missingContentType":                  jmsRequest(classBytes, envelope11, map[string]any{propContentType: nil}),
-		"missingRequestURI":                   jmsRequest(classBytes, envelope11, map[string]any{propRequestURI: nil}),
-		"malformedRequestURI":                 jmsRequest(classBytes, envelope11, map[string]any{propRequestURI: "http://a"}),
-		"targetServiceNotAllowedInRequestURI": jmsRequest(classBytes, envelope11, map[string]any{propRequestURI: "jms:queue:q?targetService=a"}),
-		"contentEncodingNotSupported":         jmsRequest(classBytes, envelope11, map[string]any{propContentEncoding: "br"}),
+		"unrecognizedBindingVersion":          with(propBindingVersion, "2.0"),
+		"missingContentType":                  with(propContentType, nil),
+		"missingRequestURI":                   with(propRequestURI, nil),
+		"malformedRequestURI":                 with(propRequestURI, "http://a"),
+		"targetServiceNotAllowedInRequestURI": with(propRequestURI, "jms:queue:q?targetService=a"),
+		"contentEncodingNotSupported":         with(propContentEncoding, "br"),
 		"mismatchedSoapAction": jmsRequest(classBytes, envelope12, map[string]any{
 			propContentType: `application/soap+xml; action="urn:a"`, propSOAPAction: "urn:b"}),
 		"contentTypeMismatch": jmsRequest(classBytes, envelope12, nil),
@@ -112,9 +117,10 @@ func TestResponse(t *testing.T) {
 		status int
 		err    string
 	}{
-		"reply":        {jmsRequest(classText, envelope11, nil), 200, ""},
-		"fault":        {jmsRequest(classBytes, envelope11, map[string]any{propIsFault: true}), 500, ""},
-		"without type": {jmsRequest(classBytes, envelope11, map[string]any{propContentType: nil}), 0, "it has no property SOAPJMS_contentType"},
+		"reply": {jmsRequest(classText, envelope11, nil), 200, ""},
+		"fault": {jmsRequest(classBytes, envelope11, map[string]any{propIsFault: true}), 500, ""},
+		"without type": {jmsRequest(classBytes, envelope11, map[string]any{propContentType: nil}), 0,
+			"it has no property SOAPJMS_contentType"},
 	} {
 		got, err := response(c.m, nil)
 		if c.err != "" {

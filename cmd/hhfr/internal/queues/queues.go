@@ -21,9 +21,11 @@ import (
 // passwordVariable is the environment variable with the password of a broker's user.
 const passwordVariable = "HHFR_BROKER_PASSWORD"
 
+// dialFunc opens connections to brokers; nil: as net does.
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // brokerOf is the broker of a flag, and the queue that its URL names.
-func brokerOf(flag, text string, secure *tls.Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (
-	b *soapjms.Broker, queue string, err error) {
+func brokerOf(flag, text string, secure *tls.Config, dial dialFunc) (b *soapjms.Broker, queue string, err error) {
 	password, given := os.LookupEnv(passwordVariable)
 	if b, queue, err = soapjms.NewBroker(text, password, secure, dial); err != nil {
 		return nil, "", exit.Usagef("", "%s: %w", flag, err)
@@ -75,12 +77,12 @@ func (o *QueueOptions) Parse(to string) (string, error) {
 
 // Client is of the queue of Address. The caller closes it.
 func (o *QueueOptions) Client(oneWay bool, secure *tls.Config,
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*soapjms.Client, error) {
+	dial dialFunc) (*soapjms.Requester, error) {
 	b, _, err := brokerOf("--broker", o.broker, secure, dial)
 	if err != nil {
 		return nil, err
 	}
-	return soapjms.NewClient(soapjms.ClientConfig{Queues: b, Address: *o.Address, OneWay: oneWay}), nil
+	return soapjms.NewRequester(soapjms.RequesterConfig{Queues: b, Address: *o.Address, OneWay: oneWay}), nil
 }
 
 // concurrency is how many requests of a queue a server handles at once.

@@ -62,6 +62,11 @@ those of no operation get a fault. No connection is opened to the service that t
 
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
 
+With --queue it also answers the requests of a queue, as SOAP over JMS has them: each by the service
+that the request names as its target service, otherwise by the one that the queue is named after. A
+request is acknowledged when its reply is with the broker; those that cannot be handled go to its
+dead letters. A broker that is gone is looked for again.
+
 --workers and --service-time make the capacity of the services small, to measure what a server does
 beyond it (hhfr bench load): requests wait in a short queue, and others are refused at once, by a
 fault with status 503 and Retry-After, over a stream as in plain SOAP.
@@ -78,4 +83,5 @@ const serveExamples = `  hhfr serve
   hhfr serve --store bolt:store.db --soap-rm all
   hhfr serve --store bolt:store.db --misbehave close-after=10
   hhfr serve --listen 0.0.0.0:8443 --cert server.pem --key server.key --client-ca ca.pem --negotiate certificate
-  hhfr serve --store bolt:server.db --tcp 127.0.0.1:9090 --udp none`
+  hhfr serve --store bolt:server.db --tcp 127.0.0.1:9090 --udp none
+  hhfr serve --queue amqp://127.0.0.1:5672/orders`

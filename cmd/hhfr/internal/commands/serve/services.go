@@ -143,7 +143,8 @@ func announce(g *command.Global, o *serveOptions, at *peer.Server, s *server.Ope
 }
 
 // consume answers the requests of queues.
-func (o *serveOptions) consume(ctx context.Context, g *command.Global, running *peer.Server) (*queues.Consumers, error) {
+func (o *serveOptions) consume(ctx context.Context, g *command.Global, running *peer.Server) (
+	*queues.Consumers, error) {
 	roots, err := trust.TermuxRoots(g.System)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,11 @@ in HTTP.
 With --require-hhfr or --listen, first-call asks by a request without a message, not by the first
 message. hhfr negotiate URL shows the outcome of each mode.
 
+URL is also the address of a queue, jms:queue:NAME?targetService=SERVICE, at the broker of --broker:
+the messages go to it in plain SOAP, as SOAP over JMS has them, and the replies come by a queue of
+the connection, or by that of the parameter replyToName. Further parameters are timeToLive (in ms),
+priority and deliveryMode.
+
 FILE is sent as it is, whatever it contains; - reads a sequence of XML documents from stdin. --wrap
 puts a body into an envelope first.
 --one-way expects no replies: a message is done when it is written, and listed at the end if it was
@@ -96,4 +101,5 @@ const streamExamples = `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance exactly-once --store bolt:client.db --resume
   hhfr stream http://127.0.0.1:8080/ledger add.xml --soap-rm 1.1 --callback 127.0.0.1:8081 --store bolt:client.db
   hhfr stream http://127.0.0.1:8080/ledger add.xml --node http://127.0.0.1:8081/ledger --assurance at-least-once
-  hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`
+  hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s
+  hhfr stream 'jms:queue:orders?targetService=sum' sum.xml --broker amqp://127.0.0.1:5672`

@@ -109,9 +109,10 @@ func (o *streamOptions) check() (err error) {
 	}
 	if o.queue.Address != nil {
 		o.Plain = true
-		if o.RequireHHFR || o.Sequenced() || o.Mode != string(negotiate.Auto) || o.listen || o.reliable.Version != "" || len(o.Nodes) > 0 {
-			return exit.Usagef("", "at a queue there is plain SOAP alone: --require-hhfr, --assurance, --ordered, --mode, "+
-				"--listen, --soap-rm and --node do not go with it")
+		if o.RequireHHFR || o.Sequenced() || o.Mode != string(negotiate.Auto) || o.listen ||
+			o.reliable.Version != "" || len(o.Nodes) > 0 {
+			return exit.Usagef("", "at a queue there is plain SOAP alone: --require-hhfr, --assurance, --ordered, "+
+				"--mode, --listen, --soap-rm and --node do not go with it")
 		}
 	}
 	switch {

@@ -20,8 +20,8 @@ const credit = 256
 // DefaultWait is how long a client waits for a reply.
 const DefaultWait = time.Minute
 
-// ClientConfig is what a [Client] is made of.
-type ClientConfig struct {
+// RequesterConfig is what a [Requester] is made of.
+type RequesterConfig struct {
 	// Queues have the requests, and the replies. Required.
 	Queues Queues
 	// Address is where the service is.
@@ -33,15 +33,15 @@ type ClientConfig struct {
 	Wait time.Duration
 }
 
-// Client sends requests to a queue, and waits for the replies. It implements [http.RoundTripper],
-// and ignores the URLs of requests. It is safe for concurrent use.
+// Requester sends requests to a queue, and waits for the replies. It implements
+// [http.RoundTripper], and ignores the URLs of requests. It is safe for concurrent use.
 //
-// A request that the broker does not have is sent again after a pause, as long as there is time. What
-// it has is not sent again: a service may have handled it. Where the address names the queue of
-// replies, they are waited for over the next connection, too; where it does not, the queue of the
-// connection is gone with it, and so are its replies (NoReply).
-type Client struct {
-	cfg    ClientConfig
+// A request that the broker does not have is sent again after a pause, as long as there is time.
+// What it has is not sent again: a service may have handled it. Where the address names the queue
+// of replies, they are waited for over the next connection, too; where it does not, the queue of
+// the connection is gone with it, and so are its replies (NoReply).
+type Requester struct {
+	cfg    RequesterConfig
 	prefix string // of the ids of its requests
 	pause  time.Duration
 	wait   sync.WaitGroup
@@ -52,32 +52,33 @@ type Client struct {
 	mu      sync.Mutex
 	closed  bool
 	next    int
-	link    *opened // nil: none
+	link    *attached // nil: none
 	waiting map[string]chan *amqp.Message
 }
 
-// opened is a link, once it is there.
-type opened struct {
-	Link
+// attached is a link, once it is there.
+type attached struct {
+	QueueLink
 	ended chan struct{} // closed when nothing more comes from it
 	err   error         // why
 }
 
-// NewClient makes one; it connects when it is used. The caller closes it.
-func NewClient(cfg ClientConfig) *Client {
+// NewRequester makes one; it connects when it is used. The caller closes it.
+func NewRequester(cfg RequesterConfig) *Requester {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 		if live := cfg.Address.TimeToLive; live > 0 {
 			cfg.Wait = min(cfg.Wait, live)
 		}
 	}
-	return &Client{cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", pause: firstPause,
-		waiting: map[string]chan *amqp.Message{}}
+	return &Requester{
+		cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", pause: firstPause, waiting: map[string]chan *amqp.Message{},
+	}
 }
 
-// RoundTrip implements [http.RoundTripper]. Errors: Unreachable, Refused, TooLarge, NoReply, Malformed, and
-// the cause of the context.
-func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements [http.RoundTripper]. Errors: Unreachable, Refused, TooLarge, NoReply,
+// Malformed, and the cause of the context.
+func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := bodyToSend(r)
 	if err != nil {
 		return nil, err
@@ -102,9 +103,14 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-link.ended:
+			select {
+			case m := <-reply: // it came before
+				return response(m, r)
+			default:
+			}
 			if c.cfg.Address.ReplyTo == "" {
-				return nil, &Error{Code: NoReply, Err: fmt.Errorf("the connection to the broker ended: %w; the request may "+
-					"have been handled", link.err)}
+				return nil, &Error{Code: NoReply, Err: fmt.Errorf("the connection to the broker ended: %w; "+
+					"the request may have been handled", link.err)}
 			}
 			if link, err = c.connected(ctx); err != nil {
 				return nil, err
@@ -126,7 +132,7 @@ func bodyToSend(r *http.Request) ([]byte, error) {
 }
 
 // expect makes an id, and where its reply comes.
-func (c *Client) expect() (id string, reply chan *amqp.Message) {
+func (c *Requester) expect() (id string, reply chan *amqp.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
@@ -135,14 +141,14 @@ func (c *Client) expect() (id string, reply chan *amqp.Message) {
 	return id, reply
 }
 
-func (c *Client) forget(id string) {
+func (c *Requester) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
 }
 
 // send has the broker take a message, over the link that it returns.
-func (c *Client) send(ctx context.Context, m *amqp.Message) (*opened, error) {
+func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error) {
 	for pause := c.pause; ; pause = after(pause) {
 		link, err := c.connected(ctx)
 		if err != nil {
@@ -178,7 +184,7 @@ func broken(err error) bool {
 
 // connected is the link that is there, or a new one. That the first cannot be had is an error at
 // once: who waited would not know of a wrong address.
-func (c *Client) connected(ctx context.Context) (*opened, error) {
+func (c *Requester) connected(ctx context.Context) (*attached, error) {
 	for pause := c.pause; ; pause = after(pause) {
 		link, again, err := c.connect(ctx)
 		if err == nil || !again {
@@ -190,7 +196,7 @@ func (c *Client) connected(ctx context.Context) (*opened, error) {
 	}
 }
 
-func (c *Client) connect(ctx context.Context) (_ *opened, again bool, err error) {
+func (c *Requester) connect(ctx context.Context) (_ *attached, again bool, err error) {
 	c.dialing.Lock()
 	defer c.dialing.Unlock()
 	if link := c.current(); link != nil {
@@ -205,7 +211,7 @@ func (c *Client) connect(ctx context.Context) (_ *opened, again bool, err error)
 		return nil, c.linked, err
 	}
 	c.linked = true
-	link := &opened{Link: l, ended: make(chan struct{})}
+	link := &attached{QueueLink: l, ended: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -216,14 +222,14 @@ func (c *Client) connect(ctx context.Context) (_ *opened, again bool, err error)
 	return link, false, nil
 }
 
-func (c *Client) current() *opened {
+func (c *Requester) current() *attached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.link
 }
 
 // receive gives replies to those who wait for them, until the link ends.
-func (c *Client) receive(link *opened) {
+func (c *Requester) receive(link *attached) {
 	ctx := context.Background() // the link is closed in the end
 	for {
 		m, err := link.Receive(ctx)
@@ -240,7 +246,7 @@ func (c *Client) receive(link *opened) {
 	}
 }
 
-func (c *Client) deliver(m *amqp.Message) {
+func (c *Requester) deliver(m *amqp.Message) {
 	id, _ := m.Properties.CorrelationID.(string)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +257,7 @@ func (c *Client) deliver(m *amqp.Message) {
 }
 
 // drop has the next request open another link.
-func (c *Client) drop(link *opened) {
+func (c *Requester) drop(link *attached) {
 	c.mu.Lock()
 	if c.link == link {
 		c.link = nil
@@ -261,7 +267,7 @@ func (c *Client) drop(link *opened) {
 }
 
 // Close ends the connection. Requests that wait fail.
-func (c *Client) Close() error {
+func (c *Requester) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	link := c.link
