@@ -38,7 +38,7 @@ lint: $(LINT) ## format, vet, module file, linters
 	$(GO) vet -tags interop,soak ./...
 	$(GO) mod tidy -diff
 	$(LINT) run ./...
-	@if command -v shellcheck > /dev/null; then shellcheck scripts/*.sh .ci/run testdata/interop/stacks/build.sh; else echo "shellcheck: not installed, left out"; fi
+	@if command -v shellcheck > /dev/null; then shellcheck scripts/*.sh scripts/wireshark/hhfr-extcap .ci/run testdata/interop/stacks/build.sh; else echo "shellcheck: not installed, left out"; fi
 
 $(LINT):
 	@mkdir -p bin/install

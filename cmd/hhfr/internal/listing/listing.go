@@ -77,7 +77,7 @@ type ListForm struct {
 	SaveDir string
 	// Statistics: messages are counted in place of being shown.
 	Statistics bool
-	// Export is har or curl, in place of the output; empty: none.
+	// Export is one of [export.Forms], in place of the output; empty: none.
 	Export string
 	// Service is that of the stream of a message, as far as it is known.
 	Service func(*capture.Decoded) capture.Endpoint
@@ -103,7 +103,7 @@ type Listing struct {
 	choice *chosen.Choice
 	seen   Seen
 	stats  *statistics.Statistics // nil: messages are shown
-	export *export.Export         // nil: likewise
+	export export.Export          // nil: likewise
 
 	found            Findings
 	shapes, contexts map[string]bool
