@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/replay"
@@ -19,7 +19,7 @@ import (
 type Export interface {
 	// Add takes a message, and reports whether anything was written. Messages that are not wanted
 	// may belong to others that are.
-	Add(m chosen.Asked, wanted bool) (written bool, err error)
+	Add(m facts.Asked, wanted bool) (written bool, err error)
 	// Close ends what was begun. It does not close the writer below.
 	Close() error
 }
@@ -59,7 +59,7 @@ func New(w io.Writer, form string, service func(*capture.Decoded) capture.Endpoi
 
 // resendable is a request that can be sent again.
 type resendable struct {
-	chosen.Asked
+	facts.Asked
 	method, url string
 	fields      []harField
 	body        []byte
@@ -73,7 +73,7 @@ type harField struct {
 
 // Add implements [Export]. An exchange is written if its request or its reply is wanted. What is
 // not whole, and what agrees on a session, is left out.
-func (e *exchangeExport) Add(m chosen.Asked, wanted bool) (written bool, err error) {
+func (e *exchangeExport) Add(m facts.Asked, wanted bool) (written bool, err error) {
 	if !m.Whole() || m.Number == 0 || m.Interim {
 		return false, nil
 	}
@@ -99,7 +99,7 @@ func (e *exchangeExport) Add(m chosen.Asked, wanted bool) (written bool, err err
 }
 
 // reply ends an exchange.
-func (e *exchangeExport) reply(m chosen.Asked, wanted bool) (written bool, err error) {
+func (e *exchangeExport) reply(m facts.Asked, wanted bool) (written bool, err error) {
 	r := e.taken(m.Number)
 	if r == nil || !wanted && !r.wanted {
 		return false, nil
@@ -133,7 +133,7 @@ func (e *exchangeExport) unanswered() (written bool, err error) {
 }
 
 // write writes an exchange that is wanted. reply is nil if there is none.
-func (e *exchangeExport) write(r *resendable, reply *chosen.Asked, body []byte) error {
+func (e *exchangeExport) write(r *resendable, reply *facts.Asked, body []byte) error {
 	switch {
 	case !r.wanted:
 		return nil
@@ -158,7 +158,7 @@ func (e *exchangeExport) Close() error {
 
 // request makes a request of a message, without the fields of one connection; false: it is none of
 // HTTP.
-func (e *exchangeExport) request(m chosen.Asked, wanted bool) (*resendable, bool, error) {
+func (e *exchangeExport) request(m facts.Asked, wanted bool) (*resendable, bool, error) {
 	service := e.service(m.Decoded)
 	octets, ok := replay.RequestHead(m.Decoded, service.Path)
 	if !ok {
@@ -181,7 +181,7 @@ func (e *exchangeExport) request(m chosen.Asked, wanted bool) (*resendable, bool
 }
 
 // origin is scheme, host and port of where a request went.
-func origin(m chosen.Asked, service capture.Endpoint) string {
+func origin(m facts.Asked, service capture.Endpoint) string {
 	if service.Origin != "" {
 		return service.Origin
 	}
@@ -205,7 +205,7 @@ func fieldsOf(h *http1.Head) (list []harField) {
 }
 
 // replyHead is the head of a reply; that of a stream may be the default one.
-func replyHead(m chosen.Asked) (http1.Head, bool) {
+func replyHead(m facts.Asked) (http1.Head, bool) {
 	octets := m.Head
 	if len(octets) == 0 {
 		octets = negotiate.DefaultReplyHead()

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/pcap"
@@ -57,7 +57,7 @@ func newPDUs(w io.Writer) *pduWriter {
 }
 
 // Add implements [Export]. What is not whole is written, too, with its state.
-func (p *pduWriter) Add(m chosen.Asked, wanted bool) (written bool, err error) {
+func (p *pduWriter) Add(m facts.Asked, wanted bool) (written bool, err error) {
 	if p.begun != nil || !wanted {
 		return false, p.begun
 	}
@@ -96,7 +96,7 @@ func (h *headOf) Write(b []byte) (int, error) {
 }
 
 // tagsOf are those of a message.
-func tagsOf(m chosen.Asked, info string) []byte {
+func tagsOf(m facts.Asked, info string) []byte {
 	dissector := "data"
 	if start := bytes.TrimSpace(bytes.TrimPrefix(m.Body, []byte("\uFEFF"))); bytes.HasPrefix(start, []byte("<")) {
 		dissector = "xml"
@@ -125,7 +125,7 @@ func tagsOf(m chosen.Asked, info string) []byte {
 }
 
 // infoOf is what the list of packets says of a message.
-func infoOf(m chosen.Asked) string {
+func infoOf(m facts.Asked) string {
 	const longest = 512 // characters
 	number := "-"       // of a negotiation
 	if m.Number > 0 {

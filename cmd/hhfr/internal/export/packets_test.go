@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/export"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/pcap"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -59,7 +59,7 @@ func TestPackets(t *testing.T) {
 	var out bytes.Buffer
 	e := export.New(&out, "pcapng", service)
 	require.NotEmpty(t, out.Bytes(), "a reader waits for the beginning")
-	for _, m := range []chosen.Asked{request, reply, broken} {
+	for _, m := range []facts.Asked{request, reply, broken} {
 		written, err := e.Add(m, true)
 		require.NoError(t, err)
 		assert.True(t, written)
