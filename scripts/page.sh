@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 out=${1:-dist/hhfr.html}
 from=cmd/hhfr/internal/page
-most=2600000 # bytes of the program, compressed
+most=2500000 # bytes of the program, compressed
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -140,8 +140,8 @@ func (v *Viewer) Len() int { return len(v.shown) }
 
 // Columns are the titles of what [Viewer.Row] has.
 var Columns = []string{
-	"number", "time", "source", "destination", "session", "message", "operation", "wire", "soap", "status", "duration",
-	"state",
+	"number", "time", "message", "operation", "soap", "status", "duration", "state", "source", "destination", "session",
+	"wire",
 }
 
 // Row is the row of a message, of those that are chosen.
@@ -159,9 +159,8 @@ func (v *Viewer) Row(i int) []string {
 	}
 	session := m.SessionString()
 	row := []string{
-		numberOf(m), time, addressOf(m.Src), addressOf(m.Dst), session[:min(len(session), 8)], m.Kind,
-		cmp.Or(m.Operation.Local, "-"), strconv.FormatInt(m.Wire, 10), strconv.FormatInt(m.BodyOctets, 10), status, took,
-		stateOf(m),
+		numberOf(m), time, m.Kind, cmp.Or(m.Operation.Local, "-"), strconv.FormatInt(m.BodyOctets, 10), status, took,
+		stateOf(m), addressOf(m.Src), addressOf(m.Dst), session[:min(len(session), 8)], strconv.FormatInt(m.Wire, 10),
 	}
 	for i := range row {
 		row[i] = printing.Printable(row[i])
@@ -205,7 +204,7 @@ func (v *Viewer) Show(i int, pretty bool) (head, body string) {
 	body = visible(octets)
 	switch shown := int64(len(m.Body)); {
 	case m.left:
-		body = fmt.Sprintf("(left out: a page has %d MiB of envelopes at most; a filter of hhfr decode has it)", mostBodies>>20)
+		body = fmt.Sprintf("(left out: a page has %d MiB of envelopes; hhfr decode -n %s has it)", mostBodies>>20, numberOf(m))
 	case shown < m.BodyOctets:
 		body += fmt.Sprintf("\n(%d bytes more: hhfr decode -n %s has them)", m.BodyOctets-shown, numberOf(m))
 	}

@@ -4,7 +4,8 @@
 
 const $ = id => document.getElementById(id);
 const HEIGHT = 22; // of a row, in pixels
-const WIDTHS = [7, 16, 22, 22, 9, 8, 26, 8, 8, 7, 10, 60]; // of columns, in characters
+const WIDTHS = [7, 16, 8, 26, 8, 7, 10, 26, 22, 22, 9, 8]; // of columns, in characters
+const STATE = 7; // its column
 const MOST_TALL = 15e6; // pixels, which browsers make of an element
 
 let at = -1; // the chosen row
@@ -51,7 +52,7 @@ const draw = () => {
 		row.style.top = (i - first) * HEIGHT + Math.floor(list.scrollTop / HEIGHT) * HEIGHT + HEIGHT + "px";
 		row.dataset.row = i;
 		row.classList.toggle("at", i === at);
-		row.classList.toggle("fault", row.lastChild.textContent.includes("fault "));
+		row.classList.toggle("fault", row.children[STATE].textContent.includes("fault "));
 		rows.push(row);
 	}
 	room.replaceChildren(...rows);
