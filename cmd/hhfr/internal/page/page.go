@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,9 +105,9 @@ func (v *Viewer) add(d *capture.Decoded, seen *facts.SeenRequests) {
 	v.all = append(v.all, m)
 }
 
-// Choose has [Viewer.Rows] list the messages for which an expression holds (that of -Y), and in
-// whose envelopes a text is, in whatever case. Of a wrong expression the error says what is wrong,
-// and then nothing changes.
+// Choose has [Viewer.Row] list the messages for which an expression holds (that of -Y), and in whose
+// envelopes a text is, in whatever case unless it has a capital. Of a wrong expression the error
+// says what is wrong, and then nothing changes.
 func (v *Viewer) Choose(expression, text string) error {
 	var wanted *filter.Expression
 	if strings.TrimSpace(expression) != "" {
@@ -119,20 +118,25 @@ func (v *Viewer) Choose(expression, text string) error {
 			return fmt.Errorf("%w\n%s", err, syntax.Caret())
 		}
 	}
-	if text != "" {
-		found, err := filter.Compare("body", "~", "(?i)"+regexp.QuoteMeta(text))
-		if err != nil {
-			return err
-		}
-		wanted = wanted.And(found)
-	}
+	needle, anyCase := []byte(text), strings.ToLower(text) == text
 	v.shown = v.shown[:0]
 	for i := range v.all {
-		if c := v.all[i].Candidate(); wanted.Holds(&c) {
-			v.shown = append(v.shown, i)
+		m := &v.all[i]
+		if len(needle) > 0 && !contains(m.Body, needle, anyCase) {
+			continue
 		}
+		if wanted != nil {
+			if c := m.Candidate(); !wanted.Holds(&c) {
+				continue
+			}
+		}
+		v.shown = append(v.shown, i)
 	}
 	return nil
+}
+
+func contains(body, needle []byte, anyCase bool) bool {
+	return bytes.Contains(body, needle) || anyCase && bytes.Contains(bytes.ToLower(body), needle)
 }
 
 // Len is how many messages are chosen.

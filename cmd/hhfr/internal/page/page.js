@@ -124,8 +124,13 @@ const start = async () => {
 		"TLS keys; nothing leaves this machine");
 
 	$("files").addEventListener("change", e => open(e.target.files));
-	$("filter").addEventListener("input", filter);
-	$("search").addEventListener("input", filter);
+	let waiting = 0; // for more of what is typed
+	for (const line of [$("filter"), $("search")]) {
+		line.addEventListener("input", () => {
+			clearTimeout(waiting);
+			waiting = setTimeout(filter, 200);
+		});
+	}
 	$("pretty").addEventListener("change", show);
 	$("list").addEventListener("scroll", draw);
 	$("list").addEventListener("click", e => {

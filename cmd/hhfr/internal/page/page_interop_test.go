@@ -35,8 +35,11 @@ func openTab(t *testing.T, url string) *tab {
 	require.NoError(t, err)
 	out, toWrite, err := os.Pipe()
 	require.NoError(t, err)
+	profile, err := os.MkdirTemp("", "hhfr-chromium")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // processes of the browser may still write there
 	c := exec.CommandContext(t.Context(), shared.Program(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu",
-		"--no-first-run", "--user-data-dir="+t.TempDir(), "--window-size=1400,800", "--remote-debugging-pipe")
+		"--no-first-run", "--user-data-dir="+profile, "--window-size=1400,800", "--remote-debugging-pipe")
 	c.ExtraFiles = []*os.File{toRead, toWrite}
 	require.NoError(t, c.Start())
 	require.NoError(t, toRead.Close())
@@ -179,13 +182,18 @@ func TestInteropPage(t *testing.T) {
 	b.give(session)
 	b.until(opened(t, session).Found())
 	assert.Contains(t, b.value(`document.getElementById("body").textContent`), "<")
+	b.value(`document.getElementById("list").dispatchEvent(new KeyboardEvent("keydown", { key: "End" }))`)
+	assert.Equal(t, "33 true", b.value(`new Promise(done => requestAnimationFrame(() => {
+		const row = document.querySelector(".row.at"), list = document.getElementById("list");
+		done(row.dataset.row + " " + (row.getBoundingClientRect().bottom <= list.getBoundingClientRect().bottom)); }))`))
+	b.look("end.png")
 	b.value(fill + `("filter")("reply && numb")`)
 	b.until("^")
 	b.look("wrong.png")
 	b.value(fill + `("filter")("reply && number == 2")`)
 	b.until("; 1 chosen")
 	b.value(fill + `("filter")("")`)
-	b.value(fill + `("search")("getFORECASTresponse")`)
+	b.value(fill + `("search")("getforecastresponse")`)
 	b.until("chosen")
 	assert.Contains(t, b.value(`document.querySelector(".row.at").textContent`), "GetForecastResponse")
 	b.look("session.png")
