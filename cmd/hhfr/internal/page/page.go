@@ -105,9 +105,9 @@ func (v *Viewer) add(d *capture.Decoded, seen *facts.SeenRequests) {
 	v.all = append(v.all, m)
 }
 
-// Choose has [Viewer.Row] list the messages for which an expression holds (that of -Y), and in whose
-// envelopes a text is, in whatever case unless it has a capital. Of a wrong expression the error
-// says what is wrong, and then nothing changes.
+// Choose has [Viewer.Row] list the messages for which an expression holds (that of -Y), and in
+// whose envelopes a text is, in whatever case unless it has a capital. Of a wrong expression the
+// error says what is wrong, and then nothing changes.
 func (v *Viewer) Choose(expression, text string) error {
 	var wanted *filter.Expression
 	if strings.TrimSpace(expression) != "" {
@@ -208,7 +208,8 @@ func (v *Viewer) Show(i int, pretty bool) (head, body string) {
 	body = visible(octets)
 	switch shown := int64(len(m.Body)); {
 	case m.left:
-		body = fmt.Sprintf("(left out: a page has %d MiB of envelopes; hhfr decode -n %s has it)", mostBodies>>20, numberOf(m))
+		body = fmt.Sprintf("(left out: a page has %d MiB of envelopes; hhfr decode -n %s has it)", mostBodies>>20,
+			numberOf(m))
 	case shown < m.BodyOctets:
 		body += fmt.Sprintf("\n(%d bytes more: hhfr decode -n %s has them)", m.BodyOctets-shown, numberOf(m))
 	}

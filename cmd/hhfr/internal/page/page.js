@@ -6,7 +6,7 @@ const $ = id => document.getElementById(id);
 const HEIGHT = 22; // of a row, in pixels
 const WIDTHS = [7, 16, 8, 26, 8, 7, 10, 26, 22, 22, 9, 8]; // of columns, in characters
 const STATE = 7; // its column
-const MOST_TALL = 15e6; // pixels, which browsers make of an element
+const MOST_ROWS = 600000; // that browsers have room for in one element
 
 let at = -1; // the chosen row
 
@@ -33,23 +33,20 @@ const rowOf = texts => {
 	return row;
 };
 
+const length = () => Math.min(hhfr.length(), MOST_ROWS);
+
 // draw has the rows that can be seen, and no others.
 const draw = () => {
-	const list = $("list"), room = $("room"), all = hhfr.length();
-	const tall = Math.min((all + 1) * HEIGHT, MOST_TALL);
-	room.style.height = tall + "px";
-	const seen = Math.ceil(list.clientHeight / HEIGHT) + 1;
-	const most = Math.max(tall - list.clientHeight, 1);
-	let first = Math.floor(list.scrollTop / HEIGHT);
-	if ((all + 1) * HEIGHT > MOST_TALL) { // then the scrollbar is coarser than a row
-		first = Math.round(list.scrollTop / most * Math.max(all - seen + 2, 0));
-	}
+	const list = $("list"), room = $("room");
+	room.style.height = (length() + 1) * HEIGHT + "px";
 	const titles = rowOf(hhfr.columns());
 	titles.classList.add("titles");
 	const rows = [titles];
-	for (let i = first; i < Math.min(first + seen, all); i++) {
+	const first = Math.floor(list.scrollTop / HEIGHT);
+	const end = Math.min(first + Math.ceil(list.clientHeight / HEIGHT) + 1, length());
+	for (let i = first; i < end; i++) {
 		const row = rowOf(hhfr.row(i));
-		row.style.top = (i - first) * HEIGHT + Math.floor(list.scrollTop / HEIGHT) * HEIGHT + HEIGHT + "px";
+		row.style.top = (i + 1) * HEIGHT + "px";
 		row.dataset.row = i;
 		row.classList.toggle("at", i === at);
 		row.classList.toggle("fault", row.children[STATE].textContent.includes("fault "));
@@ -59,13 +56,13 @@ const draw = () => {
 };
 
 const show = () => {
-	const [head, body] = at >= 0 && at < hhfr.length() ? hhfr.show(at, $("pretty").checked) : ["", ""];
+	const [head, body] = at >= 0 ? hhfr.show(at, $("pretty").checked) : ["", ""];
 	$("head").textContent = head;
 	$("body").textContent = body;
 };
 
 const choose = row => {
-	at = Math.max(Math.min(row, hhfr.length() - 1), -1);
+	at = Math.min(row, length() - 1);
 	const list = $("list"), top = at * HEIGHT;
 	if (top < list.scrollTop) {
 		list.scrollTop = top;
@@ -80,7 +77,11 @@ let found = "";
 
 const filter = () => {
 	const wrong = hhfr.choose($("filter").value, $("search").value);
-	say(wrong || found + ($("filter").value || $("search").value ? "; " + hhfr.length() + " chosen" : ""), wrong);
+	let chosen = $("filter").value || $("search").value ? "; " + hhfr.length() + " chosen" : "";
+	if (hhfr.length() > MOST_ROWS) {
+		chosen += "; the first " + MOST_ROWS + " are listed";
+	}
+	say(wrong || found + chosen, wrong);
 	if (!wrong) {
 		$("list").scrollTop = 0;
 		choose(0);
