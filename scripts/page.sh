@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Without inlining it is larger, and its compressed form smaller.
-GOOS=js GOARCH=wasm go build -trimpath -gcflags=all=-l -ldflags='-s -w' -o "$work/hhfr.wasm" "./$from/wasm"
+GOOS=js GOARCH=wasm go build -trimpath -gcflags=all=-l -ldflags='-s -w -buildid=' -o "$work/hhfr.wasm" "./$from/wasm"
 gzip -9 -n "$work/hhfr.wasm"
 size=$(wc -c < "$work/hhfr.wasm.gz")
 
@@ -24,13 +24,13 @@ size=$(wc -c < "$work/hhfr.wasm.gz")
 	echo
 	sed -n '/^<style>$/,/^<\/style>$/p' "$from/page.html" | sed '1d;$d'
 } > "$work/style"
-hash() { echo "sha256-$(openssl dgst -sha256 -binary "$1" | base64 -w 0)"; }
+hash() { echo "sha256-$(openssl dgst -sha256 -binary "$1" | base64 | tr -d '\n')"; }
 sed "s|@SCRIPT-HASH@|$(hash "$work/script")|; s|@STYLE-HASH@|$(hash "$work/style")|" "$from/page.html" > "$work/page"
 
 mkdir -p "$(dirname "$out")"
 while IFS= read -r line; do
 	case $line in
-	@PROGRAM@) base64 -w 0 "$work/hhfr.wasm.gz" && echo ;;
+	@PROGRAM@) base64 "$work/hhfr.wasm.gz" ;;
 	@SCRIPT@) tail -n +2 "$work/script" ;;
 	*) printf '%s\n' "$line" ;;
 	esac
