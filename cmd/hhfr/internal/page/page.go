@@ -240,11 +240,14 @@ func (v *Viewer) Found() string {
 	}{
 		{c.Verified, "verified"}, {c.Unchecked, "unchecked"}, {c.Unverified, "unverified"}, {c.Withdrawn, "withdrawn"},
 		{c.Incomplete, "incomplete"}, {c.Cancelled, "cancelled"}, {c.Undecodable, "undecodable"},
-		{v.sum.Decrypted, "connections decrypted"}, {v.sum.Stats.Gaps, "gaps"},
+		{v.sum.Decrypted, "of TLS decrypted"},
 	} {
 		if one.n > 0 {
 			list = append(list, fmt.Sprintf("%d %s", one.n, one.what))
 		}
+	}
+	if gaps := v.sum.Stats.Gaps; gaps > 0 {
+		list = append(list, printing.Count(gaps, "gap"))
 	}
 	if v.sum.Stats.Truncated {
 		list = append(list, "cut off or damaged")

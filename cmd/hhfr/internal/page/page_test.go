@@ -3,6 +3,7 @@ package page_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -81,6 +82,8 @@ const (
 	// markup is a fault that has some in its reason.
 	markup = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault><faultcode>s:Client` +
 		`</faultcode><faultstring>&lt;b>&amp;amp;&lt;/b></faultstring></s:Fault></s:Body></s:Envelope>`
+	// fields end a head.
+	fields = "Content-Type: text/xml\r\nContent-Length: %d\r\n\r\n%s"
 )
 
 // hostileCapture is a capture of both.
@@ -90,7 +93,6 @@ func hostileCapture(t testing.TB) (name string) {
 	rec := pcapng.NewRecorder(&file, func() time.Time { return time.Unix(1_800_000_000, 0) })
 	client, server := net.Pipe()
 	c := rec.Conn(client)
-	const fields = "Content-Type: text/xml\r\nContent-Length: %d\r\n\r\n%s"
 	for i, text := range []string{
 		fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\n"+fields, len(hostile), hostile),
 		fmt.Sprintf("HTTP/1.1 500 <i>\r\n"+fields, len(markup), markup),
@@ -148,6 +150,34 @@ func TestFilesThatHelp(t *testing.T) {
 	assert.Equal(t, "21 packets, 30 messages, 30 verified", with.Found())
 	_, body := with.Show(0, true)
 	assert.Contains(t, body, "Envelope")
+}
+
+// TestKeys: a log of keys opens what is in TLS.
+func TestKeys(t *testing.T) {
+	authority := shared.NewAuthority(t)
+	var file, keys bytes.Buffer
+	rec := pcapng.NewRecorder(&file, nil)
+	here, there := net.Pipe()
+	c := rec.Conn(here)
+	client := tls.Client(c, &tls.Config{RootCAs: authority.Pool(), ServerName: "127.0.0.1", KeyLogWriter: &keys})
+	server := tls.Server(there, &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}})
+	text := fmt.Sprintf("POST / HTTP/1.1\r\n"+fields, len(hostile), hostile)
+	done := make(chan error, 1)
+	go func() { _, err := io.ReadFull(server, make([]byte, len(text))); done <- err }()
+	_, err := io.WriteString(client, text)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.NoError(t, c.Close())
+	require.NoError(t, rec.Close())
+	captured := page.DroppedFile{Name: "c", Octets: file.Bytes()}
+	v, err := page.Open([]page.DroppedFile{captured})
+	require.NoError(t, err)
+	assert.Contains(t, v.Found(), "without their keys")
+	v, err = page.Open([]page.DroppedFile{{Name: "k", Octets: keys.Bytes()}, captured})
+	require.NoError(t, err)
+	require.Contains(t, v.Found(), "1 message, 1 unchecked, 1 of TLS decrypted")
+	_, body := v.Show(0, false)
+	assert.Contains(t, body, "onerror")
 }
 
 // TestNoCaptures: what is not read has an error that says what would be.
