@@ -14,7 +14,7 @@ NFPM := bin/nfpm-$(NFPM_VERSION)
 BILL_VERSION := v1.10.0
 BILL := bin/cyclonedx-gomod-$(BILL_VERSION)
 
-.PHONY: help build demo test race lint fuzz bench compare harness cross arm interop soak figures packages release check
+.PHONY: help build demo test race lint fuzz bench compare harness page cross arm interop soak figures packages release check
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
@@ -38,7 +38,7 @@ lint: $(LINT) ## format, vet, module file, linters
 	$(GO) vet -tags interop,soak ./...
 	$(GO) mod tidy -diff
 	$(LINT) run ./...
-	@if command -v shellcheck > /dev/null; then shellcheck scripts/*.sh .ci/run testdata/interop/stacks/build.sh; else echo "shellcheck: not installed, left out"; fi
+	@if command -v shellcheck > /dev/null; then shellcheck scripts/*.sh scripts/wireshark/hhfr-extcap .ci/run testdata/interop/stacks/build.sh; else echo "shellcheck: not installed, left out"; fi
 
 $(LINT):
 	@mkdir -p bin/install
@@ -57,6 +57,9 @@ compare: ## side by side with the alternatives; exit 1 when a goal is missed
 harness: ## the tests of compare, a module of its own
 	$(GO) -C compare vet ./...
 	$(GO) -C compare test ./...
+
+page: ## hhfr decode for browsers: dist/hhfr.html, one file that needs no network
+	scripts/page.sh
 
 cross: ## build and vet for every system, into dist/
 	scripts/cross.sh

@@ -33,7 +33,9 @@ func TestInteropReleases(t *testing.T) {
 		run(tool, "-C", dir, "release", "TARGETS=linux/arm64 windows/amd64", "PACKAGES=termux/aarch64")
 		sums = append(sums, string(shared.Read(t, filepath.Join(dir, "dist", "release", "SHA256SUMS"))))
 	}
-	for _, name := range []string{"-linux-arm64.tar.gz\n", "-windows-amd64.zip\n", "_aarch64.deb\n", ".cdx.json\n"} {
+	for _, name := range []string{
+		"-linux-arm64.tar.gz\n", "-windows-amd64.zip\n", "_aarch64.deb\n", ".cdx.json\n", ".html\n",
+	} {
 		assert.Contains(t, sums[0], name)
 	}
 	assert.Equal(t, sums[0], sums[1])

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a release in dist/release: an archive for every system that hhfr is made for, with man pages
-# and completions, the packages, a bill of materials (CycloneDX) and SHA256SUMS. It is reproducible:
-# the same commit gives the same bytes with the same Go, wherever its folder is. A second build, of
-# a clone elsewhere, proves that before the checksums are written.
+# and completions, the packages, the page for browsers, a bill of materials (CycloneDX) and
+# SHA256SUMS. It is reproducible: the same commit gives the same bytes with the same Go, wherever its
+# folder is. A second build, of a clone elsewhere, proves that before the checksums are written.
 #
 # TARGETS chooses some systems, PACKAGES some packages; NFPM and BILL are the programs that write
 # packages and bills.
@@ -64,6 +64,13 @@ for target in $targets; do
 			gzip -9n > "$out/$name.tar.gz"
 	fi
 done
+
+scripts/page.sh "$out/hhfr-$version.html"
+"$work/elsewhere/scripts/page.sh" "$work/again"
+if ! cmp -s "$out/hhfr-$version.html" "$work/again"; then
+	echo "release.sh: another folder gives another page" >&2
+	exit 1
+fi
 
 GOOS=linux GOARCH=amd64 "$bill" app -json -licenses -noserial -notimestamp -main cmd/hhfr -output "$out/hhfr-$version.cdx.json" . 2> "$work/bill.txt" || {
 	cat "$work/bill.txt" >&2

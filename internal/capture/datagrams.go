@@ -10,7 +10,6 @@ import (
 	"github.com/hhfr/hhfr/internal/datagram"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/window"
-	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 // unitCost is what a unit counts besides its bytes, against limits in bytes.
@@ -261,18 +260,18 @@ func (d *datagrams) carried(s *datagramSession, h datagram.Datagram, g flow.UDPD
 	s.datagrams++
 	p := &d.packet
 	to, back := &s.ways[way], &s.ways[1-way]
-	if p.HasAck && p.Ack.Done > back.end && p.Ack.Done-back.end <= udp.Window {
+	if p.HasAck && p.Ack.Done > back.end && p.Ack.Done-back.end <= datagram.Window {
 		back.end = p.Ack.Done
 	}
 	if p.Number == 0 {
 		return
 	}
-	if n := len(p.Units); n > 0 && p.Units[n-1].Number-p.Floor >= udp.Window {
+	if n := len(p.Units); n > 0 && p.Units[n-1].Number-p.Floor >= datagram.Window {
 		return // no receiver takes it either
 	}
 	d.give(s, way, to.passed(p.Floor, s.datagrams, g.Time))
 	to.end = max(to.end, p.Floor-1)
-	if p.Closing && p.Last-p.Floor+1 <= udp.Window {
+	if p.Closing && p.Last-p.Floor+1 <= datagram.Window {
 		to.end = max(to.end, p.Last)
 	}
 	for i := range p.Units {

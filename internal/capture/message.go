@@ -123,7 +123,7 @@ type Decoded struct {
 	content *spool.Spooled // nil: Body is complete
 	faulted string         // the sequence that a fault of Reliable names
 	inForm  bool           // unchanging headers may have been taken out of the body
-	flow    int
+	flow    int            // negative: over datagrams; of streams no more is said
 }
 
 // overDatagram is the flow of messages that are one UDP datagram each.
@@ -146,6 +146,9 @@ func (d *Decoded) Client() netip.AddrPort {
 	}
 	return d.Src
 }
+
+// IsUDP reports whether a message came in datagrams.
+func IsUDP(d *Decoded) bool { return d.flow < 0 }
 
 // Server returns the end that is not Client.
 func (d *Decoded) Server() netip.AddrPort {

@@ -23,7 +23,7 @@ func (d *Decoded) FileName() string {
 		kind += fmt.Sprintf("-%d", d.Packet)
 	}
 	if d.Number == 0 {
-		return fmt.Sprintf("negotiation-%d-%d-%s.xml", d.flow, d.Exchange, kind)
+		return fmt.Sprintf("negotiation-%d-%d-%s.xml", max(d.flow, 0), d.Exchange, kind)
 	}
 	return fmt.Sprintf("%06d-%s.xml", d.Number, kind)
 }

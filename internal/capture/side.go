@@ -54,7 +54,7 @@ func (s *side) begun(in *incoming) {
 	if d.Reply {
 		d.Origin = 1 - s.dir
 	}
-	d.Src, d.Dst = s.conn.flow.Src, s.conn.flow.Dst
+	d.Src, d.Dst, d.flow = s.conn.flow.Src, s.conn.flow.Dst, min(s.conn.flow.ID, 0)
 	if s.dir == 1 {
 		d.Src, d.Dst = d.Dst, d.Src
 	}

@@ -29,6 +29,10 @@ const (
 	Early
 )
 
+// Window is how many units are above the floor at most in each direction: both ends are of the same
+// version, and need not agree anew.
+const Window = 1024
+
 const (
 	DataHeader  = 1 + 8
 	EarlyHeader = DataHeader

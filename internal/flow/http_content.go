@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -96,7 +95,7 @@ func decoderOf(coding string, in *bufio.Reader) (d contentDecoder, err error) {
 			d.Reader = flate.NewReader(in)
 		}
 	case "br":
-		d.Reader = brotli.NewReader(in)
+		d.Reader, err = unbrotli(in)
 	case "zstd":
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow))

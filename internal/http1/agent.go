@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"net/http"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -34,8 +33,8 @@ func release(version string) string {
 	return version
 }
 
-// NameAgent sets the User-Agent of a request, unless it has one, in any case.
-func NameAgent(fields http.Header) {
+// NameAgent sets the User-Agent among the fields of a request, unless it has one, in any case.
+func NameAgent(fields map[string][]string) {
 	for name := range fields {
 		if strings.EqualFold(name, "User-Agent") {
 			if _, canonical := fields["User-Agent"]; !canonical {

@@ -1,12 +1,11 @@
 // Package netconn finds what connections can do beside what every [net.Conn] can, also where they
-// are wrapped. A wrapper says what it wraps by a method NetConn() net.Conn, as a *[tls.Conn] does,
+// are wrapped. A wrapper says what it wraps by a method NetConn() net.Conn, as a *tls.Conn does,
 // and what it can do itself by having the method for it. One that says nothing, such as a struct
 // that embeds a net.Conn, hides what is below it: who called the code that wrapped the connection
 // joins the two by [Wrap]. It also reads and writes for less than package net does.
 package netconn
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"reflect"
@@ -37,8 +36,7 @@ type (
 		net.Conn
 		SetLinger(sec int) error
 	}
-	encrypted interface{ ConnectionState() tls.ConnectionState }
-	wrapper   interface{ NetConn() net.Conn }
+	wrapper interface{ NetConn() net.Conn }
 )
 
 // Of gives a connection that can do what c, or what it wraps, can do.
@@ -192,14 +190,4 @@ func Abort(c net.Conn) error {
 		return nil
 	}
 	return c.Close()
-}
-
-// TLS is the state of the TLS that a connection is inside; nil: of none.
-func TLS(c net.Conn) *tls.ConnectionState {
-	secure, ok := As[encrypted](c)
-	if !ok {
-		return nil
-	}
-	state := secure.ConnectionState()
-	return &state
 }

@@ -222,7 +222,6 @@ func TestNothingIsMadeUp(t *testing.T) {
 	require.ErrorIs(t, c.CloseWrite(), errors.ErrUnsupported)
 	require.ErrorIs(t, netconn.CloseWrite(a), errors.ErrUnsupported)
 	c.Await(true)
-	assert.Nil(t, netconn.TLS(c))
 	_, ok := netconn.As[netconn.Aborter](telling{nil})
 	assert.False(t, ok)
 }

@@ -1,9 +1,6 @@
 package pcap
 
-import (
-	"encoding/binary"
-	"time"
-)
+import "encoding/binary"
 
 // AppendHead appends the beginning of a pcapng file to b: a section, and one interface of a name,
 // whose packets are of a link type and have times in nanoseconds.
@@ -27,21 +24,22 @@ func AppendHead(b []byte, application, name string, link int) []byte {
 	return endBlock(appendOption(b, 0, ""), at)
 }
 
-// AppendPacket appends a whole packet of the interface. Comments are at most 65,535 bytes each.
-func AppendPacket(b []byte, when time.Time, data []byte, comments []string) []byte {
+// AppendPacket appends a packet of the interface. Its Length is 0 if its data are all of it.
+// Comments are at most 65,535 bytes each.
+func AppendPacket(b []byte, p PacketRecord) []byte {
 	le := binary.LittleEndian
 	b, at := beginBlock(b, blockEnhanced)
-	ticks := uint64(when.UnixNano())
+	ticks := uint64(p.Time.UnixNano())
 	b = le.AppendUint32(b, 0)
 	b = le.AppendUint32(b, uint32(ticks>>32))
 	b = le.AppendUint32(b, uint32(ticks))
-	b = le.AppendUint32(b, uint32(len(data)))
-	b = le.AppendUint32(b, uint32(len(data)))
-	b = pad(append(b, data...), len(data))
-	for _, c := range comments {
+	b = le.AppendUint32(b, uint32(len(p.Data)))
+	b = le.AppendUint32(b, uint32(max(p.Length, len(p.Data))))
+	b = pad(append(b, p.Data...), len(p.Data))
+	for _, c := range p.Comments {
 		b = appendOption(b, 1, c)
 	}
-	if len(comments) > 0 {
+	if len(p.Comments) > 0 {
 		b = appendOption(b, 0, "")
 	}
 	return endBlock(b, at)

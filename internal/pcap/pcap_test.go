@@ -265,11 +265,12 @@ func TestAppend(t *testing.T) {
 		{Time: when, Link: pcap.LinkRaw, Length: 5, Data: []byte("12345"), Comments: []string{"one", long, ""}},
 		{Time: when.Add(1), Link: pcap.LinkRaw, Length: 1 << 16, Data: make([]byte, 1<<16)},
 		{Time: when, Link: pcap.LinkRaw, Data: []byte{}},
+		{Time: when, Link: pcap.LinkRaw, Length: 9, Data: []byte("1234")},
 	}
 	b := pcap.AppendHead(nil, "hhfr", "name", pcap.LinkRaw)
 	b = pcap.AppendSecrets(b, []byte("a line\n"))
 	for _, p := range want {
-		b = pcap.AppendPacket(b, p.Time, p.Data, p.Comments)
+		b = pcap.AppendPacket(b, p)
 	}
 	other, err := another(b)
 	require.NoError(t, err)
@@ -290,7 +291,8 @@ func TestAppend(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(sections(false))
 	f.Add(sections(true))
-	b := pcap.AppendPacket(pcap.AppendHead(nil, "hhfr", "hhfr", 1), time.Unix(1, 1), []byte("data"), []string{"note"})
+	b := pcap.AppendPacket(pcap.AppendHead(nil, "hhfr", "hhfr", 1),
+		pcap.PacketRecord{Time: time.Unix(1, 1), Data: []byte("data"), Comments: []string{"note"}})
 	f.Add(pcap.AppendSecrets(b, []byte("line\n")))
 	var classic bytes.Buffer
 	w := pcapgo.NewWriterNanos(&classic)

@@ -186,7 +186,7 @@ func (r *Recorder) packet(segment *tcpSegment, comments []string) (at int64) {
 // write writes one packet to the current file. The lock is held.
 func (r *Recorder) write(now time.Time, segment *tcpSegment, comments []string) {
 	r.packed = segment.append(r.packed[:0])
-	r.flush(pcap.AppendPacket(r.buf[:0], now, r.packed, comments))
+	r.flush(pcap.AppendPacket(r.buf[:0], pcap.PacketRecord{Time: now, Data: r.packed, Comments: comments}))
 }
 
 // Listener records every connection that l accepts.

@@ -219,7 +219,8 @@ func (r *Recorder) repeat(all []repetition) {
 		}
 		noted[p.conn] = true
 		at := r.at
-		if r.flush(pcap.AppendPacket(r.buf[:0], p.when, p.data, comments)); r.err != nil {
+		record := pcap.PacketRecord{Time: p.when, Data: p.data, Comments: comments}
+		if r.flush(pcap.AppendPacket(r.buf[:0], record)); r.err != nil {
 			return
 		}
 		p.at, p.size = at, int(r.at-at)

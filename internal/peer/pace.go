@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/netconn"
 )
 
@@ -79,7 +80,7 @@ func (l httpConns) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	secure := netconn.TLS(conn)
+	secure := httpmsg.TLS(conn)
 	if l.wrap != nil {
 		conn = netconn.Wrap(l.wrap(conn), conn)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -69,7 +69,7 @@ func peerOf(conn net.Conn) (from principal.Peer) {
 	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
 		from.Addr = at.Addr()
 	}
-	if state := netconn.TLS(conn); state != nil && len(state.PeerCertificates) > 0 {
+	if state := httpmsg.TLS(conn); state != nil && len(state.PeerCertificates) > 0 {
 		from.Certificate = state.PeerCertificates[0].Raw
 	}
 	return from

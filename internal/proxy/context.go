@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/netconn"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 )
@@ -51,7 +51,7 @@ func (p *Proxy) newContexts(handler http.Handler) *contextServer {
 		if p.isDraining() {
 			w.Header().Set("Connection", "close")
 		}
-		r.TLS = netconn.TLS(r.Context().Value(contextConnKey{}).(net.Conn))
+		r.TLS = httpmsg.TLS(r.Context().Value(contextConnKey{}).(net.Conn))
 		if r.URL.Path != ContextPath {
 			http.Error(w, "requests for other paths need a connection of their own", http.StatusMisdirectedRequest)
 			return

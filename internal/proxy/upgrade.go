@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/responder"
@@ -106,6 +107,6 @@ func (p *Proxy) request(conn net.Conn, octets []byte) (*http.Request, error) {
 		return nil, err
 	}
 	r.RemoteAddr = conn.RemoteAddr().String()
-	r.TLS = netconn.TLS(conn)
+	r.TLS = httpmsg.TLS(conn)
 	return r.WithContext(upgrade.WithLocalAddr(p.ctx, conn.LocalAddr())), nil
 }

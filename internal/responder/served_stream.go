@@ -252,6 +252,6 @@ func (c *streamContext) Value(key any) any {
 // it.
 func requestOf(conn net.Conn) *http.Request {
 	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{},
-		RemoteAddr: conn.RemoteAddr().String(), TLS: netconn.TLS(conn)}
+		RemoteAddr: conn.RemoteAddr().String(), TLS: httpmsg.TLS(conn)}
 	return req.WithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, conn.LocalAddr()))
 }

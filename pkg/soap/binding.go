@@ -3,7 +3,6 @@ package soap
 import (
 	"fmt"
 	"mime"
-	"net/http"
 	"strings"
 )
 
@@ -120,7 +119,7 @@ func ParseAction(value string) string {
 // sender is at fault.
 func FaultStatus(v Version, code FaultCode) int {
 	if v == V12 && code == Client {
-		return http.StatusBadRequest
+		return 400
 	}
-	return http.StatusInternalServerError
+	return 500
 }

@@ -38,10 +38,9 @@ const (
 	// it costs some 100 bytes each time, both ways.
 	defaultInactivity = 10 * time.Minute
 	defaultUnanswered = 2 * time.Minute
-	// Window is how many units are above the floor at most in each direction, and hold how many
-	// bytes wait for their reader: both ends are of the same version, and need not agree anew.
-	Window = 1024
-	hold   = 1 << 20
+	// hold is how many bytes wait for their reader: both ends are of the same version, and need not
+	// agree anew.
+	hold = 1 << 20
 	// chunk is how much of a Write becomes one message, in bytes: what arrives of it waits for the
 	// rest.
 	chunk = 8 << 10
@@ -95,7 +94,7 @@ const (
 // sequences configures the engine of one connection.
 func (c Config) sequences(rtt time.Duration) arq.Config {
 	return arq.Config{
-		Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
+		Window: datagram.Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
 		Datagram: c.Datagram - datagram.OpenHeader, RTT: rtt,
 	}
 }

@@ -1,5 +1,4 @@
-// Package chosen is which messages of a capture are shown, by flags and a filter, and what of a
-// message these ask.
+// Package chosen is which messages of a capture are shown, by flags and a filter.
 package chosen
 
 import (
@@ -7,20 +6,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
-	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/internal/filter"
 	"github.com/hhfr/hhfr/internal/xmltext"
 	"github.com/hhfr/hhfr/internal/xpath"
-	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // Choice is which messages are shown, and how much of them.
@@ -160,36 +156,13 @@ func (v *Choice) prepareSpan() (err error) {
 	return err
 }
 
-// Asked is a message with what its exchange tells of it.
-type Asked struct {
-	*capture.Decoded
-	// Kind is request, reply, interim or one-way; Call the operation of the request that it is, or
-	// belongs to.
-	Kind, Call string
-	// Took is how long a reply took from the first byte of its request; 0: that is not known.
-	Took time.Duration
-}
-
-// KindOf is the kind of a message, as filters name it.
-func KindOf(m *capture.Decoded) string {
-	switch {
-	case m.Interim:
-		return "interim"
-	case m.Reply:
-		return "reply"
-	case m.OneWay:
-		return "one-way"
-	}
-	return "request"
-}
-
 // Takes reports whether a message is shown.
-func (v *Choice) Takes(m Asked) bool {
+func (v *Choice) Takes(m facts.Asked) bool {
 	return v.span.takes(m.First, v.zone) && v.holds(m) && v.matches(m)
 }
 
 // holds reports whether the filters hold for a message.
-func (v *Choice) holds(m Asked) bool {
+func (v *Choice) holds(m facts.Asked) bool {
 	if v.expression == nil {
 		return true
 	}
@@ -197,22 +170,11 @@ func (v *Choice) holds(m Asked) bool {
 	return v.expression.Holds(&as)
 }
 
-// Candidate is the message as filters see it.
-func (m Asked) Candidate() filter.Candidate {
-	return filter.Candidate{
-		Number: m.Number, Packet: m.Packet, Status: m.Status(), Operation: m.Operation.Local,
-		Session: m.SessionString(), Kind: m.Kind, Call: m.Call, State: m.State.String(), Fault: m.Fault(),
-		Client: m.Client(), Server: m.Server(), Source: m.Src, Target: m.Dst,
-		BodyOctets: m.BodyOctets, WireOctets: m.Wire, Duration: m.Took, Time: m.First, HHFR: m.HHFR,
-		Head: m.Head, Body: m.Body,
-	}
-}
-
 // maxMatched is the longest envelope in which --match searches, in bytes.
 const maxMatched = 8 << 20
 
 // matches reports whether the XPath holds in an envelope. It does not in what is no whole XML.
-func (v *Choice) matches(m Asked) bool {
+func (v *Choice) matches(m facts.Asked) bool {
 	switch {
 	case v.xpath == nil:
 		return true
@@ -242,84 +204,3 @@ func (v *Choice) TooLong() int { return v.tooLong }
 
 // Bodies reports whether choosing needs whole envelopes.
 func (v *Choice) Bodies() bool { return v.match != "" }
-
-// Status is that of a reply in HTTP; 0: it has none.
-func (m Asked) Status() int {
-	switch {
-	case !m.Reply:
-		return 0
-	case len(m.Head) == 0 && m.HHFR:
-		return http.StatusOK // of the default head (negotiation.md, section 4)
-	}
-	_, rest, _ := strings.Cut(string(m.Head[:min(len(m.Head), 32)]), " ")
-	code, _, _ := strings.Cut(rest, " ")
-	n, _ := strconv.Atoi(strings.TrimSpace(code))
-	return n
-}
-
-// maxFault is the longest fault whose reason is shown, in bytes.
-const maxFault = 1 << 20
-
-// Fault is the code and the reason of a fault; empty for other messages.
-func (m Asked) Fault() string {
-	if !m.Reply || m.Operation.Local != "Fault" || !soap.IsFault(m.Body) {
-		return ""
-	}
-	code := string(soap.FaultCodeIn(m.Body))
-	if int64(len(m.Body)) == m.BodyOctets {
-		if e, err := soap.Parse(m.Body, soap.Limits{MaxBytes: maxFault}); err == nil {
-			if f, ok := e.Fault(); ok {
-				return fmt.Sprintf("%s: %s", code, f.Reason)
-			}
-		}
-	}
-	return code
-}
-
-// mostWaiting bounds the requests that are remembered.
-const mostWaiting = 4096
-
-// SeenRequests are those that were seen last, of which replies need to know.
-type SeenRequests struct {
-	seen  map[int]begunRequest
-	order []int
-}
-
-type begunRequest struct {
-	at        time.Time
-	operation string
-}
-
-// Of is what is known of the request to a reply: how long that took from its first byte (0: not
-// known), and its operation. Of a request it is its own operation.
-func (d *SeenRequests) Of(m *capture.Decoded) (took time.Duration, operation string) {
-	if !m.Reply {
-		d.note(m)
-		return 0, m.Operation.Local
-	}
-	r, ok := d.seen[m.Number]
-	if !ok || m.Number == 0 {
-		return 0, ""
-	}
-	if !r.at.IsZero() && !m.Last.IsZero() {
-		took = max(m.Last.Sub(r.at), 1)
-	}
-	return took, r.operation
-}
-
-func (d *SeenRequests) note(m *capture.Decoded) {
-	if m.Number == 0 || m.OneWay {
-		return
-	}
-	if d.seen == nil {
-		d.seen = map[int]begunRequest{}
-	}
-	if _, ok := d.seen[m.Number]; !ok {
-		d.order = append(d.order, m.Number)
-	}
-	d.seen[m.Number] = begunRequest{m.First, m.Operation.Local}
-	if len(d.order) > mostWaiting {
-		delete(d.seen, d.order[0])
-		d.order = d.order[1:]
-	}
-}

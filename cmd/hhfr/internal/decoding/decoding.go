@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,6 +17,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/export"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
@@ -77,7 +79,8 @@ func (o *DecodeOptions) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.stats, "stats", false,
 		"count messages, bytes, faults and durations by session, operation and kind, in place of the messages")
 	f.StringVar(&o.export, "export", "",
-		"in the `FORM` har, an archive of exchanges, or curl, commands with the requests; credentials included")
+		"in the `FORM` har, an archive of exchanges, curl, commands with the requests, or pcapng, messages as packets "+
+			"for Wireshark; credentials included")
 }
 
 // Open opens what decoding needs; done closes it.
@@ -99,8 +102,8 @@ func (o *DecodeOptions) starts() bool {
 // check is what is wrong with the flags together.
 func (o *DecodeOptions) check() error {
 	switch {
-	case o.export != "" && o.export != "har" && o.export != "curl":
-		return exit.Usagef("", "--export is har or curl, not %s", o.export)
+	case o.export != "" && !slices.Contains(export.Forms, o.export):
+		return exit.Usagef("", "--export is har, curl or pcapng, not %s", o.export)
 	case o.export != "" && (o.stats || o.Output != "text" || o.choice.Whole()):
 		return exit.Usagef("",
 			"--export has a form of its own: --output, --stats and what shows messages do not go with it")
@@ -132,6 +135,9 @@ func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture
 		Ends: r.Widest, SaveDir: o.saveDir, Statistics: o.stats, Export: o.export,
 		Service: func(m *capture.Decoded) capture.Endpoint { return r.Summary().ServiceOf(m) },
 	})
+	if err := out.Flush(); err != nil { // what a form begins with
+		return err
+	}
 	for ev, err := range events {
 		if err == nil {
 			err = l.Event(ev)

@@ -1,5 +1,5 @@
 // Package export writes messages of captures in forms that other programs read: HTTP archives (HAR
-// 1.2), and commands of a shell that send them with curl.
+// 1.2), commands of a shell that send them with curl, and captures with a packet for each message.
 package export
 
 import (
@@ -8,15 +8,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/replay"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Export writes exchanges as they end. It is not safe for concurrent use.
-type Export struct {
+// Export writes messages in a form. It is not safe for concurrent use.
+type Export interface {
+	// Add takes a message, and reports whether anything was written. Messages that are not wanted
+	// may belong to others that are.
+	Add(m facts.Asked, wanted bool) (written bool, err error)
+	// Close ends what was begun. It does not close the writer below.
+	Close() error
+}
+
+// exchangeExport writes exchanges as they end.
+type exchangeExport struct {
 	w       io.Writer
 	service func(*capture.Decoded) capture.Endpoint
 	archive *archive // nil: curl
@@ -33,10 +42,16 @@ const (
 	requestCost = 2 << 10
 )
 
-// New returns an export in the form har or curl. service says where messages of streams went.
-func New(w io.Writer, form string, service func(*capture.Decoded) capture.Endpoint) *Export {
-	e := &Export{w: w, service: service, waiting: map[int]*resendable{}}
-	if form == "har" {
+// Forms are those of [New].
+var Forms = []string{"har", "curl", "pcapng"}
+
+// New returns an export in one of [Forms]. service says where messages of streams went.
+func New(w io.Writer, form string, service func(*capture.Decoded) capture.Endpoint) Export {
+	e := &exchangeExport{w: w, service: service, waiting: map[int]*resendable{}}
+	switch form {
+	case "pcapng":
+		return newPDUs(w)
+	case "har":
 		e.archive = &archive{w: w}
 	}
 	return e
@@ -44,7 +59,7 @@ func New(w io.Writer, form string, service func(*capture.Decoded) capture.Endpoi
 
 // resendable is a request that can be sent again.
 type resendable struct {
-	chosen.Asked
+	facts.Asked
 	method, url string
 	fields      []harField
 	body        []byte
@@ -56,9 +71,9 @@ type harField struct {
 	Value string `json:"value"`
 }
 
-// Add takes a message, and reports whether an exchange was written. One is if its request or its
-// reply is wanted. What is not whole, and what agrees on a session, is left out.
-func (e *Export) Add(m chosen.Asked, wanted bool) (written bool, err error) {
+// Add implements [Export]. An exchange is written if its request or its reply is wanted. What is
+// not whole, and what agrees on a session, is left out.
+func (e *exchangeExport) Add(m facts.Asked, wanted bool) (written bool, err error) {
 	if !m.Whole() || m.Number == 0 || m.Interim {
 		return false, nil
 	}
@@ -84,7 +99,7 @@ func (e *Export) Add(m chosen.Asked, wanted bool) (written bool, err error) {
 }
 
 // reply ends an exchange.
-func (e *Export) reply(m chosen.Asked, wanted bool) (written bool, err error) {
+func (e *exchangeExport) reply(m facts.Asked, wanted bool) (written bool, err error) {
 	r := e.taken(m.Number)
 	if r == nil || !wanted && !r.wanted {
 		return false, nil
@@ -101,7 +116,7 @@ func (e *Export) reply(m chosen.Asked, wanted bool) (written bool, err error) {
 }
 
 // taken is the request of an exchange, which waits no longer; nil: none does.
-func (e *Export) taken(number int) *resendable {
+func (e *exchangeExport) taken(number int) *resendable {
 	r := e.waiting[number]
 	if r != nil {
 		delete(e.waiting, number)
@@ -112,13 +127,13 @@ func (e *Export) taken(number int) *resendable {
 }
 
 // unanswered ends the oldest exchange without a reply.
-func (e *Export) unanswered() (written bool, err error) {
+func (e *exchangeExport) unanswered() (written bool, err error) {
 	r := e.taken(e.order[0])
 	return r.wanted, e.write(r, nil, nil)
 }
 
 // write writes an exchange that is wanted. reply is nil if there is none.
-func (e *Export) write(r *resendable, reply *chosen.Asked, body []byte) error {
+func (e *exchangeExport) write(r *resendable, reply *facts.Asked, body []byte) error {
 	switch {
 	case !r.wanted:
 		return nil
@@ -128,8 +143,8 @@ func (e *Export) write(r *resendable, reply *chosen.Asked, body []byte) error {
 	return writeCurl(e.w, r)
 }
 
-// Close ends what was begun. It does not close the writer below.
-func (e *Export) Close() error {
+// Close implements [Export].
+func (e *exchangeExport) Close() error {
 	for len(e.order) > 0 {
 		if _, err := e.unanswered(); err != nil {
 			return err
@@ -143,7 +158,7 @@ func (e *Export) Close() error {
 
 // request makes a request of a message, without the fields of one connection; false: it is none of
 // HTTP.
-func (e *Export) request(m chosen.Asked, wanted bool) (*resendable, bool, error) {
+func (e *exchangeExport) request(m facts.Asked, wanted bool) (*resendable, bool, error) {
 	service := e.service(m.Decoded)
 	octets, ok := replay.RequestHead(m.Decoded, service.Path)
 	if !ok {
@@ -166,7 +181,7 @@ func (e *Export) request(m chosen.Asked, wanted bool) (*resendable, bool, error)
 }
 
 // origin is scheme, host and port of where a request went.
-func origin(m chosen.Asked, service capture.Endpoint) string {
+func origin(m facts.Asked, service capture.Endpoint) string {
 	if service.Origin != "" {
 		return service.Origin
 	}
@@ -190,7 +205,7 @@ func fieldsOf(h *http1.Head) (list []harField) {
 }
 
 // replyHead is the head of a reply; that of a stream may be the default one.
-func replyHead(m chosen.Asked) (http1.Head, bool) {
+func replyHead(m facts.Asked) (http1.Head, bool) {
 	octets := m.Head
 	if len(octets) == 0 {
 		octets = negotiate.DefaultReplyHead()

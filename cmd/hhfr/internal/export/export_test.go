@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/export"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/internal/capture"
 )
 
 func service(*capture.Decoded) capture.Endpoint { return capture.Endpoint{} }
 
 // message is one of plain SOAP.
-func message(number int, reply bool, body string) chosen.Asked {
+func message(number int, reply bool, body string) facts.Asked {
 	head := "POST /a?x=1&y=2 HTTP/1.1\r\nHost: shop.example\r\nX-Empty:\r\nContent-Type: text/xml\r\n" +
 		"Content-Length: 1\r\n\r\n"
 	if reply {
 		head = "HTTP/1.1 500 Oh\r\nContent-Type: text/xml\r\n\r\n"
 	}
-	return chosen.Asked{Decoded: &capture.Decoded{
+	return facts.Asked{Decoded: &capture.Decoded{
 		Number: number, Reply: reply, Head: []byte(head), Body: []byte(body), BodyOctets: int64(len(body)),
 		State: capture.Unchecked,
 	}}

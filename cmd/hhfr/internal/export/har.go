@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/http1"
 )
@@ -89,7 +89,7 @@ type harSession struct {
 const unknown = -1
 
 // write writes an entry. reply is nil if there is none.
-func (a *archive) write(r *resendable, reply *chosen.Asked, body []byte) error {
+func (a *archive) write(r *resendable, reply *facts.Asked, body []byte) error {
 	e := &harEntry{Started: r.First.UTC().Format(time.RFC3339Nano), Request: harRequest{
 		Method: r.method, URL: r.url, Version: "HTTP/1.1", Cookies: []harField{}, Header: r.fields, Query: query(r.url),
 		HeadLen: len(r.Head), BodyLen: int64(len(r.body)),
@@ -125,7 +125,7 @@ func (a *archive) write(r *resendable, reply *chosen.Asked, body []byte) error {
 }
 
 // answer adds the reply.
-func (e *harEntry) answer(r *resendable, reply *chosen.Asked, body []byte) {
+func (e *harEntry) answer(r *resendable, reply *facts.Asked, body []byte) {
 	h, ok := replyHead(*reply)
 	if !ok {
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/export"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/statistics"
 	"github.com/hhfr/hhfr/internal/capture"
@@ -18,7 +19,7 @@ import (
 
 // ListedMessage is a message as it is listed.
 type ListedMessage struct {
-	chosen.Asked
+	facts.Asked
 	// Control is its purpose between two proxies, if it is no HTTP message.
 	Control string
 }
@@ -30,7 +31,7 @@ func (m *ListedMessage) Idle() bool { return m.Control != "" && m.BodyOctets == 
 // Seen is what messages need to know of those before them, as far as that is remembered. The zero
 // value is ready.
 type Seen struct {
-	requests chosen.SeenRequests
+	requests facts.SeenRequests
 	waiting  map[int]bool // exchanges of two proxies, for an empty reply
 	order    []int
 }
@@ -40,7 +41,7 @@ const mostControls = 4096
 
 // Of is a message with what is known of it.
 func (s *Seen) Of(m *capture.Decoded) ListedMessage {
-	l := ListedMessage{Asked: chosen.Asked{Decoded: m, Kind: chosen.KindOf(m)}}
+	l := ListedMessage{Asked: facts.Asked{Decoded: m, Kind: facts.KindOf(m)}}
 	l.Took, l.Call = s.requests.Of(m)
 	if m.HHFR {
 		l.Control = proxy.Control(m.Head)
@@ -77,7 +78,7 @@ type ListForm struct {
 	SaveDir string
 	// Statistics: messages are counted in place of being shown.
 	Statistics bool
-	// Export is har or curl, in place of the output; empty: none.
+	// Export is one of [export.Forms], in place of the output; empty: none.
 	Export string
 	// Service is that of the stream of a message, as far as it is known.
 	Service func(*capture.Decoded) capture.Endpoint
@@ -103,7 +104,7 @@ type Listing struct {
 	choice *chosen.Choice
 	seen   Seen
 	stats  *statistics.Statistics // nil: messages are shown
-	export *export.Export         // nil: likewise
+	export export.Export          // nil: likewise
 
 	found            Findings
 	shapes, contexts map[string]bool

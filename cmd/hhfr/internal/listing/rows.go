@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/shape"
@@ -102,7 +103,7 @@ func (l *Rows) check(w io.Writer, c *capture.Check) error {
 			first = m.Number
 		}
 		last = max(last, m.Number)
-		from = &ListedMessage{Asked: chosen.Asked{Decoded: m}}
+		from = &ListedMessage{Asked: facts.Asked{Decoded: m}}
 	}
 	if n == 0 {
 		return nil

@@ -3,7 +3,7 @@ package screen
 import (
 	"fmt"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
 	"github.com/hhfr/hhfr/internal/xmltext"
@@ -51,7 +51,7 @@ func (m *screenModel) compareMarked() {
 
 // nameOf is which message it is.
 func nameOf(e *inspector.LogEntry) string {
-	return safe(fmt.Sprintf("%d %s %s", e.Number, chosen.KindOf(&e.Decoded), e.Operation.Local))
+	return safe(fmt.Sprintf("%d %s %s", e.Number, facts.KindOf(&e.Decoded), e.Operation.Local))
 }
 
 // compareWith shows a comparison, at its first difference.

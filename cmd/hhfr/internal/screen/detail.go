@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/inspector"
@@ -53,8 +53,8 @@ type textPlace struct{ line, from, to int }
 
 // listed is a message as decode lists it.
 func listed(e *inspector.LogEntry) *listing.ListedMessage {
-	return &listing.ListedMessage{Control: e.Control, Asked: chosen.Asked{
-		Decoded: &e.Decoded, Kind: chosen.KindOf(&e.Decoded), Call: e.Call, Took: e.Took,
+	return &listing.ListedMessage{Control: e.Control, Asked: facts.Asked{
+		Decoded: &e.Decoded, Kind: facts.KindOf(&e.Decoded), Call: e.Call, Took: e.Took,
 	}}
 }
 

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listing"
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/inspector"
@@ -272,7 +273,7 @@ func numbers(t *testing.T, m *screenModel) (list []string) {
 	for i := range m.list.length(m.log.Len()) {
 		e, err := m.log.At(m.list.nth(i))
 		require.NoError(t, err)
-		list = append(list, fmt.Sprintf("%d %s", e.Number, chosen.KindOf(&e.Decoded)))
+		list = append(list, fmt.Sprintf("%d %s", e.Number, facts.KindOf(&e.Decoded)))
 	}
 	return list
 }

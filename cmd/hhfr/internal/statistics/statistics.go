@@ -8,7 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/chosen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/facts"
 )
 
 const (
@@ -45,7 +45,7 @@ func New() *Statistics {
 }
 
 // Add counts a message. Those that agree on a session are left out.
-func (s *Statistics) Add(m chosen.Asked) {
+func (s *Statistics) Add(m facts.Asked) {
 	if m.Number == 0 {
 		return
 	}
@@ -78,7 +78,7 @@ func (s *Statistics) begin(k key) *messageCount {
 	return g
 }
 
-func (g *messageCount) add(m chosen.Asked) {
+func (g *messageCount) add(m facts.Asked) {
 	g.messages++
 	g.wire += m.Wire
 	g.envelope += m.BodyOctets
