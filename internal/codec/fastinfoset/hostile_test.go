@@ -318,6 +318,29 @@ func TestInitialVocabulary(t *testing.T) {
 	assert.Nil(t, r.AlgorithmURI(33))
 }
 
+func TestWrittenVocabulary(t *testing.T) {
+	values := func(texts ...string) (list []fastinfoset.Value) {
+		for _, text := range texts {
+			list = append(list, fastinfoset.Value{Bytes: []byte(text)})
+		}
+		return list
+	}
+	w := fastinfoset.InfosetWriter{Initial: &fastinfoset.Vocabulary{
+		Prefixes: [][]byte{[]byte("p")}, Namespaces: [][]byte{[]byte("urn:p")},
+		Locals:  [][]byte{[]byte("a"), []byte("k")},
+		NCNames: [][]byte{[]byte("t")}, URIs: [][]byte{[]byte("urn:u")}, Values: values("v"),
+		Chunks: values("hi", "longer than eight"), Others: values("o"),
+	}}
+	const text = `<p:a xmlns:p="urn:p" k="v">hi<?t o?>longer than eight<!--o--></p:a>`
+	doc, err := w.FromXML(nil, []byte(text))
+	require.NoError(t, err)
+	body := "\x78\xCF\x81\x81\xF0\x3F\x81\x81\x80\x78\x81\x80\xF0\xA0\xE1\x80\x80\xA1\xE2\x80\xFF"
+	assert.Equal(t, body, string(doc[len(doc)-len(body):]), "all by index")
+	got, err := new(fastinfoset.Reader).ToXML(nil, doc)
+	require.NoError(t, err)
+	assert.Equal(t, text, string(got))
+}
+
 func TestTokens(t *testing.T) {
 	const text = `<e:Envelope xmlns:e="urn:e"><e:Body><!--x--><?t d?><item xmlns="urn:i" a="1" e:b="2">x<n/></item>` +
 		`</e:Body></e:Envelope>`

@@ -28,6 +28,8 @@ type InfosetWriter struct {
 	// External is the vocabulary that ExternalURI names, which readers have, too.
 	ExternalURI string
 	External    *Vocabulary
+	// Initial has strings and values that the document tells first. Other entries are not written.
+	Initial *Vocabulary
 
 	dst     []byte
 	begin   int  // of the document in dst
@@ -159,108 +161,6 @@ func (w *InfosetWriter) terminate() {
 	w.half = !w.half
 }
 
-// document writes all that stands before the children (X.891 7.2, C.2).
-func (w *InfosetWriter) document(p *DocumentProperties) {
-	if p.XMLDeclaration {
-		w.dst = append(w.dst, "<?xml encoding='finf'?>"...)
-	}
-	w.dst = append(w.dst, magic...)
-	present := byte(0)
-	for i, is := range [...]bool{
-		len(p.Version) > 0, p.Standalone != "", len(p.Encoding) > 0, len(p.Unparsed) > 0, len(p.Notations) > 0,
-		w.External != nil, len(p.Additional) > 0,
-	} {
-		if is {
-			present |= 1 << i
-		}
-	}
-	w.dst = append(w.dst, present)
-	if n := len(p.Additional); n > 0 {
-		if n > maxIndex {
-			w.fail(Excessive, "more than %d items of additional data", maxIndex)
-		} else if n <= 128 {
-			w.dst = append(w.dst, byte(n-1))
-		} else {
-			n -= 129
-			w.dst = append(w.dst, 0x80|byte(n>>16), byte(n>>8), byte(n))
-		}
-		for _, a := range p.Additional {
-			w.text(a.URI)
-			w.string(a.Data)
-		}
-	}
-	if w.External != nil {
-		w.dst = append(w.dst, 0x10, 0x00)
-		w.text([]byte(w.ExternalURI))
-		w.load(w.External)
-	}
-	w.declared(p.Notations, 0xC0, false)
-	w.declared(p.Unparsed, 0xD0, true)
-	if len(p.Encoding) > 0 {
-		w.text(p.Encoding)
-	}
-	switch p.Standalone {
-	case "":
-	case "no":
-		w.dst = append(w.dst, 0)
-	case "yes":
-		w.dst = append(w.dst, 1)
-	default:
-		w.fail(Malformed, "standalone is yes or no, not %q", p.Standalone)
-	}
-	if len(p.Version) > 0 {
-		w.value(&w.others, Value{Bytes: p.Version})
-	}
-}
-
-// load has the entries of the external vocabulary in the tables, in their order.
-func (w *InfosetWriter) load(v *Vocabulary) {
-	for i, from := range [...][][]byte{v.Prefixes, v.Namespaces, v.Locals, v.NCNames, v.URIs} {
-		to := [...]*interned{&w.prefixes, &w.namespaces, &w.locals, &w.ncnames, &w.uris}[i]
-		for _, text := range from {
-			to.add(text)
-		}
-	}
-	for i, from := range [...][]Value{v.Values, v.Chunks, v.Others} {
-		to := [...]*interned{&w.values, &w.chunks, &w.others}[i]
-		for _, value := range from {
-			to.add(value.Bytes)
-		}
-	}
-	for i, from := range [...][]Name{v.Elements, v.Attributes} {
-		to := [...]*interned{&w.elements, &w.attributes}[i]
-		for _, name := range from {
-			key, known := w.key(&name)
-			if !known {
-				w.fail(Unknown, "the name %.40q of the external vocabulary, whose parts are not there", name.Local)
-			}
-			to.add(key[:])
-		}
-	}
-}
-
-// declared writes notations (X.891 7.11) or unparsed entities (7.10), and their end.
-func (w *InfosetWriter) declared(list []NotationOrEntity, first byte, entities bool) {
-	for _, d := range list {
-		bits := two(d.System, d.Public)
-		if entities {
-			bits &= 1
-		}
-		w.dst = append(w.dst, first|bits)
-		w.identifying(&w.ncnames, d.Name, true)
-		if entities {
-			w.identifying(&w.uris, d.System, false)
-			w.identifiers(d.Public)
-			w.identifying(&w.ncnames, d.Notation, true)
-		} else {
-			w.identifiers(d.System, d.Public)
-		}
-	}
-	if len(list) > 0 {
-		w.dst = append(w.dst, 0xF0)
-	}
-}
-
 // element writes the beginning of an element (X.891 7.3, C.3).
 func (w *InfosetWriter) element(ev *Event) {
 	first := byte(0)
@@ -390,6 +290,11 @@ func (w *InfosetWriter) value(table *interned, v Value) {
 			first |= 0x40
 		}
 	}
+	w.literal(first, v)
+}
+
+// literal writes a text whose form, in the bits 3 and 4, is in first (X.891 C.19).
+func (w *InfosetWriter) literal(first byte, v Value) {
 	if !w.fits(v.Bytes) {
 		return
 	}
@@ -501,7 +406,7 @@ func (w *InfosetWriter) form(v Value) Value {
 		case v.Index == 0 || v.Index > CDATA:
 			err = errAlgorithm
 		case len(v.Bytes) == 0, n > 12 && n%8 >= 5: // of these the Java library loses the last byte
-			w.packed, err = v.AppendText(w.packed[:0])
+			w.packed, _ = v.AppendText(w.packed[:0]) // of what was checked
 			return Value{Bytes: w.packed}
 		default:
 			return v

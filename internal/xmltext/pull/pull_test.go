@@ -43,6 +43,7 @@ func trace(src []byte) (string, error) {
 			out.WriteString(">|")
 		case pull.Chars:
 			text.Write(p.Text())
+		default:
 		}
 	}
 }
@@ -199,6 +200,34 @@ func TestNamespacesStay(t *testing.T) {
 		`&amp;&amp;&amp;&amp;&amp;</c><e/></a>`))
 	assert.Equal(t, io.EOF, err)
 	assert.Equal(t, `<{urn:&1}a {}b="<"|<{urn:&1}c {}d=">>>>>"|"&&&&&"|>|<{urn:&1}e|>|>|`, got)
+}
+
+// A whole document has comments and instructions, and white space in attributes as one space.
+func TestWholeDocuments(t *testing.T) {
+	p := pull.Parser{Whole: true}
+	p.Reset([]byte("<?xml version=\"1.0\"?><?t  d\r\n?><!--\r\n-->" +
+		"<p:a xmlns:p='u' xmlns='v' b='x\r\n\ty&#10;'><!--&amp;--></p:a>"))
+	var got []string
+	for {
+		found, err := p.Next()
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		space, local := p.Name()
+		switch found {
+		case pull.Comment:
+			got = append(got, fmt.Sprintf("comment %q", p.Text()))
+		case pull.Instruction:
+			got = append(got, fmt.Sprintf("instruction %s %q", local, p.Text()))
+		case pull.StartTag:
+			got = append(got, fmt.Sprintf("%s{%s}%s %q %q", p.Prefix(), space, local, p.Declared(), p.Attrs()))
+		default:
+		}
+	}
+	assert.Equal(t, []string{
+		`instruction t "d\n"`, `comment "\n"`, `p{u}a [{"p" "u"} {"" "v"}] [{"" "" "b" "x  y\n"}]`, `comment "&amp;"`,
+	}, got)
 }
 
 func TestReadingAllocatesNothing(t *testing.T) {
