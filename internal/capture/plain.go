@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/flow"
@@ -152,17 +153,39 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 	if !reply || namesFragments(x.Request) {
 		h.conn.r.putFragmentsBack(d)
 	}
+	contentType, _ := m.Field("Content-Type")
+	unread := h.asXML(d, contentType)
 	if err := d.open(); err != nil {
 		d.State, d.Why = Undecodable, err.Error()
 	}
 	d.recognize()
-	if contentType, ok := m.Field("Content-Type"); ok && d.Version == soap.None {
+	if d.Version == soap.None {
 		d.Version = soap.ParseContentType(contentType).BinaryVersion()
 	}
 	if m.CodingErr != nil {
-		d.Why = strings.TrimSpace(d.Why + " content coding " + m.Coding + ": " + m.CodingErr.Error())
+		unread = fmt.Errorf("content coding %s: %w", m.Coding, m.CodingErr)
+	}
+	if unread != nil {
+		d.Why = strings.TrimSpace(d.Why + " " + unread.Error())
 	}
 	return d
+}
+
+// asXML makes the body of a message in Fast Infoset XML text, if that is wanted. One that cannot be
+// read stays as it is.
+func (h *httpReader) asXML(d *Decoded, contentType string) error {
+	r := h.conn.r
+	if !r.cfg.XML || r.surveying || d.content.Len() == 0 || !isFastInfoset(contentType) {
+		return nil
+	}
+	text, err := infosetXML(d.content, d.Whole(), r.cfg.MaxMessage)
+	if err != nil {
+		return err
+	}
+	d.content.Free()
+	d.content, d.FastInfoset = r.bodies.Body(), true
+	_, err = d.content.Write(text)
+	return err
 }
 
 // namesFragments reports whether the reply to a request may have references. Of a request that was
