@@ -33,7 +33,6 @@ func (p *Parser) pieces(first []byte, step Found, err error) ([]byte, error) {
 			return nil, p.inText()
 		case Chars:
 			p.buffer = append(p.buffer, p.text...)
-		default:
 		}
 	}
 	return nil, err

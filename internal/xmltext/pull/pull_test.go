@@ -43,7 +43,6 @@ func trace(src []byte) (string, error) {
 			out.WriteString(">|")
 		case pull.Chars:
 			text.Write(p.Text())
-		default:
 		}
 	}
 }
