@@ -254,6 +254,15 @@ func TestNothingThatTheJavaLibraryMisreads(t *testing.T) {
 	assert.Equal(t, head+"\x3C\x00v\x88\x00\x15\xFF", written(numeric("15")))
 	assert.Contains(t, written(numeric("1e5")), "1e5")
 	assert.Contains(t, written(numeric("1x5")), "1x5")
+	var w fastinfoset.InfosetWriter
+	w.Reset(nil)
+	section := fastinfoset.Value{Bytes: []byte("x<y"), Form: fastinfoset.Encoded, Index: fastinfoset.CDATA}
+	number := fastinfoset.Value{Bytes: []byte{0, 7}, Form: fastinfoset.Encoded, Index: fastinfoset.Short}
+	name := fastinfoset.Name{Local: []byte("v")}
+	require.NoError(t, w.Write(&fastinfoset.Event{Kind: fastinfoset.StartElement, Name: name,
+		Attrs: []fastinfoset.Attr{{Name: name, Value: section}}}))
+	require.NoError(t, w.Write(&fastinfoset.Event{Kind: fastinfoset.Comment, Value: number}))
+	assert.Equal(t, head+"\x7C\x00v\x78\x80\x42x<y\xF0\xE2\x407", string(w.Bytes()))
 	utf16 := fastinfoset.Value{Bytes: []byte("é😀"), Form: fastinfoset.UTF16}
 	assert.Equal(t, head+"\x3C\x00v\x86\x03\x00\xE9\xD8\x3D\xDE\x00\xFF", written(utf16))
 	got, err := new(fastinfoset.Reader).ToXML(nil, []byte(written(utf16)))

@@ -23,7 +23,8 @@ const (
 // one. Once its memory has the size that documents need, it allocates nothing.
 //
 // It never writes what the Java library FastInfoset 2.1.1 misreads: names, alphabets and algorithms
-// in an initial vocabulary, booleans of some numbers, and an e in the numeric alphabet.
+// in an initial vocabulary, booleans of some numbers, an e in the numeric alphabet, CDATA sections
+// in attributes, and values of algorithms in comments and instructions.
 type InfosetWriter struct {
 	// External is the vocabulary that ExternalURI names, which readers have, too.
 	ExternalURI string
@@ -274,7 +275,10 @@ func (w *InfosetWriter) valid(text []byte) {
 
 // value writes a text that begins at the first bit of a byte (X.891 7.14, C.14).
 func (w *InfosetWriter) value(table *interned, v Value) {
-	v = w.form(v)
+	if v = w.form(v); v.Form == Encoded && (v.Index == CDATA || table == &w.others) {
+		w.packed, _ = v.AppendText(w.packed[:0]) // of what was checked
+		v = Value{Bytes: w.packed}
+	}
 	if len(v.Bytes) == 0 {
 		w.dst = append(w.dst, 0xFF)
 		return
