@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
@@ -85,34 +84,15 @@ func known(uri string) *fastinfoset.Vocabulary {
 	}
 }
 
-// sharedFolder is a folder of inputs that is beside the repository, or the test is skipped.
-func sharedFolder(t testing.TB, parts ...string) string {
-	t.Helper()
-	root := os.Getenv("HHFR_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "..", "shared")
-	}
-	folder := filepath.Join(append([]string{root}, parts...)...)
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not there", folder)
-	}
-	return folder
-}
-
 // vectors are documents with their XML, by name.
 func vectors(t testing.TB) map[string][2][]byte {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(sharedFolder(t, "specs", "vectors", "fi"), "*.fi"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files, "no vectors")
 	list := map[string][2][]byte{}
-	for _, name := range files {
-		doc, err := os.ReadFile(name)
-		require.NoError(t, err)
+	for _, name := range shared.Files(t, shared.Dir(t, "specs", "vectors", "fi"), func(path string) bool {
+		return filepath.Ext(path) == ".fi"
+	}) {
 		name = strings.TrimSuffix(name, ".fi")
-		text, err := os.ReadFile(name + ".xml")
-		require.NoError(t, err)
-		list[filepath.Base(name)] = [2][]byte{doc, text}
+		list[filepath.Base(name)] = [2][]byte{shared.Read(t, name+".fi"), shared.Read(t, name+".xml")}
 	}
 	return list
 }
@@ -181,21 +161,17 @@ func TestVectors(t *testing.T) {
 
 // The XML messages of the corpus come back as the same infosets.
 func TestCorpus(t *testing.T) {
-	folder := sharedFolder(t, "corpus")
 	var w fastinfoset.InfosetWriter
 	var r fastinfoset.Reader
-	read, skipped := 0, 0
-	var before, after int
-	require.NoError(t, filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".xml", ".wsdl", ".xsd"}, filepath.Ext(name)) {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+	read, skipped, before, after := 0, 0, 0, 0
+	for _, name := range shared.Files(t, shared.Dir(t, "corpus"), func(path string) bool {
+		return slices.Contains([]string{".xml", ".wsdl", ".xsd"}, filepath.Ext(path))
+	}) {
+		text := shared.Read(t, name)
 		want, err := canonicalOf(text)
 		if err != nil { // no XML, another charset, or a document type declaration
 			skipped++
-			return nil
+			continue
 		}
 		doc, err := w.FromXML(nil, text)
 		require.NoError(t, err, name)
@@ -203,22 +179,17 @@ func TestCorpus(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, want, canonical(t, got), name)
 		read, before, after = read+1, before+len(text), after+len(doc)
-		return nil
-	}))
+	}
 	t.Logf("%d texts of %d bytes, %d as Fast Infoset; %d no texts of this kind", read, before, after, skipped)
 	assert.Greater(t, read, 200)
 }
 
 // A document that the Java library wrote, not this package.
 func TestForeignDocument(t *testing.T) {
-	folder := filepath.Join(sharedFolder(t, "corpus"), "fastinfoset", "jaxb-fi")
-	doc, err := os.ReadFile(filepath.Join(folder, "UBL-example.finf"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(folder, "UBL-example.xml"))
-	require.NoError(t, err)
+	name := filepath.Join(shared.Dir(t, "corpus", "fastinfoset", "jaxb-fi"), "UBL-example")
 	var r fastinfoset.Reader
-	got, err := r.ToXML(nil, doc)
+	got, err := r.ToXML(nil, shared.Read(t, name+".finf"))
 	require.NoError(t, err)
-	_, want, _ := strings.Cut(canonical(t, text), "\n") // a comment that the XML got later
+	_, want, _ := strings.Cut(canonical(t, shared.Read(t, name+".xml")), "\n") // a comment that the XML got later
 	assert.Equal(t, want, canonical(t, got))
 }

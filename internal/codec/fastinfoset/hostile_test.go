@@ -5,8 +5,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/xmltext/pull"
 )
 
@@ -372,12 +371,7 @@ func TestTokens(t *testing.T) {
 // messages are those of the tour, with the documents of them.
 func messages(tb testing.TB) (texts, docs [][]byte) {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "soap", "*.xml"))
-	require.NoError(tb, err)
-	require.NotEmpty(tb, files)
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		require.NoError(tb, err)
+	for _, text := range shared.Envelopes(tb, false) {
 		doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, text)
 		require.NoError(tb, err)
 		texts, docs = append(texts, text), append(docs, doc)
