@@ -11,19 +11,20 @@ import (
 // maxInfoset is the longest body in Fast Infoset that is made XML, in bytes.
 const maxInfoset = 64 << 20
 
-// infosetXML is the XML text of a body in Fast Infoset. One that is not there as a whole is
+// writeInfoset writes the XML text of a body in Fast Infoset. One that is not there as a whole is
 // converted as far as it goes.
-func infosetXML(body *spool.Spooled, whole bool, most int64) ([]byte, error) {
+func writeInfoset(to, body *spool.Spooled, whole bool, most int64) error {
 	doc, err := io.ReadAll(io.LimitReader(body.Reader(), maxInfoset))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: most}}
-	text, err := r.ToXML(nil, doc)
-	if len(text) > 0 && (!whole || int64(len(doc)) < body.Len()) {
+	r.Reset(doc)
+	_, err = io.Copy(to, fastinfoset.NewTextReader(&r))
+	if to.Len() > 0 && (!whole || int64(len(doc)) < body.Len()) {
 		err = nil
 	}
-	return text, err
+	return err
 }
 
 func isFastInfoset(contentType string) bool {

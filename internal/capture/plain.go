@@ -154,7 +154,7 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 		h.conn.r.putFragmentsBack(d)
 	}
 	contentType, _ := m.Field("Content-Type")
-	unread := h.asXML(d, contentType)
+	unread := asXML(h.conn.r, d, contentType)
 	if err := d.open(); err != nil {
 		d.State, d.Why = Undecodable, err.Error()
 	}
@@ -169,23 +169,6 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 		d.Why = strings.TrimSpace(d.Why + " " + unread.Error())
 	}
 	return d
-}
-
-// asXML makes the body of a message in Fast Infoset XML text, if that is wanted. One that cannot be
-// read stays as it is.
-func (h *httpReader) asXML(d *Decoded, contentType string) error {
-	r := h.conn.r
-	if !r.cfg.XML || r.surveying || d.content.Len() == 0 || !isFastInfoset(contentType) {
-		return nil
-	}
-	text, err := infosetXML(d.content, d.Whole(), r.cfg.MaxMessage)
-	if err != nil {
-		return err
-	}
-	d.content.Free()
-	d.content, d.FastInfoset = r.bodies.Body(), true
-	_, err = d.content.Write(text)
-	return err
 }
 
 // namesFragments reports whether the reply to a request may have references. Of a request that was

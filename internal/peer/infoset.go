@@ -1,7 +1,8 @@
 package peer
 
 import (
-	"bytes"
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,13 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-const (
-	// maxInfoset is the longest request in Fast Infoset, and the longest reply that is converted to
-	// it, in bytes: both are in memory as a whole.
-	maxInfoset = 4 << 20
-	// maxInfosetText is how long such a request may be as XML: an index stands for a whole text.
-	maxInfosetText = 16 << 20
-)
+// maxInfoset is the longest request in Fast Infoset, and the longest reply that is converted to it,
+// in bytes: both are in memory as a whole. A request as XML is as long as others may be.
+const maxInfoset = 4 << 20
 
 // infosets are the media types of envelopes in Fast Infoset, by version of SOAP.
 var infosets = map[soap.Version]string{
@@ -59,22 +56,38 @@ func inXML(r *http.Request, media soap.Media) (*http.Request, error) {
 	if len(doc) > maxInfoset {
 		return nil, refuse("the request is longer than %d bytes in Fast Infoset", maxInfoset)
 	}
-	from := fastinfoset.Reader{NoDoctype: true, Limits: fastinfoset.Limits{TextBytes: maxInfosetText}}
-	xml, err := from.ToXML(nil, doc)
-	if err != nil {
-		return nil, refuse("the request cannot be read: %v", err)
+	from := fastinfoset.Reader{NoDoctype: true, Limits: fastinfoset.Limits{TextBytes: maxRequest}}
+	from.Reset(doc)
+	xml := bufio.NewReader(readable{fastinfoset.NewTextReader(&from)})
+	start, err := xml.Peek(recognized)
+	if len(start) == 0 {
+		return nil, err
 	}
-	contentType, err := soap.ContentType(soap.Recognize(xml).Version, media.Action)
+	contentType, err := soap.ContentType(soap.Recognize(start).Version, media.Action)
 	if err != nil {
 		return nil, refuse("the action: %v", err)
 	}
 	asked := *r
 	asked.Header = r.Header.Clone()
 	asked.Header.Del("Content-Encoding")
+	asked.Header.Del("Content-Length")
 	asked.Header.Set("Content-Type", contentType)
-	asked.Header.Set("Content-Length", strconv.Itoa(len(xml)))
-	asked.Body, asked.ContentLength = io.NopCloser(bytes.NewReader(xml)), int64(len(xml))
+	asked.Body, asked.ContentLength = io.NopCloser(xml), -1
 	return &asked, nil
+}
+
+// recognized is how much of an envelope tells its version, in bytes.
+const recognized = 1 << 10
+
+// readable reads a request as XML, and has a refusal for what is wrong with it.
+type readable struct{ from io.Reader }
+
+func (r readable) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = refuse("the request cannot be read: %v", err)
+	}
+	return n, err
 }
 
 // infosetReply keeps a reply in XML until its end, and sends it in Fast Infoset.

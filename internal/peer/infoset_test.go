@@ -55,6 +55,12 @@ func TestFastInfoset(t *testing.T) {
 				"declaration, or an entity or notation of one",
 		},
 		{
+			"an index beyond", "Content-Type: " + two + "\n",
+			strings.Replace(inFastInfoset(t, concat(soap.V12)), "\x91\xC3\xA4", "\xA9\xC3\xA4", 1), two,
+			fault + "the request cannot be read: offset 110: no Fast Infoset: index 10 of a table of 0 texts of " +
+				"content",
+		},
+		{
 			"too long", "Content-Type: " + one + "\n", strings.Repeat("x", 4<<20+1), one,
 			fault + "the request is longer than 4194304 bytes in Fast Infoset",
 		},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -364,6 +365,20 @@ func TestTokens(t *testing.T) {
 		require.Equal(t, w, g)
 		if err != nil {
 			return
+		}
+	}
+}
+
+// The text that is read in pieces is the one that is made at once, and so is the error.
+func TestTextInPieces(t *testing.T) {
+	for name, v := range vectors(t) {
+		r := fastinfoset.Reader{External: known}
+		for _, doc := range [][]byte{v[0], v[0][:len(v[0])-1]} {
+			want, wantErr := r.ToXML(nil, doc)
+			r.Reset(doc)
+			got, err := io.ReadAll(iotest.OneByteReader(fastinfoset.NewTextReader(&r)))
+			assert.Equal(t, wantErr, err, name)
+			assert.Equal(t, string(want), string(got), name)
 		}
 	}
 }

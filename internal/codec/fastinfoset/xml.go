@@ -67,17 +67,38 @@ func (r *Reader) ToXML(dst, src []byte) ([]byte, error) {
 	r.Reset(src)
 	t := textWriter{dst: dst}
 	for {
-		ev, err := r.Next()
-		switch {
+		switch err := t.step(r); {
 		case errors.Is(err, io.EOF):
 			return t.dst, nil
 		case err != nil:
 			return t.dst, err
 		}
-		if wrong := t.write(ev); wrong != "" {
-			return t.dst, problem(Refused, r.Offset(), "%w", errors.New(wrong))
-		}
 	}
+}
+
+// TextReader reads the XML text of a document, as [Reader.ToXML] makes it, while it is read: a
+// document can be far shorter than its text.
+type TextReader struct {
+	from *Reader
+	t    textWriter
+	done int // of what t has
+	err  error
+}
+
+// NewTextReader reads the document with which a reader was reset.
+func NewTextReader(r *Reader) *TextReader { return &TextReader{from: r} }
+
+// Read implements [io.Reader].
+func (x *TextReader) Read(p []byte) (int, error) {
+	for x.done == len(x.t.dst) && x.err == nil && len(p) > 0 {
+		x.t.dst, x.done = x.t.dst[:0], 0
+		x.err = x.t.step(x.from)
+	}
+	n := copy(p, x.t.dst[x.done:])
+	if x.done += n; n > 0 {
+		return n, nil
+	}
+	return 0, x.err
 }
 
 // textWriter writes events as XML text.
@@ -86,6 +107,18 @@ type textWriter struct {
 	open    bool   // the start tag has no end yet
 	doctype []byte // behind the name
 	coded   []byte // a value as text
+}
+
+// step writes the next event of a reader.
+func (t *textWriter) step(r *Reader) error {
+	ev, err := r.Next()
+	if err != nil {
+		return err
+	}
+	if wrong := t.write(ev); wrong != "" {
+		return problem(Refused, r.Offset(), "%w", errors.New(wrong))
+	}
+	return nil
 }
 
 func (t *textWriter) write(ev *Event) (wrong string) {
