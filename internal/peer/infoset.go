@@ -17,6 +17,9 @@ import (
 // in bytes: both are in memory as a whole. A request as XML is as long as others may be.
 const maxInfoset = 4 << 20
 
+// maxEntries is how many entries a table of a request may have, each of up to 72 bytes in memory.
+const maxEntries = 1 << 17
+
 // infosets are the media types of envelopes in Fast Infoset, by version of SOAP.
 var infosets = map[soap.Version]string{
 	soap.V11: "application/fastinfoset", soap.V12: "application/soap+fastinfoset",
@@ -56,7 +59,9 @@ func inXML(r *http.Request, media soap.Media) (*http.Request, error) {
 	if len(doc) > maxInfoset {
 		return nil, refuse("the request is longer than %d bytes in Fast Infoset", maxInfoset)
 	}
-	from := fastinfoset.Reader{NoDoctype: true, Limits: fastinfoset.Limits{TextBytes: maxRequest}}
+	from := fastinfoset.Reader{NoDoctype: true, Limits: fastinfoset.Limits{
+		Entries: maxEntries, TextBytes: maxRequest,
+	}}
 	from.Reset(doc)
 	xml := bufio.NewReader(readable{fastinfoset.NewTextReader(&from)})
 	start, err := xml.Peek(recognized)

@@ -102,8 +102,8 @@ type Vocabulary struct {
 // Limits bound what a document may make of memory and time. Where one is 0, the default holds.
 type Limits struct {
 	Depth      int   // elements in each other; 1000
-	Entries    int   // of one table; 65,536
-	TableBytes int64 // in all tables; 16 MiB
+	Entries    int   // of one table; 1,048,576, as many as it can have
+	TableBytes int64 // in all tables; 64 MiB
 	// TextBytes is the length of all names and texts, each counted as often as it stands in XML;
 	// 256 MiB. A small index can stand for a long text.
 	TextBytes int64
@@ -114,10 +114,10 @@ func (l *Limits) fill() {
 		l.Depth = 1000
 	}
 	if l.Entries == 0 {
-		l.Entries = 1 << 16
+		l.Entries = maxIndex
 	}
 	if l.TableBytes == 0 {
-		l.TableBytes = 16 << 20
+		l.TableBytes = 64 << 20
 	}
 	if l.TextBytes == 0 {
 		l.TextBytes = 256 << 20

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -183,7 +184,27 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, err, "more than 128 attributes of one element")
 }
 
-// event has what a test says of it, and an error where the writer has to refuse it.
+// Indexes of every length: more texts and names than the shorter ones can count, and more than the
+// writer puts into tables.
+func TestManyEntries(t *testing.T) {
+	for _, n := range []int{40, 3_000, 300_000} {
+		var text strings.Builder
+		text.WriteString("<r>")
+		for range 2 {
+			for i := range n {
+				fmt.Fprintf(&text, "<e%[2]d a%[2]d='v%[1]d'>c%[1]d</e%[2]d>", i, i%8_500)
+			}
+		}
+		text.WriteString("</r>")
+		doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, []byte(text.String()))
+		require.NoError(t, err)
+		got, err := new(fastinfoset.Reader).ToXML(nil, doc)
+		require.NoError(t, err)
+		require.Equal(t, strings.ReplaceAll(text.String(), "'", `"`) == string(got), true)
+		t.Logf("%d elements: %d bytes, %d as Fast Infoset", 2*n, text.Len(), len(doc))
+	}
+}
+
 func TestWriterRefuses(t *testing.T) {
 	start := &fastinfoset.Event{Kind: fastinfoset.StartElement, Name: fastinfoset.Name{Local: []byte("a")}}
 	end := &fastinfoset.Event{Kind: fastinfoset.EndElement}

@@ -4,6 +4,7 @@ package transcode
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -117,33 +118,44 @@ func convert(ctx context.Context, g *command.Global, o transcodeOptions) error {
 	if err != nil {
 		return err
 	}
-	var to []byte
-	if o.to == "xml" {
-		to, err = asXML(o.files[0], body)
-	} else if to, err = new(fastinfoset.InfosetWriter).FromXML(nil, body); err != nil {
-		err = exit.With(exit.Malformed, fmt.Errorf("%s: %w", o.files[0], err), "")
+	text := infosetText(body)
+	if o.to == "fastinfoset" {
+		doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, body)
+		if err != nil {
+			return exit.Withf(exit.Malformed, "", "%s: %w", o.files[0], err)
+		}
+		text = bytes.NewReader(doc)
 	}
-	if err != nil {
-		return err
-	}
-	err = input.WriteWhole(g, o.out, 0o600, func(w io.Writer) error {
-		_, err := w.Write(to)
+	var written int64
+	err = input.WriteWhole(g, o.out, 0o600, func(w io.Writer) (err error) {
+		if written, err = io.Copy(w, text); err != nil {
+			err = fmt.Errorf("%s: %w", o.files[0], err)
+		}
 		return err
 	})
 	if err == nil {
-		g.Note("%s of %s, %d of %s", printing.Count(int64(len(body)), "byte"), o.from, len(to), o.to)
+		g.Note("%s of %s, %d of %s", printing.Count(int64(len(body)), "byte"), o.from, written, o.to)
 	}
 	return err
 }
 
-// asXML is a message in Fast Infoset as XML text.
-func asXML(name string, body []byte) ([]byte, error) {
-	r := fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: input.MaxMessage}}
-	text, err := r.ToXML(nil, body)
-	if err != nil {
-		return nil, exit.With(exit.Malformed, fmt.Errorf("%s: %w", name, err), "")
+// infosetText reads a message in Fast Infoset as XML text.
+func infosetText(body []byte) io.Reader {
+	r := &fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: input.MaxMessage}}
+	r.Reset(body)
+	return infosetSource{fastinfoset.NewTextReader(r)}
+}
+
+// infosetSource reads what its input has to be, or it is malformed.
+type infosetSource struct{ from io.Reader }
+
+// Read implements [io.Reader].
+func (m infosetSource) Read(p []byte) (int, error) {
+	n, err := m.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = exit.With(exit.Malformed, err, "")
 	}
-	return text, nil
+	return n, err
 }
 
 func runTranscode(ctx context.Context, g *command.Global, o transcodeOptions) (err error) {
@@ -216,11 +228,8 @@ func packable(ctx context.Context, g *command.Global, o *transcodeOptions) iter.
 	return func(yield func(transcode.Packable, error) bool) {
 		for _, name := range o.files {
 			if o.from == "fastinfoset" {
-				text, err := input.Whole(ctx, g, name)
-				if err == nil {
-					text, err = asXML(name, text)
-				}
-				if !yield(transcode.Packable{Name: name, Body: bytes.NewReader(text)}, err) || err != nil {
+				body, err := input.Whole(ctx, g, name)
+				if !yield(transcode.Packable{Name: name, Body: infosetText(body)}, err) || err != nil {
 					return
 				}
 				continue
