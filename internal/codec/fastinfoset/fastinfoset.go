@@ -173,13 +173,6 @@ func problem(code Code, at int, format string, args ...any) *Error {
 	return e
 }
 
-// IsDocument reports whether b begins like a Fast Infoset document (X.891 12.3, 12.6).
-func IsDocument(b []byte) bool {
-	n, _ := xmlDeclaration(b)
-	b = b[n:]
-	return len(b) >= len(magic) && string(b[:len(magic)]) == magic
-}
-
 // xmlDeclaration is the length of the XML declaration at the beginning, one of nine (X.891 12.3).
 // It is 0 where there is none, and unless ok, what begins like one is no such.
 func xmlDeclaration(b []byte) (n int, ok bool) {
