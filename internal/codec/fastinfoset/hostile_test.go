@@ -302,6 +302,9 @@ func TestProperties(t *testing.T) {
 		},
 		Encoding: []byte("UTF-8"), Standalone: "yes", Version: []byte("1.0"),
 	}
+	require.NoError(t, w.Write(&fastinfoset.Event{Kind: fastinfoset.StartDocument}), "it has none")
+	assert.Equal(t, head, string(w.Bytes()))
+	w.Reset(nil)
 	for range 200 {
 		properties.Additional = append(properties.Additional,
 			fastinfoset.Additional{URI: []byte("urn:x"), Data: []byte{0, 1}})
@@ -313,7 +316,7 @@ func TestProperties(t *testing.T) {
 	} {
 		require.NoError(t, w.Write(ev))
 	}
-	assert.True(t, strings.HasPrefix(string(w.Bytes()), "<?xml encoding='finf'?>\xE0\x00\x00\x01\x7F"[:27]))
+	assert.True(t, strings.HasPrefix(string(w.Bytes()), "<?xml encoding='finf'?>\xE0\x00\x00\x01"))
 	var r fastinfoset.Reader
 	r.Reset(w.Bytes())
 	ev, err := r.Next()

@@ -74,11 +74,13 @@ func (w *InfosetWriter) Write(ev *Event) error {
 	}
 	if !w.begun {
 		w.begun = true
-		if ev.Kind == StartDocument {
-			w.document(ev.Properties)
+		properties := ev.Properties
+		if properties == nil {
+			properties = &DocumentProperties{}
+		}
+		if w.document(properties); ev.Kind == StartDocument {
 			return w.err
 		}
-		w.document(&DocumentProperties{})
 	} else if ev.Kind == StartDocument {
 		w.fail(Malformed, "a second beginning of the document")
 	}
