@@ -86,6 +86,8 @@ type Decoded struct {
 	// event.
 	Body       []byte
 	BodyOctets int64
+	// FastInfoset: Body is the XML text of what was sent in Fast Infoset ([DecodeConfig.XML]).
+	FastInfoset bool
 	// Version and Operation are read from the envelope.
 	Version   soap.Version
 	Operation soap.Name

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/flow"
@@ -152,15 +153,20 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 	if !reply || namesFragments(x.Request) {
 		h.conn.r.putFragmentsBack(d)
 	}
+	contentType, _ := m.Field("Content-Type")
+	unread := asXML(h.conn.r, d, contentType)
 	if err := d.open(); err != nil {
 		d.State, d.Why = Undecodable, err.Error()
 	}
 	d.recognize()
-	if contentType, ok := m.Field("Content-Type"); ok && d.Version == soap.None {
+	if d.Version == soap.None {
 		d.Version = soap.ParseContentType(contentType).BinaryVersion()
 	}
 	if m.CodingErr != nil {
-		d.Why = strings.TrimSpace(d.Why + " content coding " + m.Coding + ": " + m.CodingErr.Error())
+		unread = fmt.Errorf("content coding %s: %w", m.Coding, m.CodingErr)
+	}
+	if unread != nil {
+		d.Why = strings.TrimSpace(d.Why + " " + unread.Error())
 	}
 	return d
 }

@@ -40,6 +40,8 @@ type DecodeConfig struct {
 	Limits flow.Limits
 	// Starts: only the first MiB of each body is needed.
 	Starts bool
+	// XML: bodies in Fast Infoset are given as XML text.
+	XML bool
 	// Frames: messages have their frames, and frames that belong to none are events.
 	Frames bool
 	// Carriage: [Decoded.Carriage] is wanted.

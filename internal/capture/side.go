@@ -1,7 +1,10 @@
 package capture
 
 import (
+	"strings"
+
 	"github.com/hhfr/hhfr/internal/frame"
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -70,6 +73,7 @@ func (s *side) ended(in *incoming) {
 	d.Index = in.number
 	s.whole++
 	r.putHeadersBack(d)
+	unread := asXML(r, d, contentTypeOf(d.Head))
 	if err := d.open(); err != nil && d.Whole() {
 		d.State, d.Why = Undecodable, err.Error()
 	}
@@ -80,11 +84,43 @@ func (s *side) ended(in *incoming) {
 	if d.Declined = peer.declined; d.Why == "" {
 		d.Why = peer.refusal(frame.Key{Lane: d.Lane, Reply: d.Reply, Exchange: d.Exchange})
 	}
+	if unread != nil {
+		d.Why = strings.TrimSpace(d.Why + " " + unread.Error())
+	}
 	d.recognize()
 	if in.number > 0 && !r.twice {
 		s.given = append(s.given, d)
 	}
 	r.give(d)
+}
+
+// asXML makes the body of a message in Fast Infoset XML text, if that is wanted. One that cannot be
+// read stays as it is.
+func asXML(r *Reader, d *Decoded, contentType string) error {
+	if !r.cfg.XML || r.surveying || d.content.Len() == 0 || !isFastInfoset(contentType) {
+		return nil
+	}
+	text := r.bodies.Body()
+	if err := writeInfoset(text, d.content, d.Whole(), r.cfg.MaxMessage); err != nil {
+		text.Free()
+		return err
+	}
+	d.content.Free()
+	d.content, d.FastInfoset = text, true
+	return nil
+}
+
+// contentTypeOf is the Content-Type of a head; empty: there is none.
+func contentTypeOf(head []byte) string {
+	if len(head) == 0 {
+		return ""
+	}
+	h, _, err := http1.ParseHead(head, len(head))
+	if err != nil {
+		return ""
+	}
+	kind, _ := h.Get("Content-Type")
+	return string(kind)
 }
 
 // final gives a message the state that the first pass found.

@@ -172,10 +172,13 @@ var plan = map[string]row{
 	"internal/frame": {floor: 0, not: []string{"internal/shape"}},
 
 	"internal/codec/binary": {floor: 2},
-	"pkg/wsrm":              {floor: 2},
-	"pkg/wsrm/soaprm":       {floor: 3, not: []string{"internal/shape", "pkg/streamer"}},
-	"pkg/ctxstore":          {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
-	"pkg/ctxstore/bolt":     {floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"go.etcd.io/bbolt"}},
+	"internal/codec/fastinfoset": {
+		floor: 2, not: []string{"internal/shape", "pkg/streamer", "pkg/ctxstore", "pkg/soap"},
+	},
+	"pkg/wsrm":          {floor: 2},
+	"pkg/wsrm/soaprm":   {floor: 3, not: []string{"internal/shape", "pkg/streamer"}},
+	"pkg/ctxstore":      {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
+	"pkg/ctxstore/bolt": {floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"go.etcd.io/bbolt"}},
 	"pkg/ctxstore/nats": {
 		floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"github.com/nats-io/nats.go"},
 	},

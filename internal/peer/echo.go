@@ -15,7 +15,7 @@ const EchoPath = "/echo"
 // Echo gives back the body of each request, byte for byte as it arrives, with the request's
 // Content-Type (and Content-Encoding, if it has one) and status 200. It parses nothing: what is no
 // SOAP comes back too.
-func Echo() Service { return Service{Path: EchoPath, Handler: http.HandlerFunc(echo)} }
+func Echo() Service { return Service{Path: EchoPath, Handler: http.HandlerFunc(echo), Verbatim: true} }
 
 func echo(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()

@@ -37,6 +37,9 @@ type Service struct {
 	// Transactional: Handler puts the effects of a message that came in a sequence into its
 	// transaction (responder.TxOf).
 	Transactional bool
+	// Verbatim: Handler reads no envelopes. Those in Fast Infoset come as they are, to all others
+	// as XML; replies of these go in Fast Infoset where the request was, or accepts it.
+	Verbatim bool
 	// Attend, if given, does something with each stream negotiated at Path, in a goroutine of its
 	// own. It ends soon after ctx is done.
 	Attend func(ctx context.Context, stream *streamer.Stream)
@@ -113,6 +116,10 @@ func (s *Services) serve(w http.ResponseWriter, r *http.Request, streams *wsdl.D
 		// byte of the reply. A writer that cannot do it (HTTP/2 needs not) says so, and is used as
 		// it is.
 		_ = http.NewResponseController(w).EnableFullDuplex()
-		service.Handler.ServeHTTP(w, r)
+		if service.Verbatim {
+			service.Handler.ServeHTTP(w, r)
+			return
+		}
+		withInfosets(service.Handler).ServeHTTP(w, r)
 	}
 }

@@ -1,7 +1,7 @@
 package pull
 
 // Content reads the element that began last to its end, and is its text. An element in it is an
-// error; comments and instructions count for nothing.
+// error; comments and instructions count for nothing. It is not for parsers that are Whole.
 func (p *Parser) Content() ([]byte, error) {
 	step, err := p.Next()
 	switch {

@@ -27,6 +27,10 @@ const (
 	EndTag
 	// Chars is text in an element. What stands between two tags may come in several steps.
 	Chars
+	// Comment and Instruction are steps where [Parser.Whole] is set; Text has what they say. The
+	// target of an instruction is the local name of [Parser.Name].
+	Comment
+	Instruction
 )
 
 const (
@@ -41,7 +45,7 @@ const (
 )
 
 // Attr is an attribute that declares no namespace.
-type Attr struct{ Space, Local, Value []byte }
+type Attr struct{ Prefix, Space, Local, Value []byte }
 
 // Parser reads one document. Its zero value reads an empty one. What its methods return is valid
 // until the next call of Next, Content or Skip, and may be part of the document. It is not safe for
@@ -49,12 +53,16 @@ type Attr struct{ Space, Local, Value []byte }
 type Parser struct {
 	// MaxDepth is how deep elements may nest; 0 means 1,000.
 	MaxDepth int
+	// Whole makes steps of comments and instructions, and white space in attributes to spaces (XML
+	// 1.0, section 3.3.3).
+	Whole bool
 
 	tokens   xmltext.Tokenizer
 	src      []byte
 	open     []openElement
-	scopes   []nsDecl
+	scopes   []NSDecl
 	attrs    []Attr
+	prefix   []byte
 	space    []byte
 	local    []byte
 	text     []byte
@@ -73,8 +81,8 @@ type openElement struct {
 	scopes int    // of the elements around it
 }
 
-// nsDecl is a prefix that was declared.
-type nsDecl struct{ prefix, space []byte }
+// NSDecl is a prefix that was declared; an empty one is the default namespace.
+type NSDecl struct{ Prefix, Space []byte }
 
 var (
 	mark     = []byte("\xEF\xBB\xBF")
@@ -87,7 +95,7 @@ func (p *Parser) Reset(src []byte) {
 	p.tokens.Reset(src)
 	clear(p.foreign)
 	p.src, p.open, p.scopes, p.attrs = src, p.open[:0], p.scopes[:0], p.attrs[:0]
-	p.space, p.local, p.text, p.empty, p.ended, p.err = nil, nil, nil, false, false, nil
+	p.prefix, p.space, p.local, p.text, p.empty, p.ended, p.err = nil, nil, nil, nil, false, false, nil
 }
 
 // Depth is how many elements have begun and not ended.
@@ -96,10 +104,16 @@ func (p *Parser) Depth() int { return len(p.open) }
 // Name is that of the element that began last.
 func (p *Parser) Name() (space, local []byte) { return p.space, p.local }
 
+// Prefix is that of the element that began last.
+func (p *Parser) Prefix() []byte { return p.prefix }
+
+// Declared are the namespaces that the element that began last declares.
+func (p *Parser) Declared() []NSDecl { return p.scopes[p.open[len(p.open)-1].scopes:] }
+
 // Attrs are those of the element that began last, but for declarations of namespaces.
 func (p *Parser) Attrs() []Attr { return p.attrs }
 
-// Text is that of the last step, if it was Chars.
+// Text is that of the last step, if it was no tag.
 func (p *Parser) Text() []byte { return p.text }
 
 // Next goes on. Errors are [io.EOF] behind the document, and *[xmltext.Error]; an error stays.
@@ -138,9 +152,9 @@ func (p *Parser) Next() (Found, error) {
 				err = p.fail(t.From, "text outside of the root element")
 			}
 		case xmltext.Comment:
-			err = p.comment(t)
+			step, err = p.comment(t)
 		case xmltext.Inst:
-			err = p.instruction(t)
+			step, err = p.instruction(t)
 		case xmltext.Doctype:
 			err = p.fail(t.From, "a document type declaration is not allowed")
 		}
@@ -194,8 +208,8 @@ func (p *Parser) enter(t xmltext.Token) error {
 		}
 	}
 	p.empty = t.Kind == xmltext.Empty
-	p.local = name[colon+1:]
-	if p.space, ok = p.spaceOf(name[:max(colon, 0)]); !ok {
+	p.prefix, p.local = name[:max(colon, 0)], name[colon+1:]
+	if p.space, ok = p.spaceOf(p.prefix); !ok {
 		return p.fail(t.NameFrom, "the prefix of %.40q is not declared", name)
 	}
 	return nil
@@ -218,7 +232,11 @@ func (p *Parser) attributes(attrs []xmltext.Attr) error {
 				return p.fail(a.NameFrom, "%.40q stands twice", name)
 			}
 		}
-		value, err := p.resolve(p.src[a.ValueFrom:a.ValueTo], a.ValueFrom, attribute)
+		raw := p.src[a.ValueFrom:a.ValueTo]
+		if p.Whole {
+			raw = normalized(raw)
+		}
+		value, err := p.resolve(raw, a.ValueFrom, attribute)
 		if err != nil {
 			return err
 		}
@@ -228,7 +246,7 @@ func (p *Parser) attributes(attrs []xmltext.Attr) error {
 		case prefix == "" && string(name) == "xmlns":
 			err = p.declare(a.NameFrom, nil, value)
 		default:
-			p.attrs = append(p.attrs, Attr{name[:max(colon, 0)], name[colon+1:], value})
+			p.attrs = append(p.attrs, Attr{name[:max(colon, 0)], nil, name[colon+1:], value})
 		}
 		if err != nil {
 			return err
@@ -236,14 +254,13 @@ func (p *Parser) attributes(attrs []xmltext.Attr) error {
 	}
 	for i := range p.attrs {
 		a := &p.attrs[i]
-		if len(a.Space) == 0 {
+		if len(a.Prefix) == 0 {
 			continue
 		}
-		space, ok := p.spaceOf(a.Space)
-		if !ok {
-			return p.fail(attrs[0].From, "the prefix %.40q is not declared", a.Space)
+		var ok bool
+		if a.Space, ok = p.spaceOf(a.Prefix); !ok {
+			return p.fail(attrs[0].From, "the prefix %.40q is not declared", a.Prefix)
 		}
-		a.Space = space
 	}
 	return nil
 }
@@ -261,15 +278,15 @@ func (p *Parser) declare(at int, prefix, space []byte) error {
 	if len(p.resolved) > 0 { // where the value may be, which the next tag overwrites
 		space = bytes.Clone(space)
 	}
-	p.scopes = append(p.scopes, nsDecl{prefix, space})
+	p.scopes = append(p.scopes, NSDecl{prefix, space})
 	return nil
 }
 
 // spaceOf is the namespace of a prefix; ok is false where it is not declared.
 func (p *Parser) spaceOf(prefix []byte) (space []byte, ok bool) {
 	for i := len(p.scopes) - 1; i >= 0; i-- {
-		if s := &p.scopes[i]; bytes.Equal(s.prefix, prefix) {
-			return s.space, true
+		if s := &p.scopes[i]; bytes.Equal(s.Prefix, prefix) {
+			return s.Space, true
 		}
 	}
 	if string(prefix) == "xml" {
@@ -310,34 +327,53 @@ func (p *Parser) chars(t xmltext.Token) (Found, error) {
 	return Chars, err
 }
 
-func (p *Parser) comment(t xmltext.Token) error {
-	if inner := p.src[t.From+len("<!--") : t.To-len("-->")]; bytes.Contains(inner, []byte("--")) ||
-		bytes.HasSuffix(inner, []byte("-")) {
-		return p.fail(t.From, "-- inside a comment")
+func (p *Parser) comment(t xmltext.Token) (Found, error) {
+	inner := p.src[t.From+len("<!--") : t.To-len("-->")]
+	if bytes.Contains(inner, []byte("--")) || bytes.HasSuffix(inner, []byte("-")) {
+		return 0, p.fail(t.From, "-- inside a comment")
 	}
-	return nil
+	return p.remark(Comment, inner, t.From)
+}
+
+// remark makes a step of what is no content, if it is to be one.
+func (p *Parser) remark(step Found, inner []byte, at int) (Found, error) {
+	if !p.Whole {
+		return 0, nil
+	}
+	var err error
+	p.resolved = p.resolved[:0]
+	p.text, err = p.resolve(inner, at, verbatim)
+	return step, err
 }
 
 // instruction passes over one. The declaration stands first, and is of XML 1.0 in UTF-8.
-func (p *Parser) instruction(t xmltext.Token) error {
+func (p *Parser) instruction(t xmltext.Token) (Found, error) {
+	switch string(p.src[t.From:t.To]) { // what nearly all documents have
+	case `<?xml version="1.0" encoding="UTF-8"?>`, `<?xml version="1.0" encoding="utf-8"?>`:
+		if t.From == 0 {
+			return 0, nil
+		}
+	}
 	inner := string(p.src[t.From+len("<?") : t.To-len("?>")])
 	target, rest, _ := strings.Cut(strings.Map(spaced, inner), " ")
 	if _, ok := p.nameOf([]byte(target)); !ok {
-		return p.fail(t.From, "%.40q is no name", target)
+		return 0, p.fail(t.From, "%.40q is no name", target)
 	}
 	if !strings.EqualFold(target, "xml") {
-		return nil
+		data := p.src[t.From+len("<?") : t.To-len("?>")]
+		p.local = data[:len(target)]
+		return p.remark(Instruction, bytes.TrimLeft(data[len(target):], " \t\r\n"), t.From)
 	}
 	rest = joined.Replace(strings.Join(strings.Fields(rest), " "))
 	rest = strings.TrimSuffix(strings.TrimSuffix(rest, ` standalone="yes"`), ` standalone="no"`)
 	version, encoding, declared := strings.Cut(rest, " encoding=")
 	if target != "xml" || t.From > 0 || version != `version="1.0"` {
-		return p.fail(t.From, "<?%.40s?> is no declaration of XML 1.0 at the start", inner)
+		return 0, p.fail(t.From, "<?%.40s?> is no declaration of XML 1.0 at the start", inner)
 	}
 	if declared && !strings.EqualFold(encoding, `"utf-8"`) {
-		return p.fail(t.From, "the encoding %.40s is not read, only UTF-8", encoding)
+		return 0, p.fail(t.From, "the encoding %.40s is not read, only UTF-8", encoding)
 	}
-	return nil
+	return 0, nil
 }
 
 // joined is an instruction with one kind of quotes, and no white space around the sign between name
@@ -404,7 +440,11 @@ func (p *Parser) foreignName(name []byte) (colon int, ok bool) {
 }
 
 // IsLocalName reports whether an element or attribute can have a name, without prefix.
-func IsLocalName(name string) bool {
-	colon, ok := new(Parser).nameOf([]byte(name))
+func IsLocalName(name string) bool { return IsNCName([]byte(name)) }
+
+// IsNCName is [IsLocalName] for bytes.
+func IsNCName(name []byte) bool {
+	var p Parser
+	colon, ok := p.nameOf(name)
 	return ok && colon < 0
 }

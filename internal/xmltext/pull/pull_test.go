@@ -201,6 +201,34 @@ func TestNamespacesStay(t *testing.T) {
 	assert.Equal(t, `<{urn:&1}a {}b="<"|<{urn:&1}c {}d=">>>>>"|"&&&&&"|>|<{urn:&1}e|>|>|`, got)
 }
 
+// A whole document has comments and instructions, and white space in attributes as one space.
+func TestWholeDocuments(t *testing.T) {
+	p := pull.Parser{Whole: true}
+	p.Reset([]byte("<?xml version=\"1.0\"?><?t  d\r\n?><!--\r\n-->" +
+		"<p:a xmlns:p='u' xmlns='v' b='x\r\n\ty&#10;'><!--&amp;--></p:a>"))
+	var got []string
+	for {
+		found, err := p.Next()
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		space, local := p.Name()
+		switch found {
+		case pull.Comment:
+			got = append(got, fmt.Sprintf("comment %q", p.Text()))
+		case pull.Instruction:
+			got = append(got, fmt.Sprintf("instruction %s %q", local, p.Text()))
+		case pull.StartTag:
+			got = append(got, fmt.Sprintf("%s{%s}%s %q %q", p.Prefix(), space, local, p.Declared(), p.Attrs()))
+		default:
+		}
+	}
+	assert.Equal(t, []string{
+		`instruction t "d\n"`, `comment "\n"`, `p{u}a [{"p" "u"} {"" "v"}] [{"" "" "b" "x  y\n"}]`, `comment "&amp;"`,
+	}, got)
+}
+
 func TestReadingAllocatesNothing(t *testing.T) {
 	src := []byte(`<a xmlns="urn:x" b="&lt;">` + strings.Repeat("<c>&amp;<![CDATA[x]]></c>", 10) + "</a>")
 	var p pull.Parser

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"bytes"
 	"strconv"
 	"unicode/utf8"
 )
@@ -71,6 +72,25 @@ func (p *Parser) resolve(raw []byte, at int, where wherein) ([]byte, error) {
 	}
 	p.resolved = append(p.resolved, raw[done:]...)
 	return p.resolved[from:len(p.resolved):len(p.resolved)], nil
+}
+
+// normalized is the value of an attribute with each line end, and each other white space, as one
+// space. What references stand for stays.
+func normalized(raw []byte) []byte {
+	if !bytes.ContainsAny(raw, "\t\n\r") {
+		return raw
+	}
+	to := make([]byte, 0, len(raw))
+	for i, c := range raw {
+		switch {
+		case c == '\n' && i > 0 && raw[i-1] == '\r':
+		case c == '\t' || c == '\n' || c == '\r':
+			to = append(to, ' ')
+		default:
+			to = append(to, c)
+		}
+	}
+	return to
 }
 
 // IsChar reports whether XML can hold a character (XML 1.0, section 2.2).

@@ -104,6 +104,21 @@ func ReadMessage(ctx context.Context, name string) ([]byte, error) {
 	}
 }
 
+// Whole is [ReadMessage], and for - all of stdin, whatever it is.
+func Whole(ctx context.Context, g *command.Global, name string) ([]byte, error) {
+	if name != "-" {
+		return ReadMessage(ctx, name)
+	}
+	body, err := io.ReadAll(io.LimitReader(openStdin(ctx, g, "a message"), MaxMessage+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("stdin: %w", err)
+	case len(body) > MaxMessage:
+		return nil, TooLong("stdin", MaxMessage)
+	}
+	return body, nil
+}
+
 // readShorter reads a file of at most so many bytes.
 func readShorter(name string, most int) ([]byte, error) {
 	f, err := os.Open(name)

@@ -56,6 +56,8 @@ type MessageReport struct {
 	// on the wire: the message's data frames, or its HTTP message
 	Wire       int64 `json:"wire_octets"`
 	BodyOctets int64 `json:"body_octets"` // of the envelope
+	// the envelope is the XML text of what was sent in Fast Infoset
+	FastInfoset bool `json:"fast_infoset,omitempty"`
 	// of the HTTP head; 0: the default one (negotiation.md)
 	HeadOctets int `json:"head_octets"`
 	// its purpose between two proxies, if it is none of the HTTP messages of client and server:
@@ -216,7 +218,7 @@ func newMessageReport(m *ListedMessage) MessageReport {
 	r := MessageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange,
 		Kind: m.Kind, Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire,
-		BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
+		BodyOctets: m.BodyOctets, FastInfoset: m.FastInfoset, HeadOctets: len(m.Head),
 		Control: m.Control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
 		Reliable: newReliableReport(m.Decoded), Parts: partsOf(m), Head: m.Head}
 	if int64(len(m.Body)) == m.BodyOctets {

@@ -126,6 +126,9 @@ func known(b *bytes.Buffer, m *ListedMessage) {
 	}
 	fact("wire", "%s", printing.Count(m.Wire, "byte"))
 	fact("envelope", "%s", printing.Count(m.BodyOctets, "byte"))
+	if m.FastInfoset {
+		fact("", "sent in Fast Infoset")
+	}
 }
 
 // indent writes lines below a heading.

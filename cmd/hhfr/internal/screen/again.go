@@ -38,6 +38,10 @@ func (m *screenModel) askAgain(hhfr bool) {
 		m.say(bad, err.Error())
 		return
 	}
+	if e.FastInfoset {
+		m.say(bad, "it was sent in Fast Infoset: hhfr replay sends it as it was")
+		return
+	}
 	as := "plain SOAP"
 	if hhfr {
 		as = "hhfr"

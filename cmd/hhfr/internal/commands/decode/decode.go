@@ -41,6 +41,9 @@ it, and --keylog names the file that one of the peers has written, hhfr itself a
 environment variable SSLKEYLOGFILE named it. It may still grow. A message in TLS has the time at
 which its bytes could be read.
 
+Envelopes in Fast Infoset (application/fastinfoset, application/soap+fastinfoset) are shown as XML,
+but for --export; the bytes of an envelope are then those of its XML.
+
 Several captures are merged in the order of time. Files are read twice, so that each message has its
 final state. From a pipe or stdin (-), a message is listed as soon as it is whole, with the state
 unverified; when a check of its stream arrives, a line says which messages are verified or

@@ -112,7 +112,7 @@ func run(ctx context.Context, g *command.Global, o *inspectOptions) (err error) 
 		return err
 	}
 	defer done()
-	cfg.Keys, cfg.Ports, cfg.Carriage, cfg.Frames = keys, o.Ports, true, true
+	cfg.Keys, cfg.Ports, cfg.Carriage, cfg.Frames, cfg.XML = keys, o.Ports, true, true, true
 	in, ended, err := o.CaptureOptions.Open(ctx, g, o.files, false)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ Services (all but the first have a description at URL?wsdl, which declares where
             assurance an entry is appended in the transaction of its message
 
 They read SOAP 1.1 and 1.2 in UTF-8, UTF-16 and ISO-8859-1, also in gzip, and answer in UTF-8.
+Requests in Fast Infoset (application/fastinfoset, application/soap+fastinfoset), and those whose
+Accept names it, are answered in it.
 
 Clients may ask for messages in order, at-least-once, and exactly-once if --store persists: it holds
 the server's side of their sequences. A server that was killed and is restarted with the same store

@@ -4,6 +4,7 @@ package transcode
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -17,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
+	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
 	"github.com/hhfr/hhfr/internal/transcode"
 )
 
@@ -35,7 +37,7 @@ func New(g *command.Global) *cobra.Command {
 	var o transcodeOptions
 	c := &cobra.Command{
 		Use:   "transcode FILE…",
-		Short: "Pack messages as one hhfr stream in a file",
+		Short: "Pack messages as one hhfr stream in a file, or convert one",
 		Long: `transcode writes messages as one stream into a file, which appears when it is complete. Their
 shapes are in it, too; with --store they are in the store, and the stream has only references to
 them.
@@ -45,21 +47,34 @@ hhfr reconstruct returns the messages, byte for byte: 000001-request.xml, 000002
 then stand on what the description says, and take less: whoever reads the file needs --schema, or a
 store, too. Messages that are not as described are packed like all others, and counted.
 
+--from fastinfoset takes messages in Fast Infoset (ITU-T X.891), which are packed as XML. --to
+fastinfoset and --to xml convert one FILE from the other. That keeps the infoset, and not the bytes:
+what comes back is the same as canonical XML. XML is read in UTF-8, without a document type
+declaration.
+
 --stats prints sizes per message and in total: of the message as it is, with gzip and with zstd
 (each message alone), and as shape, content and frames. It also prints how long it took to split the
 message into shape and content, and to join it again.`,
 		Example: `  hhfr transcode *.xml --out messages.hhfr
   hhfr reconstruct messages.hhfr --save-dir back
-  hhfr transcode *.xml --to stream --out messages.hhfr --store ./store --stats`,
+  hhfr transcode *.xml --to stream --out messages.hhfr --store ./store --stats
+  hhfr transcode message.xml --to fastinfoset --out message.finf
+  hhfr transcode message.finf --from fastinfoset --to xml --out -`,
 		Args: command.Takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.files = args
+			if err := o.check(c); err != nil {
+				return err
+			}
+			if o.to != "stream" {
+				return convert(c.Context(), g, o)
+			}
 			return runTranscode(c.Context(), g, o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.from, "from", "xml", "format of FILE: xml")
-	f.StringVar(&o.to, "to", "stream", "what to write: stream")
+	f.StringVar(&o.from, "from", "xml", "format of FILE: xml or fastinfoset")
+	f.StringVar(&o.to, "to", "stream", "what to write: stream, or of one FILE xml or fastinfoset")
 	flags.Out(f, &o.out, "")
 	o.store.AboutFlags(f, "", "write shapes to this context store and not into the stream: ")
 	o.schema.Flags(f)
@@ -70,26 +85,80 @@ message into shape and content, and to join it again.`,
 	return c
 }
 
-func (o *transcodeOptions) check() error {
+func (o *transcodeOptions) check(c *cobra.Command) error {
 	switch {
-	case o.from != "xml":
-		return exit.Usagef("", "--from is xml, not %s", o.from)
-	case o.to != "stream":
-		return exit.Usagef("", "--to is stream, not %s", o.to)
+	case o.from != "xml" && o.from != "fastinfoset":
+		return exit.Usagef("", "--from is xml or fastinfoset, not %s", o.from)
+	case o.to != "stream" && o.to != "xml" && o.to != "fastinfoset":
+		return exit.Usagef("", "--to is stream, xml or fastinfoset, not %s", o.to)
+	case o.to == o.from:
+		return exit.Usagef("", "--from and --to are the same")
 	case o.out == "":
 		return exit.Usagef("--out FILE.hhfr", "--out is missing")
 	case o.out == "-" && o.stats:
 		return exit.Usagef("--out FILE.hhfr", "--stats and --out - both want stdout")
 	case o.sync > 1<<20:
 		return exit.Usagef("", "--sync is at most 1MiB")
+	case o.to != "stream":
+		for _, name := range [...]string{"store", "schema", "stats", "sync", "without"} {
+			if c.Flags().Changed(name) {
+				return exit.Usagef("", "--%s is for --to stream", name)
+			}
+		}
+		if len(o.files) != 1 {
+			return exit.Usagef("", "--to %s takes one FILE", o.to)
+		}
 	}
 	return input.Sendable(o.files)
 }
 
-func runTranscode(ctx context.Context, g *command.Global, o transcodeOptions) (err error) {
-	if err := o.check(); err != nil {
+// convert writes one message in another format.
+func convert(ctx context.Context, g *command.Global, o transcodeOptions) error {
+	body, err := input.Whole(ctx, g, o.files[0])
+	if err != nil {
 		return err
 	}
+	text := infosetText(body)
+	if o.to == "fastinfoset" {
+		doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, body)
+		if err != nil {
+			return exit.Withf(exit.Malformed, "", "%s: %w", o.files[0], err)
+		}
+		text = bytes.NewReader(doc)
+	}
+	var written int64
+	err = input.WriteWhole(g, o.out, 0o600, func(w io.Writer) (err error) {
+		if written, err = io.Copy(w, text); err != nil {
+			err = fmt.Errorf("%s: %w", o.files[0], err)
+		}
+		return err
+	})
+	if err == nil {
+		g.Note("%s of %s, %d of %s", printing.Count(int64(len(body)), "byte"), o.from, written, o.to)
+	}
+	return err
+}
+
+// infosetText reads a message in Fast Infoset as XML text.
+func infosetText(body []byte) io.Reader {
+	r := &fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: input.MaxMessage}}
+	r.Reset(body)
+	return infosetSource{fastinfoset.NewTextReader(r)}
+}
+
+// infosetSource reads what its input has to be, or it is malformed.
+type infosetSource struct{ from io.Reader }
+
+// Read implements [io.Reader].
+func (m infosetSource) Read(p []byte) (int, error) {
+	n, err := m.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = exit.With(exit.Malformed, err, "")
+	}
+	return n, err
+}
+
+func runTranscode(ctx context.Context, g *command.Global, o transcodeOptions) (err error) {
 	cfg := transcode.Config{SyncBytes: int64(o.sync), Measure: o.stats, Without: uint64(o.without)}
 	described, err := description.Read(ctx, g, o.schema)
 	if err != nil {
@@ -114,7 +183,7 @@ func runTranscode(ctx context.Context, g *command.Global, o transcodeOptions) (e
 	}
 	var total transcode.Figures
 	err = input.WriteWhole(g, o.out, 0o600, func(w io.Writer) (err error) {
-		total, err = transcode.Pack(ctx, w, packable(ctx, g, o.files), cfg, each)
+		total, err = transcode.Pack(ctx, w, packable(ctx, g, &o), cfg, each)
 		return err
 	})
 	if err != nil {
@@ -155,9 +224,16 @@ func printFigures(w io.Writer, format string, f transcode.Figures) error {
 }
 
 // packable reads the messages to pack.
-func packable(ctx context.Context, g *command.Global, files []string) iter.Seq2[transcode.Packable, error] {
+func packable(ctx context.Context, g *command.Global, o *transcodeOptions) iter.Seq2[transcode.Packable, error] {
 	return func(yield func(transcode.Packable, error) bool) {
-		for _, name := range files {
+		for _, name := range o.files {
+			if o.from == "fastinfoset" {
+				body, err := input.Whole(ctx, g, name)
+				if !yield(transcode.Packable{Name: name, Body: infosetText(body)}, err) || err != nil {
+					return
+				}
+				continue
+			}
 			if name != "-" {
 				body, err := input.Open(ctx, g, name, "")
 				if err != nil {
