@@ -4,6 +4,7 @@
 package monitor
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -77,8 +78,16 @@ func Start(l net.Listener, counts *meter.Meter, tap *pcapng.Tap, names []string,
 // Ending has /healthz answer 503: no more work is to be given to this process.
 func (m *Monitor) Ending() { m.ending.Store(true) }
 
-// Close ends it and all that it answers.
+// finishTime is how long whoever listens may take for the end of what passed.
+const finishTime = time.Second
+
+// Close ends it and all that it answers. Who listens to what passes has all of that then.
 func (m *Monitor) Close() error {
+	if m.tap != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), finishTime)
+		m.tap.Finish(ctx)
+		cancel()
+	}
 	err := m.server.Close()
 	<-m.done
 	return err

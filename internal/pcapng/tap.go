@@ -23,11 +23,50 @@ var (
 
 // Tap records connections while somebody listens, from then on. It is safe for concurrent use; the
 // zero value is ready.
-type Tap struct{ current atomic.Pointer[Recorder] }
+type Tap struct {
+	current atomic.Pointer[Recorder]
 
-// Listen writes a recording of what passes from now on to w, until ctx ends, w fails, or takes it
-// too slowly ([ErrSlow]). begun is called when everything is recorded from then on, flush when
-// nothing more is at hand. One listens at a time: otherwise it is [ErrListening].
+	mu    sync.Mutex
+	end   chan struct{} // closed by Finish; nil: nobody listens
+	ended chan struct{} // closed when whoever listens has all
+}
+
+// Finish has whoever listens get what passed until now, and no more. It waits for that as long as
+// the context allows.
+func (t *Tap) Finish(ctx context.Context) {
+	t.mu.Lock()
+	end, ended := t.end, t.ended
+	t.end = nil
+	t.mu.Unlock()
+	if end == nil {
+		return
+	}
+	close(end)
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
+
+// listening notes that somebody does, until done is called.
+func (t *Tap) listening() (end <-chan struct{}, done func()) {
+	ending, ended := make(chan struct{}), make(chan struct{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end, t.ended = ending, ended
+	return ending, func() {
+		t.mu.Lock()
+		t.end = nil
+		t.mu.Unlock()
+		t.current.Store(nil)
+		close(ended)
+	}
+}
+
+// Listen writes a recording of what passes from now on to w, until ctx ends, [Tap.Finish] is
+// called, w fails, or takes it too slowly ([ErrSlow]). begun is called when everything is recorded
+// from then on, flush when nothing more is at hand. One listens at a time: otherwise it is
+// [ErrListening].
 func (t *Tap) Listen(ctx context.Context, w io.Writer, begun, flush func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -37,7 +76,8 @@ func (t *Tap) Listen(ctx context.Context, w io.Writer, begun, flush func()) erro
 	if !t.current.CompareAndSwap(nil, r) {
 		return ErrListening
 	}
-	defer t.current.Store(nil)
+	end, done := t.listening()
+	defer done()
 	begun()
 	for {
 		select {
@@ -48,6 +88,14 @@ func (t *Tap) Listen(ctx context.Context, w io.Writer, begun, flush func()) erro
 			if len(q) == 0 {
 				flush()
 			}
+		case <-end:
+			for len(q) > 0 {
+				if _, err := w.Write(<-q); err != nil {
+					return err
+				}
+			}
+			flush()
+			return nil
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), ErrSlow) {
 				return ErrSlow

@@ -112,3 +112,35 @@ func TestTapIsSlow(t *testing.T) {
 	assert.ErrorIs(t, <-ended, pcapng.ErrSlow)
 	assert.NoError(t, errors.Join(c.Close(), netconn.Abort(c)))
 }
+
+// At the end whoever listens gets all that passed, and one who takes nothing is waited for no
+// longer than the context allows.
+func TestTapFinish(t *testing.T) {
+	tap := new(pcapng.Tap)
+	tap.Finish(t.Context()) // nobody listens
+	here, there := pair(t, "tcp")
+	c := tap.Conn(here)
+	to := &heard{wait: make(chan struct{})}
+	_, ended := listened(t, tap, to)
+	for _, text := range []string{"first", "last"} {
+		_, err := c.Write([]byte(text))
+		require.NoError(t, err)
+		_, err = there.Read(make([]byte, 9))
+		require.NoError(t, err)
+	}
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	tap.Finish(late)
+	close(to.wait)
+	require.NoError(t, <-ended)
+	assert.True(t, to.has("first"))
+	assert.True(t, to.has("last"))
+
+	again := &heard{}
+	_, ended = listened(t, tap, again)
+	_, err := c.Write([]byte("more"))
+	require.NoError(t, err)
+	tap.Finish(t.Context())
+	assert.True(t, again.has("more"))
+	require.NoError(t, <-ended)
+}
