@@ -146,12 +146,16 @@ func TestInteropQueues(t *testing.T) {
 		assert.Equal(t, 5000, replies, "nothing is lost")
 		one.told("the broker is there again")
 	})
+	t.Run("no broker", func(t *testing.T) {
+		code, _, stderr := do(t, "stream", "jms:queue:hhfr", file, "--broker", "amqp://127.0.0.1"+closedPort(t))
+		assert.Equal(t, 3, code)
+		assert.Contains(t, stderr, "broker unreachable")
+	})
 	t.Run("one way, and nobody there", func(t *testing.T) {
 		code, _, stderr := do(t, "stream", "jms:queue:hhfr?targetService=sum", file, "--one-way", "--broker", broker)
 		assert.Zero(t, code, stderr)
 		code, _, stderr = do(t, "stream", "jms:queue:nobody?timeToLive=500", file, "--broker", broker)
-		assert.Equal(t, 3, code)
-		assert.Contains(t, stderr,
-			"no reply: within 500ms from jms:queue:nobody?timeToLive=500; it may have been handled")
+		assert.Equal(t, 5, code)
+		assert.Contains(t, stderr, "the fate of message 1 is unknown")
 	})
 }

@@ -89,11 +89,19 @@ func (b *Broker) Named() bool { return b.user != "" }
 // String is the address of the broker.
 func (b *Broker) String() string { return net.JoinHostPort(b.host, b.port) }
 
+// openTime is how long a broker may take until there is a link.
+const openTime = 20 * time.Second
+
 // Open implements [Queues].
 func (b *Broker) Open(ctx context.Context, queue string, credit int32, only string) (_ QueueLink, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, openTime, fmt.Errorf("no answer of AMQP 1.0 within %v", openTime))
+	defer cancel()
 	l := &amqpLink{}
 	defer func() {
 		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			err = &Error{Code: Unreachable, Err: fmt.Errorf("%s: %w", b, err)}
 			_ = l.Close()
 		}

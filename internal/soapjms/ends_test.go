@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +30,7 @@ type ends struct {
 	log    *strings.Builder
 	stop   context.CancelFunc
 	served chan struct{}
+	left   atomic.Bool // the last request may be handled
 }
 
 // start starts them in a bubble; handler answers, and nothing does without.
@@ -64,7 +67,11 @@ func (e *ends) end() {
 
 // call is the status and the body of a reply.
 func (e *ends) call(body string) (status int, text string, err error) {
-	r, err := http.NewRequestWithContext(e.Context(), http.MethodPost, "http://queue/", strings.NewReader(body))
+	e.left.Store(false)
+	ctx := httptrace.WithClientTrace(e.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { e.left.Store(true) },
+	})
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://queue/", strings.NewReader(body))
 	require.NoError(e, err)
 	r.Header.Set("Content-Type", "text/xml; charset=utf-8")
 	r.Header.Set("SOAPAction", `"urn:a"`)
@@ -229,6 +236,7 @@ func TestRepliesAreGone(t *testing.T) {
 		assert.ErrorContains(t, err, "the connection to the broker ended")
 		assert.ErrorContains(t, err, "the request may have been handled")
 		assert.Len(t, e.broker.queues["q"], 1, "it was not sent again")
+		assert.True(t, e.left.Load())
 	})
 }
 
@@ -258,6 +266,7 @@ func TestNoBroker(t *testing.T) {
 		_, _, err := e.call(envelope11)
 		require.ErrorIs(t, err, &Error{Code: Unreachable})
 		assert.Zero(t, time.Since(from), "an address may be wrong: at once")
+		assert.False(t, e.left.Load())
 		_, err = NewConsumer(t.Context(), ConsumerConfig{Queues: e.broker, Queue: "q"})
 		require.ErrorIs(t, err, &Error{Code: Unreachable})
 	})
@@ -273,6 +282,7 @@ func TestBrokerRefuses(t *testing.T) {
 		_, _, err := e.call(envelope11)
 		require.ErrorIs(t, err, &Error{Code: Refused})
 		assert.ErrorContains(t, err, "the queue is full")
+		assert.False(t, e.left.Load())
 		assert.Zero(t, time.Since(from))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"sync"
 	"time"
@@ -157,20 +158,30 @@ func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error
 		if !c.cfg.OneWay {
 			replyTo(m, link.Address(), c.cfg.Address.ReplyTo == "")
 		}
-		if err = link.Send(ctx, m); err == nil {
+		err = link.Send(ctx, m)
+		var refused *amqp.Error
+		if errors.As(err, &refused) && !broken(err) { // by the broker, which would do so again
+			return nil, &Error{Code: Refused, Err: fmt.Errorf("%s: %w", c.cfg.Address, err)}
+		}
+		left(ctx)
+		if err == nil {
 			return link, nil
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		var refused *amqp.Error
-		if errors.As(err, &refused) && !broken(err) { // by the broker, which would do so again
-			return nil, &Error{Code: Refused, Err: fmt.Errorf("%s: %w", c.cfg.Address, err)}
-		}
 		c.drop(link)
 		if err := rest(ctx, pause); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// left tells whoever traces a request that it may be handled from now on: as one of HTTP that has a
+// connection.
+func left(ctx context.Context) {
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
 	}
 }
 
