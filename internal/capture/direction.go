@@ -211,7 +211,7 @@ func (d *direction) problem(text string) {
 }
 
 func (d *direction) lost(events []wire.Event, why string) {
-	slices.SortFunc(events, func(a, b wire.Event) int { return cmp.Compare(a.Message.At, b.Message.At) })
+	slices.SortStableFunc(events, func(a, b wire.Event) int { return cmp.Compare(a.Message.At, b.Message.At) })
 	for i := range events {
 		d.give(events[i].Message, Incomplete, why)
 	}

@@ -81,7 +81,7 @@ func directionsOf(runs []Input) (all []*rawDirection, err error) {
 	}
 	slices.SortFunc(all, func(a, b *rawDirection) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
 	for _, d := range all {
-		slices.SortFunc(d.runs, func(a, b rawPiece) int { return int(min(1, max(-1, a.offset-b.offset))) })
+		slices.SortStableFunc(d.runs, func(a, b rawPiece) int { return int(min(1, max(-1, a.offset-b.offset))) })
 	}
 	return all, nil
 }

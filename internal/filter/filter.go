@@ -148,7 +148,7 @@ func Fields() (list [][2]string) {
 	for name, f := range fields {
 		list = append(list, [2]string{name, f.about})
 	}
-	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	slices.SortStableFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return list
 }
 

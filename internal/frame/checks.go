@@ -172,7 +172,7 @@ func (c *Checks) Open() []Open {
 	for k, m := range c.open.All {
 		all = append(all, Open{k, m.state &^ bodyPlain, m.crc})
 	}
-	slices.SortFunc(all, func(a, b Open) int { return a.Key.Compare(b.Key) })
+	slices.SortStableFunc(all, func(a, b Open) int { return a.Key.Compare(b.Key) })
 	return all[:min(len(all), MaxOpen)]
 }
 

@@ -112,12 +112,12 @@ func (n *Numbering) Lanes(most int) []LaneNumbers {
 		all = append(all, LaneNumbers{lane, l.request, l.reply})
 	}
 	if len(all) > most {
-		slices.SortFunc(all, func(a, b LaneNumbers) int {
+		slices.SortStableFunc(all, func(a, b LaneNumbers) int {
 			return order(n.lanes.Get(a.Lane).tick > n.lanes.Get(b.Lane).tick)
 		})
 		all = all[:most]
 	}
-	slices.SortFunc(all, func(a, b LaneNumbers) int { return order(a.Lane < b.Lane) })
+	slices.SortStableFunc(all, func(a, b LaneNumbers) int { return order(a.Lane < b.Lane) })
 	return all
 }
 

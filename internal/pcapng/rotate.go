@@ -180,7 +180,7 @@ func (r *Recorder) repetitions() (all []repetition, err error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b repetition) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b repetition) int { return cmp.Compare(a.at, b.at) })
 	for i := range all {
 		if err := all[i].read(r.file); err != nil {
 			return nil, err

@@ -67,7 +67,7 @@ func ParseRanges(r io.Reader) (*Ranges, error) {
 	if len(pairs) == 0 {
 		return nil, &Error{Code: BadRanges, Err: errors.New("no ranges")}
 	}
-	slices.SortFunc(pairs, func(a, b [2]uint32) int { return cmp.Compare(a[0], b[0]) })
+	slices.SortStableFunc(pairs, func(a, b [2]uint32) int { return cmp.Compare(a[0], b[0]) })
 	bounds := []uint32{pairs[0][0], pairs[0][1]}
 	for _, p := range pairs[1:] {
 		last := &bounds[len(bounds)-1]

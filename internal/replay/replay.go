@@ -108,7 +108,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	for _, x := range byNumber {
 		rec.Exchanges = append(rec.Exchanges, *x)
 	}
-	slices.SortFunc(rec.Exchanges, func(a, b RecordedExchange) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortStableFunc(rec.Exchanges, func(a, b RecordedExchange) int { return cmp.Compare(a.Number, b.Number) })
 	if len(rec.Exchanges) == 0 {
 		return rec, &Error{Code: Nothing}
 	}

@@ -29,7 +29,7 @@ func loadsOf(m *Measurement) (order []rush, all map[rush][]experiment.LoadRow) {
 		k := rush{l.Peer, l.Service, l.Way, l.Clients, l.Rate}
 		all[k] = append(all[k], l)
 	}
-	return slices.SortedFunc(maps.Keys(all), rush.compare), all
+	return slices.SortedStableFunc(maps.Keys(all), rush.compare), all
 }
 
 // mid is the median of one figure of repeats.

@@ -57,7 +57,7 @@ func sessionsOf(m *Measurement) map[where]map[lot]*repeated {
 // sessions makes the tables and pictures of sessions.
 func sessions(m *Measurement) (list []Section) {
 	groups := sessionsOf(m)
-	for _, at := range slices.SortedFunc(maps.Keys(groups), func(a, b where) int {
+	for _, at := range slices.SortedStableFunc(maps.Keys(groups), func(a, b where) int {
 		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.network, b.network))
 	}) {
 		g := &grid{at: at, cells: groups[at], paper: map[lot]float64{}}

@@ -75,7 +75,7 @@ func (s *Set) derived(base QName) (list []*TypeDef) {
 			}
 		}
 	}
-	for _, name := range slices.SortedFunc(slices.Values(s.bases[base]), compareNames) {
+	for _, name := range slices.SortedStableFunc(slices.Values(s.bases[base]), compareNames) {
 		list = append(list, s.typ(name))
 	}
 	return list

@@ -230,7 +230,7 @@ func (l *Loader) Complete(ctx context.Context, also ...*DocumentNode) {
 				}
 			}
 		}
-		for _, g := range slices.SortedFunc(maps.Keys(wanted), func(a, b globalName) int {
+		for _, g := range slices.SortedStableFunc(maps.Keys(wanted), func(a, b globalName) int {
 			return cmp.Or(compareNames(a.name, b.name), cmp.Compare(a.kind, b.kind))
 		}) {
 			if l.Set.globals[g] != nil {

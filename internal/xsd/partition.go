@@ -25,7 +25,7 @@ func (g *graph) classes() []int {
 		for _, to := range p.order[p.start[class]:p.end[class]] {
 			edges = append(edges, into[to]...)
 		}
-		slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+		slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 		for len(edges) > 0 {
 			n := 1
 			for n < len(edges) && edges[n].at == edges[0].at {

@@ -176,7 +176,7 @@ func (s *Set) names(kind string) (list []QName) {
 			list = append(list, c.name)
 		}
 	}
-	slices.SortFunc(list, compareNames)
+	slices.SortStableFunc(list, compareNames)
 	return list
 }
 
@@ -209,7 +209,7 @@ func (s *Set) TypeProblems(known map[*Problem]bool) (list []*Problem) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *Problem) int {
+	slices.SortStableFunc(list, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(a.Place.Location, b.Place.Location), cmp.Compare(a.Place.Line, b.Place.Line),
 			cmp.Compare(a.Place.Column, b.Place.Column), cmp.Compare(a.What, b.What))
 	})

@@ -59,7 +59,7 @@ func (s Space) Make(others int64, shapes []Shape, drop func(Shape) bool) error {
 	if ofShapes > mostShapes {
 		mostShapes -= mostShapes / 10
 	}
-	slices.SortFunc(shapes, func(a, b Shape) int {
+	slices.SortStableFunc(shapes, func(a, b Shape) int {
 		return cmp.Or(cmp.Compare(a.Used, b.Used), cmp.Compare(a.Name, b.Name))
 	})
 	for _, shape := range shapes {
