@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/Azure/go-amqp"
@@ -22,14 +24,18 @@ type Queues interface {
 	Open(ctx context.Context, queue string, credit int32, only string) (QueueLink, error)
 }
 
-// Link is a connection to a broker. Its methods may be called concurrently, but for Receive.
+// ErrNotNow reports that a broker gave a message back, as to a queue that is full, or not there.
+var ErrNotNow = errors.New("the broker gives it back")
+
+// QueueLink is a connection to a broker. Its methods may be called concurrently, but for Receive.
 type QueueLink interface {
 	// Receive waits for a message. An error is the end of the link.
 	Receive(ctx context.Context) (*amqp.Message, error)
 	// Accept has the broker forget a message, Reject put it with those that cannot be handled.
 	Accept(ctx context.Context, m *amqp.Message) error
 	Reject(ctx context.Context, m *amqp.Message, why string) error
-	// Send returns when the broker has the message for the queue that its properties name.
+	// Send returns when the broker has the message for the queue that its properties name. It is
+	// ErrNotNow where another attempt may help, and an [amqp.Error] where none does.
 	Send(ctx context.Context, m *amqp.Message) error
 	// Address is that of the queue it receives from.
 	Address() string
@@ -55,7 +61,7 @@ func NewBroker(text, password string, secure *tls.Config,
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != "amqp" && u.Scheme != "amqps" {
-		return bad(fmt.Sprintf("%q is no broker: amqp://HOST:PORT or amqps://HOST:PORT", redacted(text)))
+		return bad(fmt.Sprintf("%s is no broker: amqp://HOST:PORT or amqps://HOST:PORT", redacted(text)))
 	}
 	if _, inURL := u.User.Password(); inURL {
 		return bad(fmt.Sprintf("%q has a password, which others can see: name the user alone", u.Redacted()))
@@ -76,11 +82,15 @@ func NewBroker(text, password string, secure *tls.Config,
 	return b, queue, nil
 }
 
+// redacted is a text as an error may show it.
 func redacted(text string) string {
 	if u, err := url.Parse(text); err == nil {
-		return u.Redacted()
+		return strconv.Quote(u.Redacted())
 	}
-	return "it"
+	if strings.Contains(text, "@") { // it may have a password
+		return "it"
+	}
+	return strconv.Quote(text)
 }
 
 // Named reports whether it is told who its client is.
@@ -129,7 +139,9 @@ func (b *Broker) Open(ctx context.Context, queue string, credit int32, only stri
 	if l.sender, err = session.NewSender(ctx, "", nil); err != nil {
 		return nil, err
 	}
-	o := &amqp.ReceiverOptions{Credit: credit, SourceCapabilities: []string{"queue"}}
+	o := &amqp.ReceiverOptions{
+		Credit: credit, SourceCapabilities: []string{"queue"}, MaxMessageSize: MaxMessage + roomAround,
+	}
 	if queue == "" {
 		o.DynamicAddress, o.SourceCapabilities = true, []string{"temporary-queue"}
 	}
@@ -141,6 +153,9 @@ func (b *Broker) Open(ctx context.Context, queue string, credit int32, only stri
 	}
 	return l, nil
 }
+
+// roomAround is how long the properties of a message may be.
+const roomAround = 1 << 20
 
 type amqpLink struct {
 	conn     *amqp.Conn
@@ -165,7 +180,24 @@ func (l *amqpLink) Reject(ctx context.Context, m *amqp.Message, why string) erro
 
 // Send implements [QueueLink].
 func (l *amqpLink) Send(ctx context.Context, m *amqp.Message) error {
-	return l.sender.Send(ctx, m, nil)
+	receipt, err := l.sender.SendWithReceipt(ctx, m, nil)
+	if err != nil {
+		return err
+	}
+	state, err := receipt.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	switch s := state.(type) {
+	case *amqp.StateAccepted:
+		return nil
+	case *amqp.StateRejected:
+		if s.Error != nil {
+			return s.Error
+		}
+		return &amqp.Error{Condition: amqp.ErrCondNotAllowed, Description: "rejected"}
+	}
+	return ErrNotNow
 }
 
 // Address implements [QueueLink].

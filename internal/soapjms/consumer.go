@@ -39,7 +39,7 @@ type ConsumerConfig struct {
 // broker: where either dies before, it is handled again, by this consumer or by another one.
 type Consumer struct {
 	cfg  ConsumerConfig
-	link QueueLink
+	link QueueLink // nil: there is none now
 }
 
 // NewConsumer opens a queue. Errors: Unreachable.
@@ -52,95 +52,108 @@ func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 }
 
 // Run answers requests until the context is done, and then those that it has begun. A broker that
-// is gone is looked for again after a pause.
+// is gone is looked for again after a pause, which grows as long as links end soon.
 func (c *Consumer) Run(ctx context.Context) {
-	for {
-		err := c.consume(ctx)
-		if ctx.Err() != nil {
+	for pause := firstPause; ; pause = after(pause) {
+		if c.link != nil {
+			begun := time.Now()
+			err := c.consume(ctx, c.link)
+			if ctx.Err() != nil {
+				return
+			}
+			c.cfg.Log.Warn("the connection to the broker ended", "queue", c.cfg.Queue, "err", err)
+			if time.Since(begun) > longestPause {
+				pause = firstPause
+			}
+		}
+		if rest(ctx, pause) != nil {
 			return
 		}
-		c.cfg.Log.Warn("the connection to the broker ended", "queue", c.cfg.Queue, "err", err)
-		if !c.reopen(ctx) {
-			return
+		var err error
+		if c.link, err = c.cfg.Queues.Open(ctx, c.cfg.Queue, c.cfg.Concurrency, ""); err != nil {
+			c.link = nil
+			c.cfg.Log.Debug("no broker", "err", err)
+			continue
 		}
 		c.cfg.Log.Info("the broker is there again", "queue", c.cfg.Queue)
 	}
 }
 
-// reopen reports whether there is a link again, before the context is done.
-func (c *Consumer) reopen(ctx context.Context) bool {
-	for pause := firstPause; ; pause = after(pause) {
-		link, err := c.cfg.Queues.Open(ctx, c.cfg.Queue, c.cfg.Concurrency, "")
-		if err == nil {
-			c.link = link
-			return true
-		}
-		c.cfg.Log.Debug("no broker", "err", err)
-		if rest(ctx, pause) != nil {
-			return false
-		}
-	}
-}
-
-// consume handles what comes over one link.
-func (c *Consumer) consume(ctx context.Context) error {
+// consume handles what comes over one link, until that ends.
+func (c *Consumer) consume(ctx context.Context, link QueueLink) error {
 	var handling sync.WaitGroup
 	defer func() {
 		handling.Wait()
-		_ = c.link.Close()
+		_ = link.Close()
 	}()
 	for {
-		m, err := c.link.Receive(ctx) // no more than Concurrency, which nobody has settled
+		m, err := link.Receive(ctx) // no more than Concurrency, which nobody has settled
 		if err != nil {
 			return err
 		}
 		// What has begun is ended, also when the server ends.
-		handling.Go(func() { c.handle(context.WithoutCancel(ctx), m) })
+		handling.Go(func() {
+			if err := c.handle(context.WithoutCancel(ctx), link, m); err != nil {
+				// What is not settled would stay with this link: it comes again over the next one.
+				c.cfg.Log.Warn("a request may come again", "queue", c.cfg.Queue, "err", err)
+				_ = link.Close()
+			}
+		})
 	}
 }
 
-// settleTime is how long a broker may take to hear what became of a message.
+// settleTime is how long a broker may take to have a reply, and to hear what became of a message.
 const settleTime = 30 * time.Second
 
-// handle answers one request, and settles it.
-func (c *Consumer) handle(ctx context.Context, m *amqp.Message) {
+// handle answers one request, and settles it. An error is that it is not settled.
+func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) error {
 	if m.Properties == nil {
 		m.Properties = &amqp.MessageProperties{}
 	}
 	tell := c.cfg.Log.With("queue", c.cfg.Queue, "message", m.Properties.MessageID)
+	settle := func(dead string) error {
+		ctx, cancel := context.WithTimeout(ctx, settleTime)
+		defer cancel()
+		if dead == "" {
+			return link.Accept(ctx, m)
+		}
+		tell.Warn("a request cannot be handled", "why", dead)
+		return link.Reject(ctx, m, dead)
+	}
 	if h := m.Header; h != nil && h.DeliveryCount >= MaxDeliveries {
-		c.reject(ctx, tell, m, fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
-		return
+		return settle(fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
 	}
 	reply, why := c.answer(ctx, m)
-	ctx, cancel := context.WithTimeout(ctx, settleTime)
-	defer cancel()
-	switch to := m.Properties.ReplyTo; {
-	case why != "" && (to == nil || *to == ""):
-		c.reject(ctx, tell, m, why)
-		return
-	case reply == nil:
-	case to == nil || *to == "":
-		if reply.ApplicationProperties[propIsFault] == true {
-			tell.Warn("a request that has no reply failed")
-		}
-	default:
-		if err := c.link.Send(ctx, reply); err != nil {
-			if broken(err) {
-				return // the request comes again
-			}
+	to := m.Properties.ReplyTo
+	switch asks := to != nil && *to != ""; {
+	case !asks && why != "":
+		return settle(why)
+	case !asks && reply != nil && reply.ApplicationProperties[propIsFault] == true:
+		tell.Warn("a request that has no reply failed")
+	case asks && reply != nil:
+		err := c.send(ctx, link, reply)
+		var refused *amqp.Error
+		switch {
+		case errors.Is(err, ErrNotNow):
+			return settle(fmt.Sprintf("handled, but the broker does not take the reply to %s", *to))
+		case errors.As(err, &refused) && !broken(err):
 			tell.Warn("the broker does not take the reply", "to", *to, "err", err)
+		case err != nil:
+			return err
 		}
 	}
-	if err := c.link.Accept(ctx, m); err != nil {
-		tell.Warn("a request was answered, and may come again", "err", err)
-	}
+	return settle("")
 }
 
-func (c *Consumer) reject(ctx context.Context, tell *slog.Logger, m *amqp.Message, why string) {
-	tell.Warn("a request cannot be handled", "why", why)
-	if err := c.link.Reject(ctx, m, why); err != nil {
-		tell.Warn("a request cannot be rejected, and may come again", "err", err)
+// send sends a reply, again after pauses where the broker gives it back.
+func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for pause := firstPause; ; pause = after(pause) {
+		err := link.Send(ctx, reply)
+		if !errors.Is(err, ErrNotNow) || rest(ctx, pause) != nil {
+			return err
+		}
 	}
 }
 

@@ -316,3 +316,70 @@ func TestRunEndsWhatIsBegun(t *testing.T) {
 		assert.Equal(t, envelope11, text)
 	})
 }
+
+// A broker that gives messages back has them again later, of either end.
+func TestGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *ends
+		e = start(t, RequesterConfig{}, func(w http.ResponseWriter, r *http.Request) {
+			e.broker.mu.Lock()
+			e.broker.refusing, e.broker.refuses = ErrNotNow, 3
+			e.broker.mu.Unlock()
+			echo(w, r)
+		})
+		defer e.end()
+		e.broker.refusing, e.broker.refuses = ErrNotNow, 2
+		status, text, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, status)
+		assert.Equal(t, envelope11, text)
+		assert.Equal(t, 2, e.broker.opened, "the links stay")
+	})
+}
+
+// A reply that the broker never takes is not forgotten: its request is with the dead letters.
+func TestReplyNeverTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *ends
+		e = start(t, RequesterConfig{}, func(w http.ResponseWriter, r *http.Request) {
+			e.broker.mu.Lock()
+			e.broker.refusing = ErrNotNow
+			e.broker.mu.Unlock()
+			echo(w, r)
+		})
+		defer e.end()
+		_, _, err := e.call(envelope11)
+		require.ErrorIs(t, err, &Error{Code: NoReply})
+		synctest.Wait()
+		require.Len(t, e.broker.dead, 1)
+		assert.Contains(t, e.broker.dead[0].ApplicationProperties["why"],
+			"handled, but the broker does not take the reply to")
+	})
+}
+
+// A link that sends no more while it still receives is given up: what it has not settled would stay
+// with it, and in the end nothing would come.
+func TestHalfALinkIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, RequesterConfig{}, echo)
+		defer e.end()
+		for i := range 20 {
+			m := jmsRequest(classBytes, envelope11, nil)
+			m.Properties.MessageID = i
+			e.broker.put("q", m)
+		}
+		e.broker.mu.Lock()
+		e.broker.refusing, e.broker.refuses = &amqp.LinkError{RemoteErr: &amqp.Error{Description: "detached"}}, 3
+		e.broker.mu.Unlock()
+		for range 100 {
+			time.Sleep(time.Second)
+			if e.broker.answered() == 20 {
+				break
+			}
+		}
+		assert.Equal(t, 20, e.broker.answered(), "all are, in the end")
+		synctest.Wait()
+		assert.Greater(t, e.broker.opened, 1)
+		assert.Contains(t, e.log.String(), "a request may come again")
+	})
+}

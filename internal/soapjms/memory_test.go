@@ -25,6 +25,7 @@ type memory struct {
 	opened   int
 	down     error // why links cannot be opened
 	refusing error // why messages are not taken
+	refuses  int   // how many of them; 0: all
 	most     int   // deliveries that were unsettled at once
 }
 
@@ -87,11 +88,13 @@ func (l *memoryLink) end(why error) {
 	l.ended = why
 	delete(l.of.links, l)
 	for m := range l.unsettled {
-		if m.Header == nil {
-			m.Header = &amqp.MessageHeader{}
+		again, header := *m, amqp.MessageHeader{}
+		if m.Header != nil {
+			header = *m.Header
 		}
-		m.Header.DeliveryCount++
-		l.of.queues[l.queue] = append(l.of.queues[l.queue], m)
+		header.DeliveryCount++
+		again.Header = &header
+		l.of.queues[l.queue] = append(l.of.queues[l.queue], &again)
 	}
 	if strings.HasPrefix(l.queue, "temporary-") {
 		delete(l.of.queues, l.queue)
@@ -163,8 +166,12 @@ func (l *memoryLink) Reject(_ context.Context, m *amqp.Message, why string) erro
 func (l *memoryLink) Send(_ context.Context, m *amqp.Message) error {
 	l.of.mu.Lock()
 	err := l.ended
-	if err == nil {
-		err = l.of.refusing
+	if err == nil && l.of.refusing != nil {
+		if err = l.of.refusing; l.of.refuses > 0 {
+			if l.of.refuses--; l.of.refuses == 0 {
+				l.of.refusing = nil
+			}
+		}
 	}
 	l.of.mu.Unlock()
 	if err != nil {
@@ -182,4 +189,15 @@ func (l *memoryLink) Close() error {
 	defer l.of.mu.Unlock()
 	l.end(errBroken)
 	return nil
+}
+
+// answered is how many requests have a reply, or several.
+func (b *memory) answered() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	to := map[any]bool{}
+	for _, m := range b.queues["answers"] {
+		to[m.Properties.CorrelationID] = true
+	}
+	return len(to)
 }

@@ -145,7 +145,7 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 		return a, wrongly("missingContentType", "the request has no property %s", propContentType)
 	case uri == "":
 		return a, wrongly("missingRequestURI", "the request has no property %s", propRequestURI)
-	case !strings.HasPrefix(uri, "jms:") || malformed != nil:
+	case len(uri) < 4 || !strings.EqualFold(uri[:4], "jms:") || malformed != nil:
 		return a, wrongly("malformedRequestURI", "%q is no address of JMS", uri)
 	case parameters.Has("targetService"):
 		return a, wrongly("targetServiceNotAllowedInRequestURI", "the service is named by the property %s alone",

@@ -170,7 +170,9 @@ func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		c.drop(link)
+		if !errors.Is(err, ErrNotNow) {
+			c.drop(link)
+		}
 		if err := rest(ctx, pause); err != nil {
 			return nil, err
 		}

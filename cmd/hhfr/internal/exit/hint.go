@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/soapjms"
 )
 
 // troubleHints are the remedies for trouble with certificates.
@@ -24,6 +25,10 @@ func UnreachableHint(err error) string {
 	var unresolved *net.DNSError
 	var wrong *session.SchemeError
 	switch {
+	case errors.Is(err, &soapjms.Error{Code: soapjms.Unreachable}):
+		return "is there a broker that speaks AMQP 1.0?"
+	case errors.Is(err, &soapjms.Error{Code: soapjms.TooLarge}), errors.Is(err, &soapjms.Error{Code: soapjms.Refused}):
+		return ""
 	case errors.As(err, &unresolved) && unresolved.IsNotFound:
 		return "is the name right? --dns IP[:PORT] asks another DNS server"
 	case errors.As(err, &unresolved):

@@ -118,6 +118,9 @@ func Consume(ctx context.Context, urls []string, secure *tls.Config, handler htt
 		one, err := soapjms.NewConsumer(ctx, soapjms.ConsumerConfig{
 			Queues: b, Queue: queue, Handler: handler, Concurrency: concurrency, Log: log,
 		})
+		if ctx.Err() != nil {
+			return nil, c.fails(context.Cause(ctx))
+		}
 		if err != nil {
 			return nil, c.fails(exit.Withf(exit.NoPeer, "is there a broker that speaks AMQP 1.0?", "--queue: %w", err))
 		}
