@@ -139,9 +139,8 @@ func (b *Broker) Open(ctx context.Context, queue string, credit int32, only stri
 	if l.sender, err = session.NewSender(ctx, "", nil); err != nil {
 		return nil, err
 	}
-	o := &amqp.ReceiverOptions{
-		Credit: credit, SourceCapabilities: []string{"queue"}, MaxMessageSize: MaxMessage + roomAround,
-	}
+	// A limit here, too, would be none: go-amqp 1.7.0 takes that of the broker, which may be 0.
+	o := &amqp.ReceiverOptions{Credit: credit, SourceCapabilities: []string{"queue"}}
 	if queue == "" {
 		o.DynamicAddress, o.SourceCapabilities = true, []string{"temporary-queue"}
 	}
@@ -153,9 +152,6 @@ func (b *Broker) Open(ctx context.Context, queue string, credit int32, only stri
 	}
 	return l, nil
 }
-
-// roomAround is how long the properties of a message may be.
-const roomAround = 1 << 20
 
 type amqpLink struct {
 	conn     *amqp.Conn
