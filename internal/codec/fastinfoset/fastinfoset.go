@@ -5,6 +5,7 @@
 package fastinfoset
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/hhfr/hhfr/internal/fault"
@@ -171,6 +172,12 @@ func problem(code Code, at int, format string, args ...any) *Error {
 		e.Err = fmt.Errorf(format, args...)
 	}
 	return e
+}
+
+// Begins reports whether a document begins so.
+func Begins(b []byte) bool {
+	n, _ := xmlDeclaration(b)
+	return bytes.HasPrefix(b[n:], []byte(magic))
 }
 
 // xmlDeclaration is the length of the XML declaration at the beginning, one of nine (X.891 12.3).
