@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/spool"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -44,7 +45,7 @@ func exchanged(t *testing.T, messages ...[2]string) []byte {
 
 // Envelopes in Fast Infoset are given as XML where that is wanted, and as they are where not.
 func TestFastInfosetAsXML(t *testing.T) {
-	text := envelope("op", "", strings.Repeat("<n>1</n>", 200_000))
+	text := envelope("op", "", strings.Repeat("<n>1</n><m>12345</m>", 300_000))
 	short := envelope("op", "", "<n>1</n>")
 	doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, []byte(text))
 	require.NoError(t, err)
@@ -67,6 +68,9 @@ func TestFastInfosetAsXML(t *testing.T) {
 				assert.Equal(t, soap.V11, m.Version)
 			}
 		}
+		assert.Greater(t, len(doc), 3*spool.Kept/2, "what is read as a whole")
+		assert.EqualValues(t, len(text), r.Messages[0].BodyOctets)
+		assert.Empty(t, r.Messages[0].Why)
 		if !starts {
 			assert.Equal(t, canonicalXML(t, text), canonicalXML(t, string(r.Messages[0].Body)))
 		}

@@ -311,7 +311,10 @@ func (r *Reader) whole(inputs []io.Seeker, read, back func() error) (all bool, e
 func (r *Reader) pass(read func() error) error {
 	r.told = 0
 	r.summary, r.numbers, r.open = newSummary(), numbers{}, openMessages{}
-	r.bodies = &spool.Spool{Short: r.cfg.Starts || r.surveying}
+	r.bodies = new(spool.Spool)
+	if r.cfg.Starts || r.surveying {
+		r.bodies.Short = r.wanted
+	}
 	err := errors.Join(read(), r.bodies.Close())
 	r.serve()
 	r.summary.StoreFailure = r.store.failure("")

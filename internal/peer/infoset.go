@@ -2,12 +2,13 @@ package peer
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -31,7 +32,11 @@ func withInfosets(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		media := soap.ParseContentType(r.Header.Get("Content-Type"))
 		in := media.Type == infosets[soap.V11] || media.Type == infosets[soap.V12]
-		if !in && !strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Accept"), ",")), "fastinfoset") {
+		switch {
+		case in:
+		case acceptsInfosets(r.Header.Values("Accept")):
+			w.Header().Add("Vary", "Accept")
+		default:
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -47,6 +52,41 @@ func withInfosets(next http.Handler) http.Handler {
 		}
 		reply.end()
 	})
+}
+
+// acceptsInfosets reports whether fields of Accept name one of infosets, and do not refuse it by q=0
+// (RFC 9110 12.5.1). Ranges with * are no wish for it, and those that cannot be read neither.
+func acceptsInfosets(fields []string) bool {
+	for _, field := range fields {
+		for field != "" {
+			var one string
+			one, field = cutList(field)
+			kind, params, err := mime.ParseMediaType(one)
+			if err != nil || kind != infosets[soap.V11] && kind != infosets[soap.V12] {
+				continue
+			}
+			if weight, err := strconv.ParseFloat(cmp.Or(params["q"], "1"), 32); err == nil && weight > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cutList cuts a list behind its first member: at a comma that is not in quotes.
+func cutList(list string) (first, rest string) {
+	quoted := false
+	for i := 0; i < len(list); i++ {
+		switch {
+		case list[i] == '"':
+			quoted = !quoted
+		case list[i] == '\\' && quoted:
+			i++
+		case list[i] == ',' && !quoted:
+			return list[:i], list[i+1:]
+		}
+	}
+	return list, ""
 }
 
 // inXML is a request in Fast Infoset as one in XML. Errors: a refusal.

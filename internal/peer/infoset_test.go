@@ -89,6 +89,31 @@ func TestFastInfoset(t *testing.T) {
 	assert.Equal(t, "anything", body)
 }
 
+// Accept has media ranges: what only looks like one of Fast Infoset is none.
+func TestAcceptOfFastInfoset(t *testing.T) {
+	s := start(t, peer.Concat())
+	sess := dial(t, s.URL("/concat"), config(t, false))
+	for accept, want := range map[string]bool{
+		"application/fastinfoset":                                   true,
+		"text/xml;q=0.9, Application/FastInfoset ; q=0.5":           true,
+		`text/xml;a="x,\",y", application/soap+fastinfoset;q="1"`:   true,
+		"text/xml\nAccept: application/soap+fastinfoset; action=a":  true,
+		"text/xml, application/fastinfoset;q=0":                     false,
+		"application/fastinfoset;q=0.000, application/fastinfosetx": false,
+		"application/fastinfoset;q=much":                            false,
+		`text/xml; a="application/fastinfoset"`:                     false,
+		`text/xml; a="\", application/fastinfoset, "`:               false,
+		"application/fastinfoset x, */*, ,":                         false,
+	} {
+		head, _, err := exchange(t.Context(), sess,
+			"POST /concat HTTP/1.1\nContent-Type: text/xml\nAccept: "+accept+"\n\n",
+			strings.NewReader(envelope(soap.V11, "concat", "<item>a</item>")))
+		require.NoError(t, err, accept)
+		assert.Equal(t, want, strings.Contains(head, "Content-Type: application/fastinfoset\r\n"), accept)
+		assert.Equal(t, want, strings.Contains(head, "Vary: Accept\r\n"), accept)
+	}
+}
+
 // A reply that is too long to be converted goes in XML.
 func TestLongRepliesStayXML(t *testing.T) {
 	s := start(t, peer.Concat())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 const (
@@ -15,12 +16,15 @@ const (
 	Kept = 1 << 20
 	// budget is the maximum number of bytes of all bodies in memory.
 	budget = 8 << 20
+	// sniffed is how many bytes of a long body its Spool.Short is sure to get.
+	sniffed = 512
 )
 
 // Spool stores bodies. Not safe for concurrent use.
 type Spool struct {
-	// Short makes bodies drop everything after the first Kept bytes: it is only counted.
-	Short bool
+	// Short is how many bytes are wanted, Kept or more, of a longer body that begins so: everything
+	// after them is only counted. nil: all.
+	Short func(start []byte) int64
 
 	memory int64 // in use by bodies
 	file   *os.File
@@ -42,6 +46,7 @@ type Spooled struct {
 	memory  []byte // the end of what was written that is not in the file
 	extents []extent
 	size    int64
+	wanted  int64 // of more than Kept bytes, see Spool.Short
 	err     error
 }
 
@@ -72,12 +77,15 @@ func (b *Spooled) Len() int64 {
 // Write implements [io.Writer]. The error is that of the file, and stays.
 func (b *Spooled) Write(p []byte) (int, error) {
 	n := len(p)
-	if b.spool.Short {
-		p = p[:min(int64(n), max(0, Kept-b.size))]
+	if b.spool.Short != nil && b.size+int64(n) > Kept {
+		if b.size <= Kept {
+			b.want(p)
+		}
+		p = p[:min(int64(n), max(0, b.wanted-b.size))]
 	}
 	switch {
 	case b.err != nil || len(p) == 0:
-	case !b.spool.Short && b.size+int64(n) > Kept || b.spool.memory+int64(len(p)) > budget:
+	case b.size+int64(len(p)) > Kept || b.spool.memory+int64(len(p)) > budget:
 		if b.err = b.store(b.memory); b.err == nil {
 			b.spool.memory -= int64(len(b.memory))
 			b.memory = nil
@@ -89,6 +97,15 @@ func (b *Spooled) Write(p []byte) (int, error) {
 	}
 	b.size += int64(n)
 	return n, b.err
+}
+
+// want asks how much is wanted of a body that gets longer than Kept with the next bytes.
+func (b *Spooled) want(next []byte) {
+	start, err := b.Start()
+	if len(start) < sniffed {
+		start = append(slices.Clip(start), next...)
+	}
+	b.wanted, b.err = b.spool.Short(start), err
 }
 
 // store writes bytes to the file.

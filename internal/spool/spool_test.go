@@ -51,7 +51,12 @@ func TestBodiesComeBack(t *testing.T) {
 
 // If only the beginning is needed, the rest is counted.
 func TestShortBodies(t *testing.T) {
-	s := spool.Spool{Short: true}
+	s := spool.Spool{Short: func(start []byte) int64 {
+		if bytes.HasPrefix(start, []byte{1, 2, 2, 2}) {
+			return 2 << 20
+		}
+		return spool.Kept
+	}}
 	b := s.Body()
 	for range 5 {
 		_, err := b.Write(make([]byte, 300<<10))
@@ -61,6 +66,22 @@ func TestShortBodies(t *testing.T) {
 	start, err := b.Start()
 	require.NoError(t, err)
 	assert.Len(t, start, spool.Kept)
+
+	for _, piece := range []int{100 << 10, spool.Kept, 3 << 20} { // of what is wanted longer
+		b := s.Body()
+		want := append([]byte{1}, bytes.Repeat([]byte{2}, 3<<20)...)
+		_, err := b.Write(want[:1])
+		require.NoError(t, err)
+		for rest := want[1:]; len(rest) > 0; rest = rest[min(piece, len(rest)):] {
+			_, err := b.Write(rest[:min(piece, len(rest))])
+			require.NoError(t, err)
+		}
+		assert.EqualValues(t, len(want), b.Len())
+		got, err := io.ReadAll(b.Reader())
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(want[:2<<20], got))
+	}
+
 	var none *spool.Spooled
 	none.Free()
 	assert.Zero(t, none.Len())

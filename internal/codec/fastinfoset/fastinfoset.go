@@ -5,6 +5,7 @@
 package fastinfoset
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/hhfr/hhfr/internal/fault"
@@ -104,8 +105,8 @@ type Limits struct {
 	Depth      int   // elements in each other; 1000
 	Entries    int   // of one table; 1,048,576, as many as it can have
 	TableBytes int64 // in all tables; 64 MiB
-	// TextBytes is the length of all names and texts, each counted as often as it stands in XML;
-	// 256 MiB. A small index can stand for a long text.
+	// TextBytes is the length of all names and texts, each counted as often as it stands in XML, and
+	// of the namespace of each name; 256 MiB. A small index can stand for a long text.
 	TextBytes int64
 }
 
@@ -171,6 +172,12 @@ func problem(code Code, at int, format string, args ...any) *Error {
 		e.Err = fmt.Errorf(format, args...)
 	}
 	return e
+}
+
+// Begins reports whether a document begins so.
+func Begins(b []byte) bool {
+	n, _ := xmlDeclaration(b)
+	return bytes.HasPrefix(b[n:], []byte(magic))
 }
 
 // xmlDeclaration is the length of the XML declaration at the beginning, one of nine (X.891 12.3).

@@ -2,6 +2,7 @@ package fastinfoset
 
 import (
 	"bytes"
+	"hash/maphash"
 	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -13,9 +14,10 @@ import (
 type grammar struct {
 	depth     int // most elements in each other
 	open      []openInfoset
-	scopes    []Prefixed
-	rooted    bool // the root element has begun
-	typed     bool // the document type declaration has
+	scopes    []infosetScope
+	attrs     []attrKey // of the element that begins
+	rooted    bool      // the root element has begun
+	typed     bool      // the document type declaration has
 	inDoctype bool
 	ended     bool
 }
@@ -26,8 +28,28 @@ type openInfoset struct {
 	scopes int // of the elements around it
 }
 
+// infosetScope is a declared prefix. A document names a long text again by one byte: texts are
+// compared whole only where their hashes are equal, so that what an event costs is by its length.
+type infosetScope struct {
+	Prefixed
+	prefix, space uint64 // hashes
+	number        int    // of the namespace: the place of the first scope that has it
+}
+
+// attrKey tells attributes of an element apart.
+type attrKey struct {
+	local uint64 // hash
+	space int    // the number of the scope, or one below
+}
+
+// Namespaces that no scope has.
+const (
+	noSpace  = -1
+	xmlSpace = -2
+)
+
 func (g *grammar) reset(depth int) {
-	*g = grammar{depth: depth, open: g.open[:0], scopes: g.scopes[:0]}
+	*g = grammar{depth: depth, open: g.open[:0], scopes: g.scopes[:0], attrs: g.attrs[:0]}
 }
 
 // step goes on by an event. It returns what is wrong with it; code is 0 where nothing is.
@@ -85,48 +107,69 @@ func (g *grammar) enter(ev *Event) (code Code, wrong string) {
 		return Excessive, "too many prefixes"
 	}
 	g.open = append(g.open, openInfoset{ev.Name, len(g.scopes)})
-	for i, d := range ev.Declared {
+	for i := range ev.Declared {
+		d := &ev.Declared[i]
 		isXML := string(d.Prefix) == "xml"
 		if isXML != (string(d.Space) == xmlns.XML) || string(d.Prefix) == "xmlns" || string(d.Space) == xmlns.XMLNS {
 			return Malformed, "a prefix that cannot be declared so"
 		}
-		for _, before := range ev.Declared[:i] {
-			if bytes.Equal(before.Prefix, d.Prefix) {
-				return Malformed, "a prefix that is declared twice"
-			}
+		if !g.declare(d, len(g.scopes)-i) {
+			return Malformed, "a prefix that is declared twice"
 		}
-		g.scopes = append(g.scopes, d)
 	}
-	if !g.means(&ev.Name) {
+	if _, ok := g.means(&ev.Name); !ok {
 		return Malformed, "a name of an element whose prefix is not declared so"
 	}
+	g.attrs = g.attrs[:0]
 	for i := range ev.Attrs {
-		name := &ev.Attrs[i].Name
-		if (len(name.Prefix) > 0 || len(name.Space) > 0) && (len(name.Prefix) == 0 || !g.means(name)) ||
-			len(name.Prefix) == 0 && string(name.Local) == "xmlns" {
+		name, space, ok := &ev.Attrs[i].Name, noSpace, true
+		if len(name.Prefix) > 0 {
+			space, ok = g.means(name)
+		}
+		if !ok || len(name.Prefix) == 0 && (len(name.Space) > 0 || string(name.Local) == "xmlns") {
 			return Malformed, "a name of an attribute whose prefix is not declared so"
 		}
-		for j := range ev.Attrs[:i] {
-			if o := &ev.Attrs[j].Name; bytes.Equal(o.Local, name.Local) && bytes.Equal(o.Space, name.Space) {
+		key := attrKey{maphash.Bytes(seed, name.Local), space}
+		for j, before := range g.attrs {
+			if before == key && bytes.Equal(ev.Attrs[j].Name.Local, name.Local) {
 				return Malformed, "an attribute that stands twice"
 			}
 		}
+		g.attrs = append(g.attrs, key)
 	}
 	g.rooted = true
 	return 0, ""
 }
 
-// means reports whether the prefix of a name stands for its namespace here.
-func (g *grammar) means(n *Name) bool {
+// declare adds a scope. It reports whether those from a place on, which are of the same element, have
+// another prefix.
+func (g *grammar) declare(d *Prefixed, from int) bool {
+	s := infosetScope{*d, maphash.Bytes(seed, d.Prefix), maphash.Bytes(seed, d.Space), len(g.scopes)}
+	for i := range g.scopes {
+		o := &g.scopes[i]
+		if i >= from && o.prefix == s.prefix && bytes.Equal(o.Prefix, s.Prefix) {
+			return false
+		}
+		if s.number == len(g.scopes) && o.space == s.space && bytes.Equal(o.Space, s.Space) {
+			s.number = i
+		}
+	}
+	g.scopes = append(g.scopes, s)
+	return true
+}
+
+// means reports whether the prefix of a name stands for its namespace here, and the number of that.
+func (g *grammar) means(n *Name) (space int, ok bool) {
+	prefix := maphash.Bytes(seed, n.Prefix)
 	for i := len(g.scopes) - 1; i >= 0; i-- {
-		if s := &g.scopes[i]; bytes.Equal(s.Prefix, n.Prefix) {
-			return bytes.Equal(s.Space, n.Space) && (len(n.Prefix) == 0 || len(n.Space) > 0)
+		if s := &g.scopes[i]; s.prefix == prefix && bytes.Equal(s.Prefix, n.Prefix) {
+			return s.number, bytes.Equal(s.Space, n.Space) && (len(n.Prefix) == 0 || len(n.Space) > 0)
 		}
 	}
 	if len(n.Prefix) == 0 {
-		return len(n.Space) == 0
+		return noSpace, len(n.Space) == 0
 	}
-	return string(n.Prefix) == "xml" && string(n.Space) == xmlns.XML
+	return xmlSpace, string(n.Prefix) == "xml" && string(n.Space) == xmlns.XML
 }
 
 // badText is the offset of what XML cannot have in a text; -1: nothing.

@@ -184,6 +184,50 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, err, "more than 128 attributes of one element")
 }
 
+// longNamespaces is a document of elements with an attribute of each of some long namespaces, which
+// differ at their ends.
+func longNamespaces(tb testing.TB, namespaces, elements int) []byte {
+	tb.Helper()
+	var text, attrs strings.Builder
+	text.WriteString("<r")
+	for i := range namespaces {
+		fmt.Fprintf(&text, " xmlns:p%[1]d='%[2]s%[1]d'", i, strings.Repeat("u", 16<<10))
+		fmt.Fprintf(&attrs, " p%d:a=''", i)
+	}
+	text.WriteString(">" + strings.Repeat("<b"+attrs.String()+"/>", elements) + "</r>")
+	doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, []byte(text.String()))
+	require.NoError(tb, err)
+	return doc
+}
+
+// A namespace counts wherever a name has it: it is compared there.
+func TestNamespacesCount(t *testing.T) {
+	doc := longNamespaces(t, 100, 10)
+	_, err := readAll(&fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: 20 << 20}}, doc)
+	require.NoError(t, err)
+	_, err = readAll(&fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: 10 << 20}}, doc)
+	require.ErrorContains(t, err, "Fast Infoset beyond a limit: more than 10485760 bytes of text")
+}
+
+// Attributes are the same where their namespaces are, whatever the prefixes.
+func TestAttributesByNamespace(t *testing.T) {
+	for text, want := range map[string]string{
+		`<r xmlns:a="u" xmlns:b="u" a:n="" b:n=""/>`:                           "an attribute that stands twice: \"r\"",
+		`<r xmlns:a="u"><e xmlns:b="v" xmlns:c="u" a:n="" b:n="" c:n=""/></r>`: "an attribute that stands twice: \"e\"",
+		`<r xmlns:a="u" xmlns:b="u" a:n="" b:m=""/>`:                           "",
+		`<r xmlns:a="u" xmlns:b="v" a:n="" b:n="" n="" xml:n=""/>`:             "",
+		`<r xmlns:a="u" xmlns:b="v"><e xmlns:a="w" a:n="" b:n=""/></r>`:        "",
+		`<r xmlns="u" xmlns:a="u" n="" a:n=""/>`:                               "",
+	} {
+		_, err := new(fastinfoset.InfosetWriter).FromXML(nil, []byte(text))
+		if want == "" {
+			assert.NoError(t, err, text)
+		} else {
+			assert.ErrorContains(t, err, want, text)
+		}
+	}
+}
+
 // Indexes of every length: more texts and names than the shorter ones can count, and more than the
 // writer puts into tables.
 func TestManyEntries(t *testing.T) {
@@ -454,6 +498,16 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(len(bytes.Join(docs, nil))))
+}
+
+// BenchmarkLongNamespaces: what differs late is not compared in pairs.
+func BenchmarkLongNamespaces(b *testing.B) {
+	doc := longNamespaces(b, 120, 50)
+	var r fastinfoset.Reader
+	for b.Loop() {
+		_, err := readAll(&r, doc)
+		require.NoError(b, err)
+	}
 }
 
 func BenchmarkToXML(b *testing.B) {

@@ -90,18 +90,21 @@ func (r *Reader) accept() {
 	}
 }
 
-// textBytes is about what an event takes in XML.
+// textBytes is about what an event takes in XML, and what its namespaces take: who reads it compares
+// them.
 func (ev *Event) textBytes() int64 {
-	n := int64(len(ev.Name.Prefix)+len(ev.Name.Local)) + ev.Value.textBound()
+	n := ev.Name.textBytes() + ev.Value.textBound()
 	for i := range ev.Declared {
 		n += int64(len(ev.Declared[i].Prefix) + len(ev.Declared[i].Space))
 	}
 	for i := range ev.Attrs {
 		a := &ev.Attrs[i]
-		n += int64(len(a.Name.Prefix)+len(a.Name.Local)) + a.Value.textBound()
+		n += a.Name.textBytes() + a.Value.textBound()
 	}
 	return n + int64(len(ev.System)+len(ev.Public))
 }
+
+func (n *Name) textBytes() int64 { return int64(len(n.Prefix) + len(n.Space) + len(n.Local)) }
 
 // document reads all that stands before the children (X.891 7.2, C.2).
 func (r *Reader) document() {
