@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/input"
 	"github.com/hhfr/hhfr/internal/capture"
+	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -135,6 +136,25 @@ func (w *telling) Write(p []byte) (int, error) {
 		w.then()
 	}
 	return n, err
+}
+
+// A short document of Fast Infoset has a long text: Ctrl-C ends what is made of it.
+func TestInterruptedWithinFastInfoset(t *testing.T) {
+	text := "<r>" + strings.Repeat("<begin>some text</begin>", 100_000) + "</r>"
+	doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, []byte(text))
+	require.NoError(t, err)
+	for to, told := range map[string]string{"xml": "<begin>", "stream": "begin"} {
+		name := filepath.Join(t.TempDir(), "message.finf")
+		require.NoError(t, os.WriteFile(name, doc, 0o600))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		out := &telling{text: told, then: func() { cancel(exit.Signalled{Signal: os.Interrupt}) }}
+		var errs bytes.Buffer
+		code := execute(ctx, command.Env{Out: struct{ io.Writer }{out}, Err: &errs},
+			[]string{"transcode", name, "--from", "fastinfoset", "--to", to, "--out", "-"})
+		assert.Equal(t, exit.Interrupted, code, to)
+		assert.Contains(t, errs.String(), "interrupt signal received")
+		assert.Less(t, out.Len(), len(text)/2, to)
+	}
 }
 
 // A pipe that stays open is listed as it comes; Ctrl-C ends it, and the summary follows.

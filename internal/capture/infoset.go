@@ -27,15 +27,6 @@ func writeInfoset(to, body *spool.Spooled, whole bool, most int64) error {
 	return err
 }
 
-// wanted is how much is needed of a body of which only the beginning is: to know how long its text
-// is, all of one in Fast Infoset.
-func (r *Reader) wanted(start []byte) int64 {
-	if r.cfg.XML && !r.surveying && fastinfoset.Begins(start) {
-		return maxInfoset
-	}
-	return spool.Kept
-}
-
 func isFastInfoset(contentType string) bool {
 	kind := soap.ParseContentType(contentType).Type
 	return kind == "application/fastinfoset" || kind == "application/soap+fastinfoset"

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/shape"
 	"github.com/hhfr/hhfr/internal/shape/program"
@@ -319,6 +320,15 @@ func (r *Reader) pass(read func() error) error {
 	r.serve()
 	r.summary.StoreFailure = r.store.failure("")
 	return err
+}
+
+// wanted is how much is needed of a body of which only the beginning is: to know how long its text
+// is, all of one in Fast Infoset.
+func (r *Reader) wanted(start []byte) int64 {
+	if r.cfg.XML && !r.surveying && fastinfoset.Begins(start) {
+		return maxInfoset
+	}
+	return spool.Kept
 }
 
 // Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in

@@ -54,8 +54,8 @@ func withInfosets(next http.Handler) http.Handler {
 	})
 }
 
-// acceptsInfosets reports whether fields of Accept name one of infosets, and do not refuse it by q=0
-// (RFC 9110 12.5.1). Ranges with * are no wish for it, and those that cannot be read neither.
+// acceptsInfosets reports whether fields of Accept name one of infosets, and do not refuse it by
+// q=0 (RFC 9110 12.5.1). Neither ranges with * nor those that cannot be read ask for it.
 func acceptsInfosets(fields []string) bool {
 	for _, field := range fields {
 		for field != "" {

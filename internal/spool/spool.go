@@ -22,8 +22,8 @@ const (
 
 // Spool stores bodies. Not safe for concurrent use.
 type Spool struct {
-	// Short is how many bytes are wanted, Kept or more, of a longer body that begins so: everything
-	// after them is only counted. nil: all.
+	// Short is how many bytes are wanted of a long body that begins so, at least its start: what
+	// comes after them is only counted. nil: all.
 	Short func(start []byte) int64
 
 	memory int64 // in use by bodies
@@ -46,7 +46,7 @@ type Spooled struct {
 	memory  []byte // the end of what was written that is not in the file
 	extents []extent
 	size    int64
-	wanted  int64 // of more than Kept bytes, see Spool.Short
+	wanted  int64 // of a long one, see Spool.Short
 	err     error
 }
 
@@ -99,7 +99,7 @@ func (b *Spooled) Write(p []byte) (int, error) {
 	return n, b.err
 }
 
-// want asks how much is wanted of a body that gets longer than Kept with the next bytes.
+// want asks how much is wanted of a body that gets long with the next bytes.
 func (b *Spooled) want(next []byte) {
 	start, err := b.Start()
 	if len(start) < sniffed {

@@ -105,8 +105,8 @@ type Limits struct {
 	Depth      int   // elements in each other; 1000
 	Entries    int   // of one table; 1,048,576, as many as it can have
 	TableBytes int64 // in all tables; 64 MiB
-	// TextBytes is the length of all names and texts, each counted as often as it stands in XML, and
-	// of the namespace of each name; 256 MiB. A small index can stand for a long text.
+	// TextBytes is the length of all names and texts, each counted as often as it stands in XML,
+	// and of the namespace of each name; 256 MiB. A small index can stand for a long text.
 	TextBytes int64
 }
 

@@ -141,8 +141,8 @@ func (g *grammar) enter(ev *Event) (code Code, wrong string) {
 	return 0, ""
 }
 
-// declare adds a scope. It reports whether those from a place on, which are of the same element, have
-// another prefix.
+// declare adds a scope. It reports whether those from a place on, which are of the same element,
+// have another prefix.
 func (g *grammar) declare(d *Prefixed, from int) bool {
 	s := infosetScope{*d, maphash.Bytes(seed, d.Prefix), maphash.Bytes(seed, d.Space), len(g.scopes)}
 	for i := range g.scopes {

@@ -90,8 +90,7 @@ func (r *Reader) accept() {
 	}
 }
 
-// textBytes is about what an event takes in XML, and what its namespaces take: who reads it compares
-// them.
+// textBytes is about what an event takes in XML, and what its namespaces take, which are compared.
 func (ev *Event) textBytes() int64 {
 	n := ev.Name.textBytes() + ev.Value.textBound()
 	for i := range ev.Declared {

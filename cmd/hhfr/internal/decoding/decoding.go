@@ -88,7 +88,7 @@ func (o *DecodeOptions) Open(ctx context.Context, g *command.Global) (
 	cfg capture.DecodeConfig, done func(), err error) {
 	cfg, done, err = o.Knowledge.Open(ctx, g)
 	cfg.Starts, cfg.Frames, cfg.Carriage = o.starts(), o.choice.Hex, o.choice.Bits
-	cfg.XML = o.export == "" // requests that are exported go out as they were
+	cfg.XML = o.export == "" || o.export == "pcapng" // requests of other exports go out as they were
 	return cfg, done, err
 }
 

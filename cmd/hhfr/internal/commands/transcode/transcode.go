@@ -118,7 +118,7 @@ func convert(ctx context.Context, g *command.Global, o transcodeOptions) error {
 	if err != nil {
 		return err
 	}
-	text := infosetText(body)
+	text := infosetText(ctx, body)
 	if o.to == "fastinfoset" {
 		doc, err := new(fastinfoset.InfosetWriter).FromXML(nil, body)
 		if err != nil {
@@ -140,17 +140,24 @@ func convert(ctx context.Context, g *command.Global, o transcodeOptions) error {
 }
 
 // infosetText reads a message in Fast Infoset as XML text.
-func infosetText(body []byte) io.Reader {
+func infosetText(ctx context.Context, body []byte) io.Reader {
 	r := &fastinfoset.Reader{Limits: fastinfoset.Limits{TextBytes: input.MaxMessage}}
 	r.Reset(body)
-	return infosetSource{fastinfoset.NewTextReader(r)}
+	return infosetSource{ctx, fastinfoset.NewTextReader(r)}
 }
 
-// infosetSource reads what its input has to be, or it is malformed.
-type infosetSource struct{ from io.Reader }
+// infosetSource reads what its input has to be, or it is malformed, until the end of ctx: a small
+// document can have a long text.
+type infosetSource struct {
+	ctx  context.Context
+	from io.Reader
+}
 
 // Read implements [io.Reader].
 func (m infosetSource) Read(p []byte) (int, error) {
+	if m.ctx.Err() != nil {
+		return 0, context.Cause(m.ctx)
+	}
 	n, err := m.from.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = exit.With(exit.Malformed, err, "")
@@ -229,7 +236,7 @@ func packable(ctx context.Context, g *command.Global, o *transcodeOptions) iter.
 		for _, name := range o.files {
 			if o.from == "fastinfoset" {
 				body, err := input.Whole(ctx, g, name)
-				if !yield(transcode.Packable{Name: name, Body: infosetText(body)}, err) || err != nil {
+				if !yield(transcode.Packable{Name: name, Body: infosetText(ctx, body)}, err) || err != nil {
 					return
 				}
 				continue
