@@ -86,4 +86,4 @@ const serveExamples = `  hhfr serve
   hhfr serve --store bolt:store.db --misbehave close-after=10
   hhfr serve --listen 0.0.0.0:8443 --cert server.pem --key server.key --client-ca ca.pem --negotiate certificate
   hhfr serve --store bolt:server.db --tcp 127.0.0.1:9090 --udp none
-  hhfr serve --queue amqp://127.0.0.1:5672/orders`
+  hhfr serve --queue amqp://broker.example/orders`

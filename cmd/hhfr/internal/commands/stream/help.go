@@ -102,4 +102,4 @@ const streamExamples = `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/ledger add.xml --soap-rm 1.1 --callback 127.0.0.1:8081 --store bolt:client.db
   hhfr stream http://127.0.0.1:8080/ledger add.xml --node http://127.0.0.1:8081/ledger --assurance at-least-once
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s
-  hhfr stream 'jms:queue:orders?targetService=sum' sum.xml --broker amqp://127.0.0.1:5672`
+  hhfr stream 'jms:queue:orders?targetService=sum' sum.xml --broker amqp://broker.example/`
