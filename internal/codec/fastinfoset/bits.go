@@ -36,7 +36,7 @@ func (r *Reader) first() []byte {
 	if b&0x80 != 0 {
 		r.fail(Malformed, r.at-1, "byte %#02x begins no string", b)
 	}
-	return r.take(r.length2(b))
+	return r.take(r.length(b, 2))
 }
 
 // more reads a number of n bytes.
@@ -46,41 +46,21 @@ func (r *Reader) more(n int) uint64 {
 	return binary.BigEndian.Uint64(buf[:])
 }
 
-// length2 is the length of a string at bit 2 of b (X.891 C.22).
-func (r *Reader) length2(b byte) uint64 {
-	switch {
-	case b&0x40 == 0:
-		return uint64(b&0x3F) + 1
-	case b&0x7F == 0x40:
-		return r.more(1) + 65
-	case b&0x7F == 0x60:
-		return r.more(4) + 321
+// length is that of a string which begins at bit 2, 5 or 7 of b (X.891 C.22 to C.24): a bit 0 and
+// the length less one in the rest of the byte; or 10 and zeros, with it in a byte behind; or 11 and
+// zeros, with it in four. Each form begins where the one before ends.
+func (r *Reader) length(b byte, bit int) uint64 {
+	flag := byte(1) << (8 - bit)
+	switch b & (flag<<1 - 1) {
+	case flag:
+		return r.more(1) + uint64(flag) + 1
+	case flag | flag>>1:
+		return r.more(4) + uint64(flag) + 257
 	}
-	return r.noLength(b)
-}
-
-// length5 is the length of a string at bit 5 of b (X.891 C.23).
-func (r *Reader) length5(b byte) uint64 {
-	switch {
-	case b&0x08 == 0:
-		return uint64(b&0x07) + 1
-	case b&0x0F == 0x08:
-		return r.more(1) + 9
-	case b&0x0F == 0x0C:
-		return r.more(4) + 265
+	if b&flag != 0 {
+		return r.noLength(b)
 	}
-	return r.noLength(b)
-}
-
-// length7 is the length of a string at bit 7 of b (X.891 C.24).
-func (r *Reader) length7(b byte) uint64 {
-	switch b & 3 {
-	case 2:
-		return r.more(1) + 3
-	case 3:
-		return r.more(4) + 259
-	}
-	return uint64(b&1) + 1
+	return uint64(b&(flag-1)) + 1
 }
 
 func (r *Reader) noLength(b byte) uint64 {
@@ -110,34 +90,26 @@ func (r *Reader) integer2(b byte) int {
 	return r.noIndex(b)
 }
 
-// integer3 is an index at bit 3 of b (X.891 C.27).
-func (r *Reader) integer3(b byte) int {
-	switch {
-	case b&0x20 == 0:
-		return int(b & 0x1F)
-	case b&0x38 == 0x20:
-		return r.place(b, (uint64(b&0x07)<<8|r.more(1))+32)
-	case b&0x38 == 0x28:
-		return r.place(b, (uint64(b&0x07)<<16|r.more(2))+2080)
-	case b&0x3F == 0x30:
-		return r.place(b, r.more(3)+526368)
+// integer is an index at bit 3 or 4 of b (X.891 C.27, C.28): a bit 0 and the index less one in the
+// rest of the byte; or 100 or 101, with its first bits in the rest and the others in one or two
+// bytes behind; or 110 and zeros, with it in three. Each form begins where the one before ends.
+func (r *Reader) integer(b byte, bit int) int {
+	flag := byte(1) << (8 - bit)
+	rest, first := uint64(b&(flag>>2-1)), uint64(flag)
+	switch b & (flag<<1 - 1) &^ (flag>>2 - 1) {
+	case flag:
+		return r.place(b, (rest<<8|r.more(1))+first)
+	case flag | flag>>2:
+		return r.place(b, (rest<<16|r.more(2))+first+first<<6)
+	case flag | flag>>1:
+		if rest == 0 {
+			return r.place(b, r.more(3)+first+first<<6+first<<14)
+		}
 	}
-	return r.noIndex(b)
-}
-
-// integer4 is an index at bit 4 of b (X.891 C.28).
-func (r *Reader) integer4(b byte) int {
-	switch {
-	case b&0x10 == 0:
-		return int(b & 0x0F)
-	case b&0x1C == 0x10:
-		return r.place(b, (uint64(b&0x03)<<8|r.more(1))+16)
-	case b&0x1C == 0x14:
-		return r.place(b, (uint64(b&0x03)<<16|r.more(2))+1040)
-	case b&0x1F == 0x18:
-		return r.place(b, r.more(3)+263184)
+	if b&flag != 0 {
+		return r.noIndex(b)
 	}
-	return r.noIndex(b)
+	return int(b & (flag - 1))
 }
 
 func (r *Reader) noIndex(b byte) int {
@@ -145,37 +117,18 @@ func (r *Reader) noIndex(b byte) int {
 	return 0
 }
 
-// appendLength2 appends a length n from bit 2 on; first has the bits before.
-func appendLength2(dst []byte, first byte, n int) []byte {
+// appendLength appends a length n from a bit on, as [Reader.length] reads it; first has the bits
+// before.
+func appendLength(dst []byte, first byte, bit, n int) []byte {
+	flag := byte(1) << (8 - bit)
+	short := int(flag)
 	switch {
-	case n <= 64:
+	case n <= short:
 		return append(dst, first|byte(n-1))
-	case n <= 320:
-		return append(dst, first|0x40, byte(n-65))
+	case n <= short+256:
+		return append(dst, first|flag, byte(n-short-1))
 	}
-	return binary.BigEndian.AppendUint32(append(dst, first|0x60), uint32(n-321))
-}
-
-// appendLength5 is appendLength2 from bit 5 on.
-func appendLength5(dst []byte, first byte, n int) []byte {
-	switch {
-	case n <= 8:
-		return append(dst, first|byte(n-1))
-	case n <= 264:
-		return append(dst, first|0x08, byte(n-9))
-	}
-	return binary.BigEndian.AppendUint32(append(dst, first|0x0C), uint32(n-265))
-}
-
-// appendLength7 is appendLength2 from bit 7 on.
-func appendLength7(dst []byte, first byte, n int) []byte {
-	switch {
-	case n <= 2:
-		return append(dst, first|byte(n-1))
-	case n <= 258:
-		return append(dst, first|0x02, byte(n-3))
-	}
-	return binary.BigEndian.AppendUint32(append(dst, first|0x03), uint32(n-259))
+	return binary.BigEndian.AppendUint32(append(dst, first|flag|flag>>1), uint32(n-short-257))
 }
 
 // appendInteger2 appends an index less one from bit 2 on; first has the bits before.
@@ -191,34 +144,23 @@ func appendInteger2(dst []byte, first byte, v int) []byte {
 	return append(dst, first|0x60|byte(v>>16), byte(v>>8), byte(v))
 }
 
-// appendInteger3 is appendInteger2 from bit 3 on.
-func appendInteger3(dst []byte, first byte, v int) []byte {
+// appendInteger appends an index less one from bit 3 or 4 on, as [Reader.integer] reads it; first
+// has the bits before.
+func appendInteger(dst []byte, first byte, bit, v int) []byte {
+	flag := byte(1) << (8 - bit)
+	second := int(flag)
+	third := second + second<<6
+	fourth := third + second<<14
 	switch {
-	case v < 32:
+	case v < second:
 		return append(dst, first|byte(v))
-	case v < 2080:
-		v -= 32
-		return append(dst, first|0x20|byte(v>>8), byte(v))
-	case v < 526368:
-		v -= 2080
-		return append(dst, first|0x28|byte(v>>16), byte(v>>8), byte(v))
+	case v < third:
+		v -= second
+		return append(dst, first|flag|byte(v>>8), byte(v))
+	case v < fourth:
+		v -= third
+		return append(dst, first|flag|flag>>2|byte(v>>16), byte(v>>8), byte(v))
 	}
-	v -= 526368
-	return append(dst, first|0x30, byte(v>>16), byte(v>>8), byte(v))
-}
-
-// appendInteger4 is appendInteger2 from bit 4 on.
-func appendInteger4(dst []byte, first byte, v int) []byte {
-	switch {
-	case v < 16:
-		return append(dst, first|byte(v))
-	case v < 1040:
-		v -= 16
-		return append(dst, first|0x10|byte(v>>8), byte(v))
-	case v < 263184:
-		v -= 1040
-		return append(dst, first|0x14|byte(v>>16), byte(v>>8), byte(v))
-	}
-	v -= 263184
-	return append(dst, first|0x18, byte(v>>16), byte(v>>8), byte(v))
+	v -= fourth
+	return append(dst, first|flag|flag>>1, byte(v>>16), byte(v>>8), byte(v))
 }

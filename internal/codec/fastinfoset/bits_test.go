@@ -22,16 +22,19 @@ func TestNumbersOfAllForms(t *testing.T) {
 	}
 	for _, v := range indexes {
 		assert.Equal(t, v, back(appendInteger2(nil, 0x80, v), (*Reader).integer2))
-		assert.Equal(t, v, back(appendInteger3(nil, 0x40, v), (*Reader).integer3))
-		assert.Equal(t, v, back(appendInteger4(nil, 0xA0, v), (*Reader).integer4))
+		for bit, first := range map[int]byte{3: 0x40, 4: 0xA0} {
+			read := func(r *Reader, b byte) int { return r.integer(b, bit) }
+			assert.Equal(t, v, back(appendInteger(nil, first, bit, v), read))
+		}
 	}
 	for _, n := range []int{1, 2, 3, 8, 9, 64, 65, 258, 259, 264, 265, 320, 321, 70_000, 1<<31 - 1} {
-		assert.Equal(t, n, back(appendLength2(nil, 0, n), func(r *Reader, b byte) int { return int(r.length2(b)) }))
-		assert.Equal(t, n, back(appendLength5(nil, 0x40, n), func(r *Reader, b byte) int { return int(r.length5(b)) }))
-		assert.Equal(t, n, back(appendLength7(nil, 0x90, n), func(r *Reader, b byte) int { return int(r.length7(b)) }))
+		for bit, first := range map[int]byte{2: 0, 5: 0x40, 7: 0x90} {
+			read := func(r *Reader, b byte) int { return int(r.length(b, bit)) }
+			assert.Equal(t, n, back(appendLength(nil, first, bit, n), read))
+		}
 	}
 	var r Reader
 	r.Reset([]byte{0xFF, 0xFF, 0xFF})
-	r.integer4(0x18)
+	r.integer(0x18, 4)
 	require.ErrorContains(t, r.err, "which has at most 1048576 entries")
 }

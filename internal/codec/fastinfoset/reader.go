@@ -253,7 +253,7 @@ func (r *Reader) element(first byte) {
 	if b&0x3C == 0x3C {
 		ev.Name = r.newName(&r.tables.elements, b)
 	} else {
-		ev.Name = entry(r, r.tables.elements, r.integer3(b), "names of elements")
+		ev.Name = entry(r, r.tables.elements, r.integer(b, 3), "names of elements")
 	}
 	if first&0x40 != 0 {
 		r.attributes()

@@ -188,7 +188,7 @@ func (r *Reader) identifying(table *[][]byte, isName bool) []byte {
 	if b&0x80 != 0 {
 		return entry(r, *table, r.integer2(b), "strings")
 	}
-	return r.newString(table, r.take(r.length2(b)), isName)
+	return r.newString(table, r.take(r.length(b, 2)), isName)
 }
 
 func (r *Reader) newString(table *[][]byte, text []byte, isName bool) []byte {
@@ -222,20 +222,20 @@ func (r *Reader) literal(b byte) Value {
 		next := r.next8()
 		id, b = int(b&0x0F)<<4|int(next>>4), next
 	}
-	return r.text(form, id+1, r.take(r.length5(b)))
+	return r.text(form, id+1, r.take(r.length(b, 5)))
 }
 
 // chunk reads content (X.891 7.7, C.15).
 func (r *Reader) chunk(b byte) Value {
 	if b&0x20 != 0 {
-		return entry(r, r.tables.chunks, r.integer4(b), "texts of content")
+		return entry(r, r.tables.chunks, r.integer(b, 4), "texts of content")
 	}
 	form, id, first := TextForm(b>>2&3), 0, b
 	if form >= Restricted {
 		next := r.next8()
 		id, b = int(b&3)<<6|int(next>>2), next
 	}
-	v := r.text(form, id+1, r.take(r.length7(b)))
+	v := r.text(form, id+1, r.take(r.length(b, 7)))
 	if first&0x10 != 0 {
 		add(r, &r.tables.chunks, v, len(v.Bytes))
 	}

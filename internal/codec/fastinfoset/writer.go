@@ -185,7 +185,7 @@ func (w *InfosetWriter) element(ev *Event) {
 		first = 0
 	}
 	if place, ok := w.name(&w.elements, &ev.Name, first|0x3C); ok {
-		w.dst = appendInteger3(w.dst, first, place)
+		w.dst = appendInteger(w.dst, first, 3, place)
 	}
 	for i := range ev.Attrs {
 		a := &ev.Attrs[i]
@@ -258,7 +258,7 @@ func (w *InfosetWriter) text(text []byte) {
 
 func (w *InfosetWriter) string(b []byte) {
 	if w.fits(b) {
-		w.dst = append(appendLength2(w.dst, 0, len(b)), b...)
+		w.dst = append(appendLength(w.dst, 0, 2, len(b)), b...)
 	}
 }
 
@@ -309,7 +309,7 @@ func (w *InfosetWriter) literal(first byte, v Value) {
 		w.dst = append(w.dst, first|id>>4)
 		first = id << 4
 	}
-	w.dst = append(appendLength5(w.dst, first, len(v.Bytes)), v.Bytes...)
+	w.dst = append(appendLength(w.dst, first, 5, len(v.Bytes)), v.Bytes...)
 }
 
 // chunk writes content (X.891 7.7, C.15).
@@ -319,7 +319,7 @@ func (w *InfosetWriter) chunk(v Value) {
 	if v.Form == UTF8 {
 		place, known, added := w.indexed(&w.chunks, v.Bytes)
 		if known {
-			w.dst = appendInteger4(w.dst, 0xA0, place)
+			w.dst = appendInteger(w.dst, 0xA0, 4, place)
 			return
 		}
 		if added {
@@ -334,7 +334,7 @@ func (w *InfosetWriter) chunk(v Value) {
 		w.dst = append(w.dst, first|id>>6)
 		first = id << 2
 	}
-	w.dst = append(appendLength7(w.dst, first, len(v.Bytes)), v.Bytes...)
+	w.dst = append(appendLength(w.dst, first, 7, len(v.Bytes)), v.Bytes...)
 }
 
 // indexed finds the place of a text, or adds it if it is short.
