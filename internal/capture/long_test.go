@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -14,34 +13,18 @@ import (
 
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/pcap"
-	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // longPlain is a capture of calls in plain SOAP, longer than what is surveyed before it is given.
 func longPlain(t *testing.T, calls int) []byte {
 	t.Helper()
-	var file bytes.Buffer
-	rec := pcapng.NewRecorder(&file, nil)
-	here, there := net.Pipe()
-	conn := rec.Conn(here)
+	var messages [][2]string
 	for n := range calls {
-		soap := envelope("op", "", fmt.Sprintf("<n>%d</n>%s", n, strings.Repeat("<more/>", 10_000)))
-		rest := fmt.Sprintf("Content-Type: text/xml\r\nContent-Length: %d\r\n\r\n%s", len(soap), soap)
-		request, reply := "POST / HTTP/1.1\r\n"+rest, "HTTP/1.1 200 OK\r\n"+rest
-		go func() {
-			_, _ = io.ReadFull(there, make([]byte, len(request)))
-			_, _ = io.WriteString(there, reply)
-		}()
-		_, err := io.WriteString(conn, request)
-		require.NoError(t, err)
-		_, err = io.ReadFull(conn, make([]byte, len(reply)))
-		require.NoError(t, err)
+		messages = append(messages, [2]string{"text/xml",
+			envelope("op", "", fmt.Sprintf("<n>%d</n>%s", n, strings.Repeat("<more/>", 10_000)))})
 	}
-	require.NoError(t, conn.Close())
-	require.NoError(t, there.Close())
-	require.NoError(t, rec.Close())
-	return file.Bytes()
+	return exchanged(t, messages...)
 }
 
 // inShort is what a reader gives of inputs, a line for each event.
