@@ -24,8 +24,8 @@ type Queues interface {
 	Open(ctx context.Context, queue string, credit int32, only string) (QueueLink, error)
 }
 
-// ErrNotNow reports that a broker gave a message back, as to a queue that is full, or not there.
-var ErrNotNow = errors.New("the broker gives it back")
+// errNotNow reports that a broker gave a message back, as to a queue that is full, or not there.
+var errNotNow = errors.New("the broker gives it back")
 
 // QueueLink is a connection to a broker. Its methods may be called concurrently, but for Receive.
 type QueueLink interface {
@@ -35,7 +35,7 @@ type QueueLink interface {
 	Accept(ctx context.Context, m *amqp.Message) error
 	Reject(ctx context.Context, m *amqp.Message, why string) error
 	// Send returns when the broker has the message for the queue that its properties name. It is
-	// ErrNotNow where another attempt may help, and an [amqp.Error] where none does.
+	// errNotNow where another attempt may help, and an [amqp.Error] where none does.
 	Send(ctx context.Context, m *amqp.Message) error
 	// Address is that of the queue it receives from.
 	Address() string
@@ -193,7 +193,7 @@ func (l *amqpLink) Send(ctx context.Context, m *amqp.Message) error {
 		}
 		return &amqp.Error{Condition: amqp.ErrCondNotAllowed, Description: "rejected"}
 	}
-	return ErrNotNow
+	return errNotNow
 }
 
 // Address implements [QueueLink].

@@ -16,9 +16,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// MaxDeliveries is how often a request is begun, which each time ended without an answer, before it
+// maxDeliveries is how often a request is begun, which each time ended without an answer, before it
 // goes to those that cannot be handled.
-const MaxDeliveries = 5
+const maxDeliveries = 5
 
 // ConsumerConfig is what a [Consumer] is made of.
 type ConsumerConfig struct {
@@ -120,7 +120,7 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 		tell.Warn("a request cannot be handled", "why", dead)
 		return link.Reject(ctx, m, dead)
 	}
-	if h := m.Header; h != nil && h.DeliveryCount >= MaxDeliveries {
+	if h := m.Header; h != nil && h.DeliveryCount >= maxDeliveries {
 		return settle(fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
 	}
 	reply, why := c.answer(ctx, m)
@@ -134,7 +134,7 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 		err := c.send(ctx, link, reply)
 		var refused *amqp.Error
 		switch {
-		case errors.Is(err, ErrNotNow):
+		case errors.Is(err, errNotNow):
 			return settle(fmt.Sprintf("handled, but the broker does not take the reply to %s", *to))
 		case errors.As(err, &refused) && !broken(err):
 			tell.Warn("the broker does not take the reply", "to", *to, "err", err)
@@ -151,7 +151,7 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 	defer cancel()
 	for pause := firstPause; ; pause = after(pause) {
 		err := link.Send(ctx, reply)
-		if !errors.Is(err, ErrNotNow) || rest(ctx, pause) != nil {
+		if !errors.Is(err, errNotNow) || rest(ctx, pause) != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Mes
 	switch {
 	case w.over:
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: fmt.Sprintf("the reply is longer than %d bytes",
-			MaxMessage)}), ""
+			maxMessage)}), ""
 	case w.status == 0 || w.body.Len() == 0 && w.status < http.StatusBadRequest:
 		return nil, ""
 	case w.status >= http.StatusInternalServerError && isText(kind):
@@ -216,7 +216,7 @@ func (c *Consumer) fault(m *amqp.Message, a asked, f *soap.Fault) *amqp.Message 
 	return answer(m, class, contentType, "", body, true)
 }
 
-// replyWriter keeps a reply, up to MaxMessage.
+// replyWriter keeps a reply, up to maxMessage.
 type replyWriter struct {
 	header http.Header
 	status int
@@ -237,7 +237,7 @@ func (w *replyWriter) WriteHeader(status int) {
 // Write implements [http.ResponseWriter].
 func (w *replyWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	if w.over = w.over || w.body.Len()+len(p) > MaxMessage; w.over {
+	if w.over = w.over || w.body.Len()+len(p) > maxMessage; w.over {
 		return 0, tooLarge(w.body.Len() + len(p))
 	}
 	return w.body.Write(p)

@@ -177,7 +177,7 @@ func TestDeadLetters(t *testing.T) {
 		wrong.Properties.ReplyTo = nil
 		e.broker.put("q", wrong)
 		poison := jmsRequest(classBytes, envelope11, nil)
-		poison.Header.DeliveryCount = MaxDeliveries
+		poison.Header.DeliveryCount = maxDeliveries
 		e.broker.put("q", poison)
 		bare := &amqp.Message{Properties: &amqp.MessageProperties{}, ApplicationProperties: map[string]any{}}
 		e.broker.put("q", bare)
@@ -291,7 +291,7 @@ func TestTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, RequesterConfig{}, nil)
 		defer e.end()
-		_, _, err := e.call(strings.Repeat(" ", MaxMessage+1))
+		_, _, err := e.call(strings.Repeat(" ", maxMessage+1))
 		require.ErrorIs(t, err, &Error{Code: TooLarge})
 		assert.ErrorContains(t, err, "67108865 bytes, and a queue takes at most 67108864: send it over a stream")
 	})
@@ -323,12 +323,12 @@ func TestGivenBack(t *testing.T) {
 		var e *ends
 		e = start(t, RequesterConfig{}, func(w http.ResponseWriter, r *http.Request) {
 			e.broker.mu.Lock()
-			e.broker.refusing, e.broker.refuses = ErrNotNow, 3
+			e.broker.refusing, e.broker.refuses = errNotNow, 3
 			e.broker.mu.Unlock()
 			echo(w, r)
 		})
 		defer e.end()
-		e.broker.refusing, e.broker.refuses = ErrNotNow, 2
+		e.broker.refusing, e.broker.refuses = errNotNow, 2
 		status, text, err := e.call(envelope11)
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusOK, status)
@@ -343,7 +343,7 @@ func TestReplyNeverTaken(t *testing.T) {
 		var e *ends
 		e = start(t, RequesterConfig{}, func(w http.ResponseWriter, r *http.Request) {
 			e.broker.mu.Lock()
-			e.broker.refusing = ErrNotNow
+			e.broker.refusing = errNotNow
 			e.broker.mu.Unlock()
 			echo(w, r)
 		})

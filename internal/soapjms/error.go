@@ -12,7 +12,7 @@ const (
 	Unreachable
 	// Refused: the broker does not take a message.
 	Refused
-	// TooLarge: a message is larger than [MaxMessage].
+	// TooLarge: a message is larger than 64 MiB.
 	TooLarge
 	// NoReply: a request has had no reply in time, or its connection ended before. It may have been
 	// handled.

@@ -15,8 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// MaxMessage is how long a SOAP message may be, in bytes: one of AMQP is in memory as a whole.
-const MaxMessage = 64 << 20
+// maxMessage is how long a SOAP message may be, in bytes: one of AMQP is in memory as a whole.
+const maxMessage = 64 << 20
 
 // Properties of messages (section 2.2).
 const (
@@ -182,13 +182,13 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 func wrongly(subcode, format string, args ...any) *soap.Fault {
 	f := &soap.Fault{Code: soap.Client, Reason: fmt.Sprintf(format, args...)}
 	if subcode != "" {
-		f.Subcode, f.SubcodeSpace = subcode, Namespace
+		f.Subcode, f.SubcodeSpace = subcode, namespace
 	}
 	return f
 }
 
-// Namespace has the codes of faults, and is the transport in descriptions (section 3).
-const Namespace = "http://www.w3.org/2010/soapjms/"
+// namespace has the codes of faults, and is the transport in descriptions (section 3).
+const namespace = "http://www.w3.org/2010/soapjms/"
 
 // answer makes the message that replies to another one, as text if that was.
 func answer(to *amqp.Message, class int8, contentType, encoding string, body []byte, failed bool) *amqp.Message {
@@ -231,7 +231,7 @@ func bodyOf(m *amqp.Message) (body []byte, class int8, err error) {
 	switch {
 	case given != 0 && given != classBytes && given != classText || len(m.Sequence) > 0:
 		return nil, 0, fmt.Errorf("a message of JMS of type %d: SOAP is in messages of text or of bytes", given)
-	case len(body) > MaxMessage:
+	case len(body) > maxMessage:
 		return nil, 0, tooLarge(len(body))
 	case given == classText:
 		class = classText
@@ -241,7 +241,7 @@ func bodyOf(m *amqp.Message) (body []byte, class int8, err error) {
 
 func tooLarge(size int) error {
 	return &Error{Code: TooLarge, Err: fmt.Errorf("%d bytes, and a queue takes at most %d: send it over a stream", size,
-		MaxMessage)}
+		maxMessage)}
 }
 
 // text is a property that is one; empty: there is none.

@@ -84,7 +84,7 @@ func TestReadFaults(t *testing.T) {
 		_, wrong := read(m, "q")
 		require.NotNil(t, wrong, code)
 		assert.Equal(t, code, wrong.Subcode)
-		assert.Equal(t, Namespace, wrong.SubcodeSpace)
+		assert.Equal(t, namespace, wrong.SubcodeSpace)
 		assert.Equal(t, soap.Client, wrong.Code)
 	}
 	_, wrong := read(list, "q")

@@ -18,8 +18,8 @@ import (
 // credit is how many replies may come before the first is taken.
 const credit = 256
 
-// DefaultWait is how long a client waits for a reply.
-const DefaultWait = time.Minute
+// longestWait is how long a request may take with its reply, where it does not live shorter.
+const longestWait = time.Minute
 
 // RequesterConfig is what a [Requester] is made of.
 type RequesterConfig struct {
@@ -29,22 +29,19 @@ type RequesterConfig struct {
 	Address Address
 	// OneWay: there are no replies. A request is answered by status 202 when the broker has it.
 	OneWay bool
-	// Wait is how long a request may take with its reply; 0: DefaultWait, or the time to live of
-	// the address where that is less.
-	Wait time.Duration
 }
 
 // Requester sends requests to a queue, and waits for the replies. It implements
 // [http.RoundTripper], and ignores the URLs of requests. It is safe for concurrent use.
 //
-// A request that the broker does not have is sent again after a pause, as long as there is time.
-// What it has is not sent again: a service may have handled it. Where the address names the queue
-// of replies, they are waited for over the next connection, too; where it does not, the queue of
-// the connection is gone with it, and so are its replies (NoReply).
+// A request that the broker does not have, or may not have as the connection ended, is sent again
+// after a pause, as long as there is time. What it has is not: a service may have handled it. Where
+// the address names the queue of replies, they are waited for over the next connection, too; where
+// it does not, the queue of the connection is gone with it, and so are its replies (NoReply).
 type Requester struct {
 	cfg    RequesterConfig
-	prefix string // of the ids of its requests
-	pause  time.Duration
+	prefix string        // of the ids of its requests
+	limit  time.Duration // of a request with its reply
 	wait   sync.WaitGroup
 
 	dialing sync.Mutex
@@ -66,14 +63,12 @@ type attached struct {
 
 // NewRequester makes one; it connects when it is used. The caller closes it.
 func NewRequester(cfg RequesterConfig) *Requester {
-	if cfg.Wait == 0 {
-		cfg.Wait = DefaultWait
-		if live := cfg.Address.TimeToLive; live > 0 {
-			cfg.Wait = min(cfg.Wait, live)
-		}
+	limit := longestWait
+	if live := cfg.Address.TimeToLive; live > 0 {
+		limit = min(limit, live)
 	}
 	return &Requester{
-		cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", pause: firstPause, waiting: map[string]chan *amqp.Message{},
+		cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", limit: limit, waiting: map[string]chan *amqp.Message{},
 	}
 }
 
@@ -84,8 +79,8 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), c.cfg.Wait, &Error{Code: NoReply,
-		Err: fmt.Errorf("within %v from %s; it may have been handled", c.cfg.Wait, c.cfg.Address)})
+	ctx, cancel := context.WithTimeoutCause(r.Context(), c.limit, &Error{Code: NoReply,
+		Err: fmt.Errorf("within %v from %s; it may have been handled", c.limit, c.cfg.Address)})
 	defer cancel()
 	id, reply := c.expect()
 	defer c.forget(id)
@@ -125,8 +120,8 @@ func bodyToSend(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	defer r.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(r.Body, MaxMessage+1))
-	if err == nil && len(body) > MaxMessage {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxMessage+1))
+	if err == nil && len(body) > maxMessage {
 		err = tooLarge(max(len(body), int(r.ContentLength)))
 	}
 	return body, err
@@ -150,7 +145,7 @@ func (c *Requester) forget(id string) {
 
 // send has the broker take a message, over the link that it returns.
 func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error) {
-	for pause := c.pause; ; pause = after(pause) {
+	for pause := firstPause; ; pause = after(pause) {
 		link, err := c.connected(ctx)
 		if err != nil {
 			return nil, err
@@ -163,14 +158,16 @@ func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error
 		if errors.As(err, &refused) && !broken(err) { // by the broker, which would do so again
 			return nil, &Error{Code: Refused, Err: fmt.Errorf("%s: %w", c.cfg.Address, err)}
 		}
-		left(ctx)
+		if !errors.Is(err, errNotNow) {
+			left(ctx)
+		}
 		if err == nil {
 			return link, nil
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if !errors.Is(err, ErrNotNow) {
+		if !errors.Is(err, errNotNow) {
 			c.drop(link)
 		}
 		if err := rest(ctx, pause); err != nil {
@@ -198,7 +195,7 @@ func broken(err error) bool {
 // connected is the link that is there, or a new one. That the first cannot be had is an error at
 // once: who waited would not know of a wrong address.
 func (c *Requester) connected(ctx context.Context) (*attached, error) {
-	for pause := c.pause; ; pause = after(pause) {
+	for pause := firstPause; ; pause = after(pause) {
 		link, again, err := c.connect(ctx)
 		if err == nil || !again {
 			return link, err

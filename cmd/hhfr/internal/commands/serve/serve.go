@@ -119,6 +119,7 @@ func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err erro
 		g.Note("shutting down")
 	case err = <-running.Failed():
 	}
+	consumers.Close() // while what they call is there
 	return errors.Join(err, running.Close())
 }
 
