@@ -15,7 +15,7 @@ import (
 // begins exchanges, another writes the replies in the order of the requests, unless the reader of
 // the stream can (completeNow).
 type caller struct {
-	p      *Proxy
+	p      *core
 	l      *link
 	number uint64
 	client visitor // of the reader, and of who has waited for its end

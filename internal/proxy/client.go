@@ -50,7 +50,7 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 	if p.ctx.Err() != nil {
 		return nil
 	}
-	if p.contexts.serve(in) {
+	if f.contexts.serve(in) {
 		return nil
 	}
 	for answered := f.responder != nil; answered; {

@@ -47,7 +47,7 @@ type nextHead struct {
 	err error
 }
 
-func (p *Proxy) nextHead(ctx context.Context, in *sock.Source) (next nextHead) {
+func (p *core) nextHead(ctx context.Context, in *sock.Source) (next nextHead) {
 	next.h, next.n, next.st, next.err = readHead(ctx, in, p.cfg.Idle, p.cfg.Pause, false)
 	return next
 }

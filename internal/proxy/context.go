@@ -28,7 +28,7 @@ const (
 // contextServer serves the connections of clients that begin with a request for the context
 // service. It is their listener.
 type contextServer struct {
-	p       *Proxy
+	p       *core
 	handler http.Handler
 	server  *http.Server
 	conns   chan net.Conn
@@ -39,7 +39,7 @@ type contextServer struct {
 }
 
 // newContexts starts to serve; nil for no handler.
-func (p *Proxy) newContexts(handler http.Handler) *contextServer {
+func (p *core) newContexts(handler http.Handler) *contextServer {
 	if handler == nil {
 		return nil
 	}

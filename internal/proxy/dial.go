@@ -16,9 +16,9 @@ import (
 var errItself = errors.New("the upstream is this proxy itself")
 
 // dial opens a connection to an upstream. Errors: errItself, those of Config.Dial.
-func (p *Proxy) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (p *core) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := p.cfg.Dial(ctx, network, addr)
-	if err == nil && p.isOwn(conn) {
+	if err == nil && p.listening.have(conn) {
 		_ = conn.Close()
 		return nil, errItself
 	}
@@ -26,28 +26,6 @@ func (p *Proxy) dial(ctx context.Context, network, addr string) (net.Conn, error
 		conn = netconn.Of(conn)
 	}
 	return conn, err
-}
-
-// isOwn reports whether a connection leads to a listener of this proxy.
-func (p *Proxy) isOwn(conn net.Conn) bool {
-	there, isTCP := conn.RemoteAddr().(*net.TCPAddr)
-	here, alike := conn.LocalAddr().(*net.TCPAddr)
-	if !isTCP || !alike {
-		return false
-	}
-	for _, f := range p.table.Load().fronts {
-		for _, l := range []net.Listener{f.listen, f.streams} {
-			if l == nil {
-				continue
-			}
-			own, ok := l.Addr().(*net.TCPAddr)
-			if ok && own.Port == there.Port &&
-				(own.IP.Equal(there.IP) || own.IP.IsUnspecified() && here.IP.Equal(there.IP)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // dialPlain opens a connection to the upstream itself.
@@ -136,7 +114,7 @@ func (u *upstream) dialOffer(secure bool) func(ctx context.Context, network, add
 	}
 }
 
-func (p *Proxy) recorded(conn net.Conn) net.Conn {
+func (p *core) recorded(conn net.Conn) net.Conn {
 	if p.cfg.WrapDialed == nil {
 		return conn
 	}

@@ -13,7 +13,7 @@ import (
 
 // far is the far end of one stream: it has the lanes of its clients.
 type far struct {
-	p     *Proxy
+	p     *core
 	front *front
 	facts negotiate.Facts
 	peer  net.Addr

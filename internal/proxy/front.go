@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/frame"
@@ -18,8 +19,9 @@ import (
 
 // front is a listener, with what comes in by it: clients, offers, and streams of near proxies.
 type front struct {
-	p         *Proxy
-	name      string // as routes call it; empty: Config.Listen
+	p         *core
+	contexts  *contextServer
+	now       atomic.Pointer[routes] // nil: it was closed
 	listen    net.Listener
 	streams   net.Listener // at another address; nil: none
 	port      *oneport.Port
@@ -30,25 +32,33 @@ type front struct {
 }
 
 // newFront makes one of a listener, which accepts nothing before begin.
-func (p *Proxy) newFront(name string, l, streams net.Listener) (*front, error) {
-	f := &front{p: p, name: name, listen: l, streams: streams}
+func (p *core) newFront(l, streams net.Listener, contexts *contextServer) (*front, error) {
+	f := &front{p: p, contexts: contexts, listen: l, streams: streams}
 	if streams != nil {
 		f.streams = accept.Steady(streams, p.cfg.Clock, p.cfg.Log)
+	}
+	if !p.cfg.NearOnly {
+		if err := f.newResponder(); err != nil {
+			return nil, err
+		}
 	}
 	f.use.release = func() {
 		if f.responder != nil {
 			_ = f.responder.Close()
 		}
 	}
-	if p.cfg.NearOnly {
-		return f, nil
-	}
+	f.each(p.listening.add)
+	return f, nil
+}
+
+// newResponder has the front answer those who ask for a stream.
+func (f *front) newResponder() error {
 	transport, addr := f.streamAddr()
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
-		return nil, &Error{Code: BadConfig, Err: err}
+		return &Error{Code: BadConfig, Err: err}
 	}
-	cfg := &p.cfg
+	cfg := &f.p.cfg
 	f.responder, err = responder.New(responder.Config{
 		Store: cfg.Store, Coders: cfg.Coders, Contract: func(string, bool) *typed.Contract { return cfg.Contract },
 		Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
@@ -58,10 +68,25 @@ func (p *Proxy) newFront(name string, l, streams net.Listener) (*front, error) {
 		Common: cfg.Common, Archive: cfg.Archive, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f.offers = f.responder.Handler(http.NotFoundHandler())
-	return f, nil
+	return nil
+}
+
+// each calls do with each listener of it.
+func (f *front) each(do func(net.Listener)) {
+	do(f.listen)
+	if f.streams != nil {
+		do(f.streams)
+	}
+}
+
+// discard closes one that was never begun.
+func (f *front) discard() {
+	f.each(f.p.listening.remove)
+	_ = f.listen.Close()
+	f.use.retire()
 }
 
 // begin accepts connections from now on.
@@ -80,6 +105,7 @@ func (f *front) begin() {
 
 // end accepts nothing more; what was accepted has its place when it returns.
 func (f *front) end() {
+	f.each(f.p.listening.remove)
 	_ = f.port.Close()
 	if f.streams != nil {
 		_ = f.streams.Close()
@@ -179,4 +205,4 @@ func (f *front) accept(l net.Listener, enter func(net.Conn) (leave func(), ok bo
 }
 
 // routes are those of this listener now; nil: it was closed.
-func (f *front) routes() *routes { return f.p.table.Load().routes[f.name] }
+func (f *front) routes() *routes { return f.now.Load() }

@@ -66,7 +66,7 @@ func (f *front) choose(in *sock.Source, first bool) (j journey, refusal []byte) 
 
 // headTime is the time of a head as a whole, however slowly it comes: waits that last longer end
 // like those that pause.
-func (p *Proxy) headTime() (ctx context.Context, cancel func()) {
+func (p *core) headTime() (ctx context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(p.ctx)
 	timer := p.cfg.Clock.AfterFunc(p.cfg.HeadTime, func() { end(sock.ErrPaused) })
 	return ctx, func() {

@@ -14,7 +14,7 @@ import (
 
 // link is one session as the near end.
 type link struct {
-	p       *Proxy
+	p       *core
 	u       *upstream
 	session *session.Session
 	stream  *streamer.Stream

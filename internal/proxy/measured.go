@@ -90,7 +90,7 @@ func (u *upstream) told(l *link, err error) {
 }
 
 // farMeter is where what streams bring for an upstream counts; nil: no route leads anywhere.
-func (p *Proxy) farMeter(u *upstream) *meter.Upstream {
+func (p *core) farMeter(u *upstream) *meter.Upstream {
 	if u == nil {
 		return p.cfg.Meter.Far.Upstream(meter.Other)
 	}

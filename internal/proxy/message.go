@@ -144,7 +144,7 @@ func (f *far) destination(head []byte) (host, path string) {
 }
 
 // send writes a request whose head lacks the fields for its body.
-func (p *Proxy) send(conn io.Writer, method string, head []byte, m *streamer.Message) (err error) {
+func (p *core) send(conn io.Writer, method string, head []byte, m *streamer.Message) (err error) {
 	var start []byte
 	if m.Body != nil {
 		if start, err = io.ReadAll(io.LimitReader(m.Body, int64(p.cfg.MaxBuffer)+1)); err != nil {

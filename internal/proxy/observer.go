@@ -60,7 +60,7 @@ func (u *upstream) observed(why string, in *sock.Source) *observer {
 
 // countRefused counts the call that begins with what a client said, which goes nowhere; why is the
 // reason in a word.
-func (p *Proxy) countRefused(up *meter.Upstream, why string, in *sock.Source, said, reply []byte) {
+func (p *core) countRefused(up *meter.Upstream, why string, in *sock.Source, said, reply []byte) {
 	o := observer{count: up.Plain(why), clock: p.cfg.Clock, from: in.Conn.RemoteAddr(), begun: func(time.Time) {}}
 	o.look(said)
 	for _, call := range o.calls {

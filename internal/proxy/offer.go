@@ -64,7 +64,7 @@ func isLast(h *http1.Head) bool {
 
 // offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it:
 // once it is known to be one, its rest may come as late as a packet that is sent again.
-func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
+func (p *core) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
 	pause := p.cfg.Pause
 	for limit := 512; ; {
 		g, st := gather(p.ctx, in, skip, f, limit, pause)

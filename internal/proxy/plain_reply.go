@@ -26,7 +26,7 @@ type replyReferences struct {
 
 // ask sets what the reply to a request may refer to, and returns the head of the request, which
 // names that to the upstream.
-func (f *replyReferences) ask(p *Proxy, h *http1.Head) (octets []byte) {
+func (f *replyReferences) ask(p *core, h *http1.Head) (octets []byte) {
 	if field, ok := h.Get(negotiate.FragmentsField); ok {
 		f.reply = p.restorer.Reply(string(field), p.startReading)
 		return h.Octets
@@ -45,7 +45,7 @@ func (f *replyReferences) ask(p *Proxy, h *http1.Head) (octets []byte) {
 
 // startReading runs something beside the calls, which Close ends and waits for; false: it is
 // closed.
-func (p *Proxy) startReading(read func(context.Context)) bool {
+func (p *core) startReading(read func(context.Context)) bool {
 	if p.ctx.Err() != nil {
 		return false
 	}

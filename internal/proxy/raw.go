@@ -96,7 +96,7 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 
 // endBack ends the direction to the client as the upstream did. The other direction may continue
 // for a while: the end of one direction does not end the other.
-func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
+func (p *core) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	if err != nil {
 		sock.Reset(in.Conn)
 		cancel()

@@ -71,7 +71,7 @@ type gathered struct {
 // whose beginning need not wait for its end, and one longer than MaxBuffer whose chunks have one
 // size so far. Others are gathered up to maxWhole, if what all connections hold so leaves room. The
 // caller calls release when it no longer uses what was gathered.
-func (p *Proxy) gather(
+func (p *core) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st waitResult, release func()) {
 	release = func() {}
@@ -101,7 +101,7 @@ func (p *Proxy) gather(
 }
 
 // gatherMore is gather for a chunked body that is longer than limit bytes.
-func (p *Proxy) gatherMore(
+func (p *core) gatherMore(
 	ctx context.Context, in *sock.Source, skip int, f http1.Framing, g gathered, limit int,
 ) (_ gathered, st waitResult, release func()) {
 	held := 0

@@ -34,7 +34,7 @@ const lateText = "hhfr: this proxy ends before the reply; whether the request wa
 var errLate = errors.New("this proxy ends")
 
 // isDraining reports whether no further call is to begin.
-func (p *Proxy) isDraining() bool { return p.draining.Load() }
+func (p *core) isDraining() bool { return p.draining.Load() }
 
 // turnAway refuses a call of a near proxy, or of an endpoint that speaks hhfr itself.
 func turnAway(ctx context.Context, x *streamer.Exchange, text string, itself bool) {
@@ -132,7 +132,7 @@ func (f *front) drained(in *sock.Source, j journey) {
 }
 
 // noRoute is why a request goes nowhere.
-func (p *Proxy) noRoute(host, path string) error {
+func (p *core) noRoute(host, path string) error {
 	err := fmt.Errorf("no route of this proxy's configuration takes host %q and path %q; the request was not sent",
 		host, path)
 	p.cfg.Log.Info("no route", "host", host, "path", path)

@@ -24,7 +24,7 @@ type serverConn struct {
 	end  context.CancelFunc
 	done chan struct{} // closed when its relay has ended
 
-	p    *Proxy
+	p    *core
 	to   *upstream // nil: what is sent goes by routes
 	once sync.Once // releases its slot
 
@@ -65,14 +65,14 @@ func (f *front) openTunnel(first bool) (*serverConn, error) {
 }
 
 // newServerConn makes one of a connection, and has one of the slots.
-func (p *Proxy) newServerConn(conn net.Conn, to *upstream) *serverConn {
+func (p *core) newServerConn(conn net.Conn, to *upstream) *serverConn {
 	up := &serverConn{in: p.newSource(conn), out: p.patient(conn), p: p, to: to, done: make(chan struct{})}
 	up.ctx, up.end = context.WithCancel(p.ctx)
 	return up
 }
 
 // within returns a connection inside this process, whose peer serves it.
-func (p *Proxy) within(serve func(in *sock.Source)) net.Conn {
+func (p *core) within(serve func(in *sock.Source)) net.Conn {
 	here, there := inproc.Pipe(0)
 	p.wait.Go(func() {
 		in := p.newSource(there)

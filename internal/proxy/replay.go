@@ -43,7 +43,7 @@ type SaidStep struct {
 // Replay finds out what proxies send of messages that came before: their own code waits for the
 // bytes, on a clock that goes on when these come. Not safe for concurrent use.
 type Replay struct {
-	p   *Proxy
+	p   *core
 	in  *sock.Source
 	now replayed
 }
@@ -51,7 +51,7 @@ type Replay struct {
 // NewReplay returns a replay of proxies with the defaults.
 func NewReplay() *Replay {
 	cfg := Config{MaxBuffer: DefaultMaxBuffer, Gather: DefaultGather}
-	return &Replay{p: &Proxy{long: make(places, maxLong), cfg: cfg}}
+	return &Replay{p: &core{long: make(places, maxLong), cfg: cfg}}
 }
 
 // Message returns what travels of a message whose bytes are all there, and came so. method is that

@@ -39,12 +39,16 @@ func (p *Proxy) reroute(ctx context.Context, all []Route) error {
 	}
 	p.table.Store(next)
 	for name, f := range next.fronts {
+		f.now.Store(next.routes[name])
+	}
+	for name, f := range next.fronts {
 		if before.fronts[name] == nil {
 			f.begin()
 		}
 	}
 	for name, f := range before.fronts {
 		if next.fronts[name] == nil {
+			f.now.Store(nil)
 			f.end()
 			f.use.retire()
 		}
@@ -109,7 +113,7 @@ func (p *Proxy) takeFront(ctx context.Context, before, t *routeTable, name strin
 	if f == nil {
 		l, err := p.cfg.ListenTo(ctx, name)
 		if err == nil {
-			f, err = p.newFront(name, l, nil)
+			f, err = p.newFront(l, nil, p.contexts)
 		}
 		if err != nil {
 			if l != nil {
@@ -126,8 +130,7 @@ func (p *Proxy) takeFront(ctx context.Context, before, t *routeTable, name strin
 func (t *routeTable) discard(before *routeTable) {
 	for name, f := range t.fronts {
 		if before.fronts[name] == nil {
-			_ = f.listen.Close()
-			f.use.retire()
+			f.discard()
 		}
 	}
 	for key, u := range t.upstreams {

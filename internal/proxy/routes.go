@@ -10,25 +10,6 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// Route says which requests go to an upstream. Of the routes that take a request, that with the
-// host counts before one without, and then that with the longest path.
-type Route struct {
-	// Listen is the address of a listener of its own, to whose requests alone the route applies;
-	// empty: it applies to those of Config.Listen. Routes with the same address share a listener.
-	Listen string
-	// Host is that of the request, without regard to case: HOST, or HOST:PORT if the port counts,
-	// too. Empty: any.
-	Host string
-	// Path is how the path of the request begins, by whole segments: /a takes /a and /a/b, but not
-	// /ab. Empty: any.
-	Path string
-	// Upstream is where they go. Required.
-	Upstream *Upstream
-}
-
-// To is a route for all that comes to Config.Listen.
-func To(u *Upstream) []Route { return []Route{{Upstream: u}} }
-
 // routes are those of one listener.
 type routes struct {
 	hosts map[string][]pathRoute // by host; "": any. The longest path comes first

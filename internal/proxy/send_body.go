@@ -52,7 +52,7 @@ const atLeisure = -1
 // says. What is no XML is sent at once, since somebody may wait for it. XML may wait a moment for
 // its rest, since it travels best in one part; not longer than Gather, where framing that somebody
 // may wait for is held back. st is how it was waited for in vain.
-func (p *Proxy) arriving(h *http1.Head, f http1.Framing, line, size string, st waitResult) arriving {
+func (p *core) arriving(h *http1.Head, f http1.Framing, line, size string, st waitResult) arriving {
 	a := arriving{body: http1.NewBody(f), size: size, paused: st == statePaused}
 	switch {
 	case size != "":

@@ -89,7 +89,7 @@ func (f *front) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 
 // upgradable returns the connection after a request of that many bytes, which a recorder sees as
 // well.
-func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
+func (p *core) upgradable(in *sock.Source, request int) (net.Conn, error) {
 	if p.cfg.WrapAccepted == nil {
 		in.Take(request)
 		return oneport.GiveBack(in), nil
@@ -101,7 +101,7 @@ func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
 }
 
 // request is a client's request, as net/http has it.
-func (p *Proxy) request(conn net.Conn, octets []byte) (*http.Request, error) {
+func (p *core) request(conn net.Conn, octets []byte) (*http.Request, error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(octets)))
 	if err != nil {
 		return nil, err

@@ -1,85 +1,17 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
-	"net/url"
 	"sync"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/meter"
-	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/internal/sequenced"
-	"github.com/hhfr/hhfr/internal/session"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
-	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
-
-// Upstream is where routes lead: a server, or a far proxy. Routes to the same Upstream share its
-// stream. It is not changed once it is in use.
-type Upstream struct {
-	// Name is how logs call it; empty: the host of URL.
-	Name string
-	// URL is an http or https URL. Offers go to its path; clients' targets stay as they are.
-	// Required.
-	URL *url.URL
-	// TLS configures connections to an https URL; nil means the system's roots.
-	TLS *tls.Config
-	// CurrentTLS, if given, returns the configuration instead of TLS for each connection, so that
-	// certificates can be renewed: what it returned is not changed, but another one returned.
-	// Connections that are open stay. It is called concurrently.
-	CurrentTLS func() *tls.Config
-	// Clients is whose lanes go on with what they remember of earlier connections.
-	Clients principal.Mode
-	// FarOnly: it is never asked for a stream.
-	FarOnly bool
-	// RequireStream: what cannot go over a stream is refused, with status 503, and not sent.
-	RequireStream bool
-	// Paired is what says that there is to be a partner, for the log, which is told if there never
-	// was one; empty: nothing does.
-	Paired string
-	// AllowHost and AllowCleartext are as in [session.Config].
-	AllowHost      []string
-	AllowCleartext bool
-	// Mode is how sessions with it are opened; empty means [negotiate.Auto].
-	Mode negotiate.Mode
-	// RememberFor is how long it gets no further offer if it did not agree; 0 means
-	// session.DefaultRememberFor.
-	RememberFor time.Duration
-	// Reliable has SOAP messages of clients that are in no sequence of their own sent to it in
-	// sequences of WS-ReliableMessaging of this version, from the store; empty: none is. It is
-	// never asked for a stream then.
-	Reliable soaprm.Protocol
-}
-
-func (c Upstream) withDefaults() (Upstream, error) {
-	switch {
-	case c.URL == nil:
-		return c, badConfig("an upstream without URL")
-	case (c.URL.Scheme != "http" && c.URL.Scheme != "https") || c.URL.Hostname() == "":
-		return c, badConfig("upstream %q is no http or https URL", c.URL.Redacted())
-	}
-	u := *c.URL
-	u.Fragment = ""
-	c.URL = &u
-	c.Name = cmp.Or(c.Name, u.Host)
-	c.RememberFor = cmp.Or(c.RememberFor, session.DefaultRememberFor)
-	c.Mode = cmp.Or(c.Mode, negotiate.Auto)
-	return c, nil
-}
-
-// currentTLS configures a connection that is opened now.
-func (c *Upstream) currentTLS() *tls.Config {
-	if c.CurrentTLS != nil {
-		return c.CurrentTLS()
-	}
-	return c.TLS
-}
 
 // renewedTLS is the transport over TLS with the configuration of the moment. Each configuration has
 // tickets of its own: a session that is resumed has the certificates of the one before.
@@ -111,7 +43,7 @@ func (r *renewedTLS) Listen(ctx context.Context, addr string) (net.Listener, err
 
 // upstream is an [Upstream] in use, with the session that the proxy has with it as the near end.
 type upstream struct {
-	p          *Proxy
+	p          *core
 	cfg        Upstream
 	transports map[string]streamer.Transport
 	links      Keeper[*link]
@@ -129,7 +61,7 @@ type upstream struct {
 }
 
 // newUpstream creates one, which makes no offers before begin.
-func (p *Proxy) newUpstream(cfg Upstream) (*upstream, error) {
+func (p *core) newUpstream(cfg Upstream) (*upstream, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
