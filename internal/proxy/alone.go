@@ -32,14 +32,6 @@ func (a *alone) met() {
 	a.over = true
 }
 
-// hasNoPartner is called for each call that has no stream, with the reason in a word. A proxy to
-// which streams come is the far half.
-func (u *upstream) hasNoPartner(why string, now time.Time) {
-	if !u.p.isFar.Load() {
-		u.alone.called(why, now)
-	}
-}
-
 func (a *alone) called(why string, now time.Time) {
 	if a.paired == "" || why != "no_partner" && why != "no_proxy" && why != "refused" {
 		return

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/deflate"
@@ -119,12 +118,6 @@ func (c *caller) run() (moves bool) {
 	}
 	c.l.drop(c)
 	return end == goOn
-}
-
-func closeBody(r io.Reader) {
-	if c, ok := r.(io.Closer); ok {
-		_ = c.Close()
-	}
 }
 
 // read reads one request after another from the client.

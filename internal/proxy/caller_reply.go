@@ -143,23 +143,6 @@ func (c *caller) idle() bool {
 	return c.finished == c.begun
 }
 
-// fate is the outcome for the connection after a call.
-type fate uint8
-
-const (
-	goOn fate = iota
-	endInOrder
-	endBroken
-)
-
-// inOrder is the fate of a connection that ends.
-func inOrder(is bool) fate {
-	if is {
-		return endInOrder
-	}
-	return endBroken
-}
-
 // serve completes one call.
 func (c *caller) serve(x *pendingCall) fate {
 	if x.err != nil {
@@ -338,8 +321,6 @@ func (c *caller) plainly(x *pendingCall) fate {
 
 const unknownText = "hhfr: the connection to the far proxy ended before the reply; " +
 	"whether the request was processed is unknown, and it is not sent again"
-
-const invalidText = "hhfr: the body of this request is not valid; it was not sent whole"
 
 const unsentText = "hhfr: the connection to the far proxy ended; the request was not sent"
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -105,7 +106,7 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, line string, a arriv
 		return c.behind()
 	}
 	to, end := unframing(w, a.size)
-	err := stream(c.reading, c.in, bodyMeter{to, x, nil}, a)
+	err := stream(c.reading, c.in, requestBodyMeter{to, x.pending, &x.seen}, a)
 	end()
 	switch {
 	case err == nil && upgrade:
@@ -161,7 +162,7 @@ func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 		_ = w.Close()
 		return c.behind()
 	case x.becomes:
-		err = stream(c.reading, c.in, bodyMeter{w, x, nil}, arriving{})
+		err = stream(c.reading, c.in, requestBodyMeter{w, x.pending, &x.seen}, arriving{})
 		endWriter(w, err)
 		return c.sent(err)
 	}
@@ -243,7 +244,18 @@ func (c *caller) tunnel() {
 	if w == nil {
 		return
 	}
-	err := stream(c.reading, c.in, bodyMeter{w, x, nil}, arriving{})
+	err := stream(c.reading, c.in, requestBodyMeter{w, x.pending, &x.seen}, arriving{})
 	endWriter(w, err)
 	c.sent(err)
+}
+
+// newCall creates a call; waits: what comes after it depends on its reply.
+func (c *caller) newCall(method string, waits bool) *pendingCall {
+	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
+	x.seen.begin(c.l.u.near, c.p.cfg.Clock, c.in.Conn.RemoteAddr())
+	x.out = replyMeter{to: c.out, measured: &x.seen}
+	if waits {
+		x.undecided, x.decide = context.WithCancel(c.reading)
+	}
+	return x
 }

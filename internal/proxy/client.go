@@ -84,9 +84,9 @@ func (f *front) serveHTTP(conn net.Conn) (stream net.Conn) {
 func (f *front) silent(in *sock.Source) (stream net.Conn, over bool) {
 	if to := f.routes().only(); to != nil && !to.cfg.RequireStream && to.use.enter() {
 		defer to.use.leave()
-		return to.plainOrStream(in, nil, plainSilent, f), true
+		return to.plain.plainOrStream(in, nil, plainSilent, f.isLateStream), true
 	}
-	if f.responder != nil && f.isLateStream(f.p.ctx, in) {
+	if f.isLateStream(f.p.ctx, in) {
 		return oneport.GiveBack(in), true
 	}
 	return nil, false
@@ -96,12 +96,12 @@ func (f *front) silent(in *sock.Source) (stream net.Conn, over bool) {
 // what the client began with.
 func (f *front) forward(in *sock.Source, first bool) {
 	for again := true; again; first = false {
-		j, refusal := f.choose(in, first)
+		to, j, refusal := f.choose(in, first)
 		if f.p.isDraining() { // it may not have been looked where this goes
-			f.drained(in, j)
+			f.drained(in, to)
 			return
 		}
-		if j.to == nil {
+		if to == nil {
 			if said := in.Peek(); len(refusal) > 0 && len(said) > 0 {
 				f.p.countRefused(f.p.cfg.Meter.Near.Upstream(meter.Other), plainNoRoute, in, said, refusal)
 			}
@@ -109,37 +109,24 @@ func (f *front) forward(in *sock.Source, first bool) {
 			sock.Finish(f.p.ctx, in)
 			return
 		}
-		again = j.to.carry(in, j)
-		j.to.use.leave()
+		again = to.carry(in, j)
+		to.use.leave()
 	}
 }
 
-// carry sends a connection's bytes to the upstream, over a lane if there is a partner, as long as
-// its requests stay there. It reports whether the next request goes elsewhere.
-func (u *upstream) carry(in *sock.Source, j journey) (moves bool) {
-	p := u.p
-	if u.forwarder != nil {
-		return u.inSequence(in, j)
+// drained tells a client whose next request came while the proxy shuts down; to is where it would
+// have gone, nil if that is not known.
+func (f *front) drained(in *sock.Source, to *upstream) {
+	f.p.refused.Add(1)
+	count := f.p.cfg.Meter.Near.Upstream(meter.Other)
+	if to != nil {
+		count = to.near
+		to.use.leave()
 	}
-	l, err := u.links.Get()
-	if wrong := schemeError(err); wrong != nil {
-		if said, _ := in.Wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
-			u.refuse(in, said, reasonOf(err), wrong)
-			return false
-		}
+	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
+		reply := busyReply(drainingText)
+		f.p.countRefused(count, plainDraining, in, said, reply)
+		_, _ = in.Conn.Write(reply)
 	}
-	if l == nil {
-		p.cfg.Log.Debug("plain", "peer", in.Conn.RemoteAddr(), "upstream", u.cfg.Name, "why", err)
-		if since := u.links.Trying(); since > slowAttempt {
-			u.teller.waiting(since)
-		}
-		return u.plainly(in, nil, reasonOf(err), j)
-	}
-	client := u.visitor(in)
-	l.await(client.Key)
-	place, ok := l.enter(client.Key)
-	if !ok {
-		return u.plainly(in, nil, plainLane, j)
-	}
-	return newCaller(l, client, place, in, j).run()
+	sock.Finish(f.p.ctx, in)
 }

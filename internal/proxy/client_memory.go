@@ -14,12 +14,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// changesClients is the ability to take changes of the client of a lane.
-const changesClients = 2
-
-// endsShortly is the ability to take a line of one byte for [hangUp].
-const endsShortly = 4
-
 type principals struct {
 	mu       sync.Mutex
 	registry *principal.Registry
@@ -53,7 +47,7 @@ func (p *core) nextHead(ctx context.Context, in *sock.Source) (next nextHead) {
 }
 
 // visitor waits for the first head of a connection, which says whose memory it uses.
-func (u *upstream) visitor(in *sock.Source) (v visitor) {
+func (u *nearHalf) visitor(in *sock.Source) (v visitor) {
 	v.first = u.p.nextHead(u.p.ctx, in)
 	v.from = peerOf(in.Conn)
 	if v.first.st == stateWhole {
@@ -76,7 +70,7 @@ func peerOf(conn net.Conn) (from principal.Peer) {
 }
 
 // judge says what a request may share; opens: it is the first one of its connection.
-func (u *upstream) judge(from principal.Peer, h *http1.Head, opens bool) principal.Verdict {
+func (u *nearHalf) judge(from principal.Peer, h *http1.Head, opens bool) principal.Verdict {
 	u.principals.mu.Lock()
 	v := u.principals.registry.Judge(from, h, opens, u.p.cfg.Clock.Now())
 	u.principals.mu.Unlock()
@@ -95,7 +89,7 @@ func (u *upstream) judge(from principal.Peer, h *http1.Head, opens bool) princip
 }
 
 // keeps is the owner of a lane whose connection had this key.
-func (u *upstream) keeps(key principal.Key) principal.Key {
+func (u *nearHalf) keeps(key principal.Key) principal.Key {
 	u.principals.mu.Lock()
 	defer u.principals.mu.Unlock()
 	if !u.principals.registry.Keeps(key, u.p.cfg.Clock.Now()) {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -10,14 +9,6 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// codesAgain is the ability to take bodies that travel as they were before zlib coded them
-// (docs/proxy.md, section 3).
-const codesAgain = 1
-
-// codingStart begins the line behind the HTTP head of such a body, which says how it is coded
-// again. A line that says how that is framed follows.
-const codingStart = "=d1:"
 
 // finderFor returns the finder of the codings of what goes by a stream; nil: the peer cannot code
 // again.
@@ -54,21 +45,6 @@ func isCoded(h *http1.Head, n int) bool {
 		return true
 	}
 	return false
-}
-
-// cutCoding takes the line off that says how a body is coded again. Errors: Malformed.
-func (c *controlMessage) cutCoding(lines []byte) ([]byte, error) {
-	text, found := bytes.CutPrefix(lines, []byte(codingStart))
-	if !found {
-		return lines, nil
-	}
-	text, framing, _ := bytes.Cut(text, []byte{'\n'})
-	coding, ok := deflate.Parse(string(text))
-	if !ok {
-		return nil, malformed("line of a coding")
-	}
-	c.coding = &coding
-	return framing, nil
 }
 
 // isMade reports whether the body is made of one that came whole.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/session"
@@ -18,37 +16,30 @@ import (
 // maxReferring is the longest plain request in which references are made or put back, in bytes.
 const maxReferring = 256 << 10
 
-// plainSession is the session by which requests that go plainly to an upstream have references.
-type plainSession struct {
-	mu      sync.Mutex
-	session *session.Session // nil: there is none
-	asked   time.Time
-}
-
 // referrer returns what makes references for an upstream that has agreed to them; nil: it has not,
 // or is asked just now, beside the calls.
-func (u *upstream) referrer() *unchanging.Referrer {
+func (u *plain) referrer() *unchanging.Referrer {
 	cfg := &u.p.cfg
-	if cfg.Common == nil || u.cfg.FarOnly || len(u.transports) == 0 {
+	if cfg.Common == nil || !u.mayRefer {
 		return nil
 	}
 	now := cfg.Clock.Now()
-	u.plain.mu.Lock()
-	defer u.plain.mu.Unlock()
-	if s := u.plain.session; s != nil {
+	u.references.mu.Lock()
+	defer u.references.mu.Unlock()
+	if s := u.references.session; s != nil {
 		if facts := s.Agreed().Facts; facts != nil && now.Before(facts.Expires) {
 			return s.Referrer()
 		}
 	}
-	if u.ctx.Err() == nil && (u.plain.asked.IsZero() || now.Sub(u.plain.asked) > u.cfg.RememberFor) {
-		u.plain.asked = now
+	if u.ctx.Err() == nil && (u.references.asked.IsZero() || now.Sub(u.references.asked) > u.cfg.RememberFor) {
+		u.references.asked = now
 		u.p.wait.Go(u.askForReferences)
 	}
 	return nil
 }
 
 // askForReferences offers a session of plain SOAP.
-func (u *upstream) askForReferences() {
+func (u *plain) askForReferences() {
 	p := u.p
 	s, err := session.Dial(u.ctx, u.cfg.URL.String(), session.Config{
 		HTTPClient: u.offering(), Transports: map[string]streamer.Transport{},
@@ -59,28 +50,18 @@ func (u *upstream) askForReferences() {
 		p.cfg.Log.Debug("no references", "upstream", u.cfg.Name, "err", err)
 		return
 	}
-	u.plain.mu.Lock()
-	defer u.plain.mu.Unlock()
+	u.references.mu.Lock()
+	defer u.references.mu.Unlock()
 	if s.Agreed().Facts == nil || u.ctx.Err() != nil {
 		p.cfg.Log.Debug("no references", "upstream", u.cfg.Name, "err", s.Agreed().Why)
 		_ = s.Close()
 		return
 	}
 	p.cfg.Log.Info("references in plain SOAP", "upstream", u.cfg.Name)
-	if before := u.plain.session; before != nil {
+	if before := u.references.session; before != nil {
 		_ = before.Close()
 	}
-	u.plain.session = s
-}
-
-// close ends the session.
-func (s *plainSession) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.session != nil {
-		_ = s.session.Close()
-		s.session = nil
-	}
+	u.references.session = s
 }
 
 // referred forwards a request whose references are put back, or that gets some, or whose reply may
@@ -168,20 +149,6 @@ func (r *plainRelay) refuses(h *http1.Head, n int, f http1.Framing, c *plainCall
 	c.refused = true
 	r.finish(c)
 	return true
-}
-
-// withLength returns a head whose Content-Length is another.
-func withLength(head []byte, length int) []byte {
-	var out []byte
-	for line := range bytes.Lines(head) {
-		name, value, ok := bytes.Cut(line, []byte(":"))
-		if ok && bytes.EqualFold(name, []byte("Content-Length")) {
-			digits := bytes.TrimSpace(value)
-			line = bytes.Replace(line, digits, strconv.AppendInt(nil, int64(length), 10), 1)
-		}
-		out = append(out, line...)
-	}
-	return out
 }
 
 // unrestored is the reply to a request that cannot be made whole.

@@ -84,6 +84,10 @@ const restLine = "=r\n"
 // chunks of one size, which is the rest of the line.
 const unframedStart = "=u:"
 
+// codingStart begins the line behind the HTTP head of such a body, which says how it is coded
+// again. A line that says how that is framed follows.
+const codingStart = "=d1:"
+
 // restLineOf is the line for a body that travels as it comes; size is that of its chunks, if they
 // have one.
 func restLineOf(size string) string {
@@ -160,4 +164,19 @@ func parse(part []byte) (controlMessage, error) {
 		return controlMessage{}, malformed("head %.40q", part)
 	}
 	return c, nil
+}
+
+// cutCoding takes the line off that says how a body is coded again. Errors: Malformed.
+func (c *controlMessage) cutCoding(lines []byte) ([]byte, error) {
+	text, found := bytes.CutPrefix(lines, []byte(codingStart))
+	if !found {
+		return lines, nil
+	}
+	text, framing, _ := bytes.Cut(text, []byte{'\n'})
+	coding, ok := deflate.Parse(string(text))
+	if !ok {
+		return nil, malformed("line of a coding")
+	}
+	c.coding = &coding
+	return framing, nil
 }

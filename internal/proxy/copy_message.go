@@ -127,3 +127,10 @@ func (w *reframedWriter) Write(p []byte) (int, error) {
 	_, err := w.to.Write(w.out)
 	return len(p), err
 }
+
+// closeBody closes what may be closed.
+func closeBody(r io.Reader) {
+	if c, ok := r.(io.Closer); ok {
+		_ = c.Close()
+	}
+}

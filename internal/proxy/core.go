@@ -75,3 +75,28 @@ func (p *core) newSource(conn net.Conn) *sock.Source { return sock.NewSource(con
 func (p *core) patient(conn net.Conn) *sock.StallWriter {
 	return sock.NewStallWriter(conn, p.cfg.Stall, p.cfg.Clock, p.cfg.Log)
 }
+
+// headTime is the time of a head as a whole, however slowly it comes: waits that last longer end
+// like those that pause.
+func (p *core) headTime() (ctx context.Context, cancel func()) {
+	ctx, end := context.WithCancelCause(p.ctx)
+	timer := p.cfg.Clock.AfterFunc(p.cfg.HeadTime, func() { end(sock.ErrPaused) })
+	return ctx, func() {
+		timer.Stop()
+		end(nil)
+	}
+}
+
+// budget is so many bytes that are left to be held.
+type budget struct{ left atomic.Int64 }
+
+// take takes n bytes, if there are as many.
+func (b *budget) take(n int) bool {
+	if b.left.Add(-int64(n)) < 0 {
+		b.give(n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int) { b.left.Add(int64(n)) }

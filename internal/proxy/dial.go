@@ -5,15 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 
+	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
 )
-
-// errItself is why no connection is opened to a listener of this proxy: each of its calls would be
-// another client's, until there is room for none.
-var errItself = errors.New("the upstream is this proxy itself")
 
 // dial opens a connection to an upstream. Errors: errItself, those of Config.Dial.
 func (p *core) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -29,7 +27,7 @@ func (p *core) dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // dialPlain opens a connection to the upstream itself.
-func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
+func (u *server) dialPlain(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.p.cfg.Timeout)
 	defer cancel()
 	port := u.cfg.URL.Port()
@@ -55,7 +53,7 @@ func (u *upstream) dialPlain(ctx context.Context) (net.Conn, error) {
 }
 
 // secure opens TLS with the upstream on a connection, and closes that on an error.
-func (u *upstream) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
+func (u *server) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	cfg := &tls.Config{}
 	if current := u.cfg.currentTLS(); current != nil {
 		cfg = current.Clone()
@@ -72,36 +70,9 @@ func (u *upstream) secure(ctx context.Context, conn net.Conn) (net.Conn, error) 
 	return secure, nil
 }
 
-// dial opens a connection to the upstream for a lane: over a lane of the next pair, if
-// there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
-// themselves.
-func (u *upstream) dial(ctx context.Context, tunnel bool) (net.Conn, error) {
-	if u.forwarder != nil && !tunnel {
-		return u.dialInSequence(), nil
-	}
-	l, err := u.links.Get()
-	if wrong := schemeError(err); wrong != nil && !tunnel {
-		return nil, wrong
-	}
-	if l == nil {
-		return u.dialPlain(ctx)
-	}
-	return u.p.within(func(in *sock.Source) { u.carry(in, journey{to: u, whole: true}) }), nil
-}
-
-// schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;
-// nil for other errors, for which plain forwarding is left.
-func schemeError(err error) error {
-	var wrong *session.SchemeError
-	if errors.As(err, &wrong) {
-		return &Error{Code: Unreachable, Err: wrong}
-	}
-	return nil
-}
-
 // dialOffer opens the connection of an offer, with TLS or without. A recorder sees the cleartext,
 // as with other connections.
-func (u *upstream) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (u *server) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := u.p.dial(ctx, network, addr)
 		if err == nil && secure {
@@ -119,4 +90,24 @@ func (p *core) recorded(conn net.Conn) net.Conn {
 		return conn
 	}
 	return p.cfg.WrapDialed(conn)
+}
+
+// offering returns the client that sends offers to the upstream.
+func (u *server) offering() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
+		DialTLSContext: u.dialOffer(true),
+	}}
+}
+
+// within returns a connection inside this process, whose peer serves it.
+func (p *core) within(serve func(in *sock.Source)) net.Conn {
+	here, there := inproc.Pipe(0)
+	p.wait.Go(func() {
+		in := p.newSource(there)
+		defer func() { _ = in.Conn.Close() }()
+		defer context.AfterFunc(p.ctx, func() { sock.Reset(there) })()
+		serve(in)
+	})
+	return here
 }

@@ -40,13 +40,13 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 }
 
 // OpensNoMore reports whether no further session is opened.
-func (p *Proxy) OpensNoMore() bool { return p.defaultUpstream().links.IsClosed() }
+func (p *Proxy) OpensNoMore() bool { return p.defaultUpstream().streams.links.IsClosed() }
 
 func (p *Proxy) defaultUpstream() *upstream { return p.table.Load().routes[""].rest }
 
 // LanesInUse is the number of lanes of the live stream, at its near end, that belong to a client.
 func (p *Proxy) LanesInUse() int {
-	l, _ := p.defaultUpstream().links.Get()
+	l, _ := p.defaultUpstream().streams.links.Get()
 	if l == nil {
 		return 0
 	}
@@ -58,7 +58,7 @@ func (p *Proxy) LanesInUse() int {
 // Callers is the number of connections of clients that the live stream carries, also of those whose
 // lane is another one's already.
 func (p *Proxy) Callers() int {
-	l, _ := p.defaultUpstream().links.Get()
+	l, _ := p.defaultUpstream().streams.links.Get()
 	if l == nil {
 		return 0
 	}
@@ -69,7 +69,7 @@ func (p *Proxy) Callers() int {
 
 // Live is the live stream, nil if there is none.
 func (p *Proxy) Live() *streamer.Stream {
-	if l, _ := p.defaultUpstream().links.Get(); l != nil {
+	if l, _ := p.defaultUpstream().streams.links.Get(); l != nil {
 		return l.stream
 	}
 	return nil
@@ -80,7 +80,7 @@ func (p *Proxy) Connections() int { return p.conns.Len() }
 
 // CompleteNow does for each connection of clients what the stream's reader does when a reply came.
 func (p *Proxy) CompleteNow() {
-	l, _ := p.defaultUpstream().links.Get()
+	l, _ := p.defaultUpstream().streams.links.Get()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.callers {
@@ -90,7 +90,7 @@ func (p *Proxy) CompleteNow() {
 
 // LanesKept is the number of those that nobody uses, and that their clients may go on with.
 func (p *Proxy) LanesKept() int {
-	l, _ := p.defaultUpstream().links.Get()
+	l, _ := p.defaultUpstream().streams.links.Get()
 	if l == nil {
 		return 0
 	}

@@ -206,3 +206,10 @@ func (f *front) accept(l net.Listener, enter func(net.Conn) (leave func(), ok bo
 
 // routes are those of this listener now; nil: it was closed.
 func (f *front) routes() *routes { return f.now.Load() }
+
+// serveStream serves a connection that came in where streams are accepted.
+func (f *front) serveStream(conn net.Conn) {
+	far := newFar(f.p, f, conn.RemoteAddr())
+	defer far.end()
+	f.responder.ServeConn(f.p.ctx, conn, far.opens)
+}

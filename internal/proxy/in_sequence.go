@@ -17,8 +17,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
-// newForwarder returns what sends requests to the upstream in sequences; nil: nothing does.
-func (u *upstream) newForwarder() *sequenced.Forwarder {
+// sequences sends the messages of clients that are in no sequence of their own in sequences of
+// WS-ReliableMessaging, and all others as they are.
+type sequences struct {
+	*plain
+	forwarder *sequenced.Forwarder
+}
+
+// newSequences returns what does so toward an upstream; nil: nothing does.
+func newSequences(u *plain) *sequences {
 	if u.cfg.Reliable == "" {
 		return nil
 	}
@@ -31,11 +38,11 @@ func (u *upstream) newForwarder() *sequenced.Forwarder {
 		u.reach.worked()
 		return u.p.recorded(conn), nil
 	}
-	return sequenced.NewForwarder(sequenced.ForwarderConfig{
+	return &sequences{u, sequenced.NewForwarder(sequenced.ForwarderConfig{
 		URL: u.cfg.URL, Version: u.cfg.Reliable, Store: u.p.cfg.Store, Clock: u.p.cfg.Clock, Log: u.p.cfg.Log,
 		Transport: &http.Transport{DialContext: dial, DialTLSContext: dial, DisableCompression: true,
 			MaxIdleConnsPerHost: maxIdleInSequence, MaxConnsPerHost: u.p.cfg.MaxConns, IdleConnTimeout: DefaultIdle},
-	})
+	})}
 }
 
 // maxIdleInSequence is how many connections to an upstream are kept for further messages in
@@ -46,21 +53,21 @@ const maxIdleInSequence = 16
 // ones there are maxLong at once; others wait in their connections.
 const shortInSequence = 4 << 20
 
-// endSequences ends those to the upstream.
-func (u *upstream) endSequences() {
-	if u.forwarder != nil {
+// close ends them.
+func (u *sequences) close() {
+	if u != nil {
 		u.p.wait.Go(u.forwarder.Close)
 	}
 }
 
-// dialInSequence is a connection for a lane, whose requests go in sequences.
-func (u *upstream) dialInSequence() net.Conn {
-	return u.p.within(func(in *sock.Source) { u.inSequence(in, journey{to: u}) })
+// dial is a connection for a lane, whose requests go in sequences.
+func (u *sequences) dial() net.Conn {
+	return u.p.within(func(in *sock.Source) { u.carry(in, journey{}) })
 }
 
-// inSequence sends the requests of a connection that are messages in sequences, and all others as
+// carry sends the requests of a connection that are messages in sequences, and all others as
 // they are. It reports whether the next request goes elsewhere.
-func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
+func (u *sequences) carry(in *sock.Source, j journey) (moves bool) {
 	stays := func(h *http1.Head) bool { return j.stays == nil || j.stays(h) }
 	if j.raw {
 		return u.plainly(in, nil, plainOwn, j)
@@ -78,7 +85,7 @@ func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
 		case j.isOver(st, &h, in):
 			return true
 		case st == stateWhole:
-			if done, goesOn := u.exchangeInSequence(in, &h, n); done && !goesOn {
+			if done, goesOn := u.exchange(in, &h, n); done && !goesOn {
 				sock.Finish(u.p.ctx, in)
 				return false
 			} else if done {
@@ -91,7 +98,7 @@ func (u *upstream) inSequence(in *sock.Source, j journey) (moves bool) {
 			first = false
 			return own
 		}
-		if !u.plainly(in, nil, plainOwn, journey{to: u, stays: asItIs, byHead: j.byHead, ends: j.ends}) {
+		if !u.plainly(in, nil, plainOwn, journey{stays: asItIs, byHead: j.byHead, ends: j.ends}) {
 			return false
 		}
 	}
@@ -106,9 +113,9 @@ func takesInSequence(h *http1.Head) *http.Request {
 	return r
 }
 
-// exchangeInSequence sends a request in a sequence, and gives the client its reply. done: it did,
+// exchange sends a request in a sequence, and gives the client its reply. done: it did,
 // and goesOn says whether there may be a next one.
-func (u *upstream) exchangeInSequence(in *sock.Source, h *http1.Head, n int) (done, goesOn bool) {
+func (u *sequences) exchange(in *sock.Source, h *http1.Head, n int) (done, goesOn bool) {
 	r := takesInSequence(h)
 	f, err := http1.RequestFraming(h)
 	if r == nil || err != nil || f.Kind == http1.NoBody {

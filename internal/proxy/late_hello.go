@@ -2,18 +2,18 @@ package proxy
 
 import (
 	"context"
-	"net"
-	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/frame"
 	"github.com/hhfr/hhfr/internal/sock"
-	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // isLateStream waits for the client's first bytes, and reports whether they begin a stream of this
-// proxy. Segments lost on slow links arrive later than the time for which a server that speaks
+// proxy, if there may be any. Segments lost on slow links arrive later than the time for which a server that speaks
 // first can be delayed.
 func (f *front) isLateStream(ctx context.Context, in *sock.Source) bool {
+	if f.responder == nil {
+		return false
+	}
 	start, err := in.Wait(ctx, 0, 0)
 	for err == nil {
 		own, more := false, frame.MayOpen(start)
@@ -26,36 +26,4 @@ func (f *front) isLateStream(ctx context.Context, in *sock.Source) bool {
 		start, err = in.Wait(ctx, len(start), f.p.cfg.Timeout)
 	}
 	return false
-}
-
-// firstWord writes what a server sends to its client, unless the client has sent first, and not to
-// the server.
-type firstWord struct {
-	relayedReply
-	raw   *rawConn
-	clock clock.Clock
-	whose atomic.Int32
-}
-
-const (
-	nobodys int32 = iota
-	servers
-	clients
-)
-
-// take reports whether the server has sent nothing and not ended; from then on it is not read.
-func (w *firstWord) take() bool { return w.whose.CompareAndSwap(nobodys, clients) }
-
-// isServers reports whether what the server sends or does is for the client.
-func (w *firstWord) isServers() bool {
-	return w.whose.CompareAndSwap(nobodys, servers) || w.whose.Load() == servers
-}
-
-// Write implements [io.Writer].
-func (w *firstWord) Write(b []byte) (int, error) {
-	if !w.isServers() {
-		return 0, net.ErrClosed
-	}
-	w.raw.reply(w.clock.Now())
-	return w.relayedReply.Write(b)
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/session"
@@ -15,7 +14,7 @@ import (
 // link is one session as the near end.
 type link struct {
 	p       *core
-	u       *upstream
+	u       *nearHalf
 	session *session.Session
 	stream  *streamer.Stream
 
@@ -32,16 +31,8 @@ type link struct {
 	retire func()        // closes over
 }
 
-// offering returns the client that sends offers to the upstream.
-func (u *upstream) offering() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: u.dialOffer(false),
-		DialTLSContext: u.dialOffer(true),
-	}}
-}
-
 // negotiate opens a session with the upstream; the error says why there is none.
-func (u *upstream) negotiate(ctx context.Context) (*link, error) {
+func (u *nearHalf) negotiate(ctx context.Context) (*link, error) {
 	p := u.p
 	l := &link{p: p, u: u, callers: map[uint64]*caller{}, clients: map[uint64]uint64{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
@@ -78,7 +69,7 @@ func (u *upstream) negotiate(ctx context.Context) (*link, error) {
 
 // meet opens a session that the upstream has confirmed: a remembered session may no longer be
 // valid, and no call must go over a stream that is rejected. Instead, another one is requested.
-func (u *upstream) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
+func (u *nearHalf) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
 	for {
 		sess, err := d.Dial(ctx, u.cfg.URL.String())
 		if err != nil {

@@ -2,100 +2,18 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"compress/zlib"
-	"errors"
 	"io"
 	"net"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/meter"
-	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// Why something went to the upstream without a stream, beside the reasons of reasonOf.
-const (
-	plainSilent = "silent"  // the client waits for the server to speak first
-	plainLane   = "no_lane" // the stream has no lane to spare
-	plainLost   = "lost"    // the stream ended before anything of the call was sent
-	// Calls that go nowhere:
-	plainRequired = "required" // they are to go over a stream, and there is none
-	plainNoRoute  = "no_route" // no route takes them
-	plainDraining = "draining" // the proxy ends
-	// toward an upstream that wants WS-ReliableMessaging:
-	plainInSequence = "in_sequence" // in a sequence of this proxy
-	plainOwn        = "own"         // as it is, in a sequence of its client or in none
-)
-
-// reasonOf is why there is no stream, in a word for counters.
-func reasonOf(err error) string {
-	var answered *noSession
-	switch {
-	case errors.Is(err, errNever):
-		return "no_offer"
-	case errors.Is(err, ErrTrying):
-		return "not_yet"
-	case errors.Is(err, errNoPartner):
-		return "no_proxy"
-	case schemeError(err) != nil:
-		return "wrong_scheme"
-	case session.TroubleOf(err) != 0:
-		return "certificate"
-	case errors.As(err, &answered) && answered.agreed.NoStream != "":
-		return "blocked"
-	case errors.As(err, &answered) && answered.agreed.NoRoom():
-		return "no_room"
-	case answered != nil && len(answered.agreed.Refused) > 0:
-		return "refused"
-	case answered != nil:
-		return "no_partner"
-	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
-		return "unreachable"
-	}
-	return "failed"
-}
-
-// meterName is the name of an upstream for counters: its URL without what may be secret.
-func meterName(u *url.URL) string {
-	c := Canonical(u)
-	return (&url.URL{Scheme: c.Scheme, Host: c.Host, Path: c.Path}).String()
-}
-
-// Canonical returns an http or https URL as all have it that lead to the same place: the host in
-// lower case, without the usual port, and with a path (RFC 9110, section 4.2.3).
-func Canonical(u *url.URL) *url.URL {
-	c := *u
-	c.Host = strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
-	c.Path = cmp.Or(u.Path, "/")
-	return &c
-}
-
-// told notes the result of an attempt to open a stream.
-func (u *upstream) told(l *link, err error) {
-	u.teller.tell(l, err)
-	if l != nil {
-		u.alone.met()
-		u.near.Opened(l.stream, u.p.cfg.Clock.Now())
-	} else {
-		u.near.Failed(reasonOf(err), err.Error(), u.p.cfg.Clock.Now())
-	}
-}
-
-// farMeter is where what streams bring for an upstream counts; nil: no route leads anywhere.
-func (p *core) farMeter(u *upstream) *meter.Upstream {
-	if u == nil {
-		return p.cfg.Meter.Far.Upstream(meter.Other)
-	}
-	return u.far
-}
 
 // measured is what a call shows the meter.
 type measured struct {
@@ -231,24 +149,6 @@ func actionOf(h *http1.Head) []byte {
 	return action[bytes.LastIndexAny(action, "/#:")+1:]
 }
 
-// relayedReply passes on what a server sends to a client without a stream, and counts it.
-type relayedReply struct {
-	to    io.Writer
-	seen  *observer
-	reach *reach
-}
-
-// Write implements [io.Writer].
-func (w relayedReply) Write(b []byte) (int, error) {
-	w.reach.worked()
-	n, err := w.to.Write(b)
-	if err != nil {
-		w.seen.leave()
-	}
-	w.seen.reply(b[:n])
-	return n, err
-}
-
 // lookedBody is the body of a reply that is looked at as it is read.
 type lookedBody struct {
 	io.Reader
@@ -312,31 +212,32 @@ func (w *requestMeter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// bodyWriter writes the body of a message to a stream.
-type bodyWriter interface {
-	io.Writer
-	Flush() error
-}
-
-// bodyMeter writes the body of a request, or of a reply, to a stream and counts it.
-type bodyMeter struct {
+// requestBodyMeter writes the body of a request to a stream, and counts it.
+type requestBodyMeter struct {
 	bodyWriter
-	request *pendingCall // nil: it is a reply
-	reply   *served
+	x    interface{ Count(to *streamer.WireBytes) }
+	seen *measured
 }
 
 // Write implements [io.Writer].
-func (w bodyMeter) Write(b []byte) (int, error) {
-	if w.request == nil {
-		w.reply.seen.lookAtReply(b)
-		w.reply.seen.Reply(len(b))
-		return w.bodyWriter.Write(b)
+func (w requestBodyMeter) Write(b []byte) (int, error) {
+	if !w.seen.named {
+		w.seen.look(nil, b)
+		w.seen.bound(w.x)
 	}
-	x := w.request
-	if !x.seen.named {
-		x.seen.look(nil, b)
-		x.seen.bound(x.pending)
-	}
-	x.seen.Request(len(b))
+	w.seen.Request(len(b))
+	return w.bodyWriter.Write(b)
+}
+
+// replyBodyMeter writes the body of a reply to a stream, and counts it.
+type replyBodyMeter struct {
+	bodyWriter
+	seen *measured
+}
+
+// Write implements [io.Writer].
+func (w replyBodyMeter) Write(b []byte) (int, error) {
+	w.seen.lookAtReply(b)
+	w.seen.Reply(len(b))
 	return w.bodyWriter.Write(b)
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -47,26 +48,6 @@ type observed struct {
 	action  []byte // names its operation if its body does not
 	waits   bool   // its client does not send the body before it is asked to
 	replied bool   // its final reply has begun
-}
-
-// observed returns what counts the calls of a connection that is forwarded without a stream; why is
-// the reason in a word.
-func (u *upstream) observed(why string, in *sock.Source) *observer {
-	count := u.near.Plain(why)
-	count.Connection()
-	begun := func(now time.Time) { u.hasNoPartner(why, now) }
-	return &observer{count: count, clock: u.p.cfg.Clock, from: in.Conn.RemoteAddr(), begun: begun}
-}
-
-// countRefused counts the call that begins with what a client said, which goes nowhere; why is the
-// reason in a word.
-func (p *core) countRefused(up *meter.Upstream, why string, in *sock.Source, said, reply []byte) {
-	o := observer{count: up.Plain(why), clock: p.cfg.Clock, from: in.Conn.RemoteAddr(), begun: func(time.Time) {}}
-	o.look(said)
-	for _, call := range o.calls {
-		call.told(reply)
-	}
-	o.end(false)
 }
 
 // request takes what is about to be sent to the server.
@@ -293,4 +274,33 @@ func (p *passing) whole() {
 	if end != nil {
 		end()
 	}
+}
+
+// countRefused counts the call that begins with what a client said, which goes nowhere; why is the
+// reason in a word.
+func (p *core) countRefused(up *meter.Upstream, why string, in *sock.Source, said, reply []byte) {
+	o := observer{count: up.Plain(why), clock: p.cfg.Clock, from: in.Conn.RemoteAddr(), begun: func(time.Time) {}}
+	o.look(said)
+	for _, call := range o.calls {
+		call.told(reply)
+	}
+	o.end(false)
+}
+
+// relayedReply passes on what a server sends to a client without a stream, and counts it.
+type relayedReply struct {
+	to    io.Writer
+	seen  *observer
+	reach *reach
+}
+
+// Write implements [io.Writer].
+func (w relayedReply) Write(b []byte) (int, error) {
+	w.reach.worked()
+	n, err := w.to.Write(b)
+	if err != nil {
+		w.seen.leave()
+	}
+	w.seen.reply(b[:n])
+	return n, err
 }

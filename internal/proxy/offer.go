@@ -1,12 +1,8 @@
 package proxy
 
 import (
-	"bytes"
-	"fmt"
 	"net"
 	"net/http"
-	"slices"
-	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -55,13 +51,6 @@ func (f *front) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 	return true, last, err
 }
 
-// isLast reports whether the connection is closed after this message (RFC 9112, section 9.6).
-func isLast(h *http1.Head) bool {
-	connection := h.Tokens("Connection")
-	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
-		!slices.Contains(connection, "keep-alive")
-}
-
 // offer checks whether a body after a head of skip bytes is an offer, and if so returns all of it:
 // once it is known to be one, its rest may come as late as a packet that is sent again.
 func (p *core) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
@@ -99,27 +88,3 @@ func (f *front) reply(conn net.Conn, offer []byte, last bool) []byte {
 	f.offers.ServeHTTP(w, r)
 	return w.wire(last)
 }
-
-// answerWriter receives the answer of a responder.
-type answerWriter struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// wire is the answer as it goes to the client.
-func (w *answerWriter) wire(last bool) []byte {
-	if w.status != http.StatusNoContent {
-		w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
-	}
-	if last {
-		w.header.Set("Connection", "close")
-	}
-	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
-	_ = w.header.Write(out)
-	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
-}
-
-func (w *answerWriter) Header() http.Header         { return w.header }
-func (w *answerWriter) WriteHeader(status int)      { w.status = status }
-func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }

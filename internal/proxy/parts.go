@@ -1,19 +1,8 @@
 package proxy
 
 import (
-	"cmp"
-
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// StreamConfig returns the configuration of a pair's stream, from that of any stream.
-func StreamConfig(c streamer.Config) streamer.Config {
-	c.Limits.MaxExchanges = cmp.Or(c.Limits.MaxExchanges, maxFlight)
-	c.Limits.MaxMessage = endless
-	c.Proxy, c.Abilities = true, codesAgain|changesClients|endsShortly
-	return c
-}
 
 // IsLast reports whether an HTTP message whose bytes are all there says that its connection is
 // closed after it.

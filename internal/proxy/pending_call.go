@@ -38,13 +38,19 @@ func (x *pendingCall) ended(ok bool) {
 	x.seen.Done(x.seen.clock.Now(), ok)
 }
 
-// newCall creates a call; waits: what comes after it depends on its reply.
-func (c *caller) newCall(method string, waits bool) *pendingCall {
-	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
-	x.seen.begin(c.l.u.near, c.p.cfg.Clock, c.in.Conn.RemoteAddr())
-	x.out = replyMeter{to: c.out, measured: &x.seen}
-	if waits {
-		x.undecided, x.decide = context.WithCancel(c.reading)
+// fate is the outcome for the connection after a call.
+type fate uint8
+
+const (
+	goOn fate = iota
+	endInOrder
+	endBroken
+)
+
+// inOrder is the fate of a connection that ends.
+func inOrder(is bool) fate {
+	if is {
+		return endInOrder
 	}
-	return x
+	return endBroken
 }

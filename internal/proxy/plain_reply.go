@@ -189,3 +189,17 @@ func (w *rewrittenReply) end() {
 		w.write([]byte("0\r\n\r\n"))
 	}
 }
+
+// withLength returns a head whose Content-Length is another.
+func withLength(head []byte, length int) []byte {
+	var out []byte
+	for line := range bytes.Lines(head) {
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if ok && bytes.EqualFold(name, []byte("Content-Length")) {
+			digits := bytes.TrimSpace(value)
+			line = bytes.Replace(line, digits, strconv.AppendInt(nil, int64(length), 10), 1)
+		}
+		out = append(out, line...)
+	}
+	return out
+}

@@ -98,7 +98,7 @@ func (p *Proxy) closeListeners() {
 // over streams, otherwise why they do not. No call waits for that.
 func (p *Proxy) Linked(ctx context.Context) error {
 	for _, u := range p.table.Load().upstreams {
-		if err := u.links.Await(ctx); err != nil {
+		if err := u.streams.links.Await(ctx); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (p *Proxy) Drain(ctx context.Context) {
 		return
 	}
 	for _, u := range p.table.Load().upstreams {
-		if l, _ := u.links.Get(); l != nil {
+		if l, _ := u.streams.links.Get(); l != nil {
 			l.stream.Abort(streamer.CloseGoingAway, "the proxy ends")
 		}
 	}
@@ -176,9 +176,9 @@ func (p *Proxy) Close() error {
 		}
 		p.contexts.close()
 		for _, u := range t.upstreams {
-			u.links.Close()
+			u.streams.links.Close()
 			u.plain.close()
-			u.endSequences()
+			u.sequences.close()
 		}
 		for _, f := range t.fronts {
 			f.use.retire()

@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/oneport"
@@ -17,10 +15,12 @@ import (
 )
 
 // plainOrStream forwards a connection unchanged, beginning with the bytes of the client that were
-// read already. It returns when both directions have ended. For a client of silent, which has sent
-// nothing, it returns early, with the connection, if the first bytes are a late hello of this
-// proxy's. why is the reason, for the meter.
-func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, silent *front) (stream net.Conn) {
+// read already. It returns when both directions have ended. For a client that has sent nothing, isStream,
+// if given, waits for its first bytes, and reports whether they begin a stream of this proxy's: then
+// it returns early, with the connection. why is the reason, for the meter.
+func (u *plain) plainOrStream(
+	in *sock.Source, first []byte, why string, isStream func(context.Context, *sock.Source) bool,
+) (stream net.Conn) {
 	p := u.p
 	up, err := u.dialPlain(p.ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (u *upstream) plainOrStream(in *sock.Source, first []byte, why string, sile
 		}
 		p.endBack(err, in, cancel)
 	})
-	if silent != nil && silent.responder != nil && silent.isLateStream(ctx, in) && word.take() {
+	if isStream != nil && isStream(ctx, in) && word.take() {
 		_ = up.Close()
 		back.Wait()
 		return oneport.GiveBack(in)
@@ -131,57 +131,4 @@ func copyUp(ctx context.Context, up net.Conn, to io.Writer, in *sock.Source, sen
 		}
 		return err
 	}
-}
-
-// rawConns are the connections that are forwarded without a look at what they carry.
-type rawConns struct {
-	mu  sync.Mutex
-	all map[*rawConn]bool
-}
-
-// rawConn knows when something passed on one.
-type rawConn struct {
-	asked   atomic.Bool  // the client has sent what nothing came back for
-	replied atomic.Int64 // when something came back, in nanoseconds of Unix time
-}
-
-// begin adds one, until end is called.
-func (r *rawConns) begin() (c *rawConn, end func()) {
-	c = &rawConn{}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[*rawConn]bool{}
-	}
-	r.all[c] = true
-	return c, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.all, c)
-	}
-}
-
-// areBusy reports whether one of them is.
-func (r *rawConns) areBusy(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c := range r.all {
-		if c.isBusy(now) {
-			return true
-		}
-	}
-	return false
-}
-
-// isBusy reports whether a call seems to be in progress: the client waits for what it has asked
-// for, or what comes for it has not been still for replyGap.
-func (c *rawConn) isBusy(now time.Time) bool {
-	return c.asked.Load() || now.Sub(time.Unix(0, c.replied.Load())) < replyGap
-}
-
-func (c *rawConn) ask() { c.asked.Store(true) }
-
-func (c *rawConn) reply(now time.Time) {
-	c.replied.Store(now.UnixNano())
-	c.asked.Store(false)
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -122,20 +122,6 @@ func (p *core) gatherMore(
 	return g, st, sync.OnceFunc(func() { p.held.give(held) })
 }
 
-// budget is so many bytes that are left to be held.
-type budget struct{ left atomic.Int64 }
-
-// take takes n bytes, if there are as many.
-func (b *budget) take(n int) bool {
-	if b.left.Add(-int64(n)) < 0 {
-		b.give(n)
-		return false
-	}
-	return true
-}
-
-func (b *budget) give(n int) { b.left.Add(int64(n)) }
-
 // isXML reports whether a body is XML, or may be, by its head and its beginning.
 func isXML(h *http1.Head, entity []byte) bool {
 	if media, ok := h.Get("Content-Type"); ok {
@@ -230,4 +216,11 @@ func sizeOf(entity [][]byte) (n int) {
 		n += len(piece)
 	}
 	return n
+}
+
+// isLast reports whether the connection is closed after this message (RFC 9112, section 9.6).
+func isLast(h *http1.Head) bool {
+	connection := h.Tokens("Connection")
+	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
+		!slices.Contains(connection, "keep-alive")
 }

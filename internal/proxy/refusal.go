@@ -10,9 +10,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
-	"github.com/hhfr/hhfr/internal/meter"
 	"github.com/hhfr/hhfr/internal/session"
-	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -54,21 +52,6 @@ var hints = map[session.Trouble]string{
 	session.OutOfTime: "give the upstream another certificate, or set the clock",
 	session.Wanted:    "--upstream-cert FILE and --upstream-key FILE show one",
 	session.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
-}
-
-// refuse reports to a client that speaks HTTP why nothing can be forwarded. why is the reason for
-// which its call has no stream, for the meter.
-func (u *upstream) refuse(in *sock.Source, first []byte, why string, err error) {
-	p := u.p
-	if len(first) == 0 {
-		first, _ = in.Wait(p.ctx, 0, p.cfg.Silence)
-	}
-	if http1.LooksLikeStart(first) {
-		reply := unreachable(err)
-		p.countRefused(u.near, why, in, first, reply)
-		_, _ = in.Conn.Write(reply)
-	}
-	sock.Finish(p.ctx, in)
 }
 
 // noStream is why a call is refused that is to go over a stream.
@@ -115,22 +98,6 @@ func unreachable(err error) []byte {
 	return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream; the request was not sent")
 }
 
-// drained tells a client whose next request came while the proxy shuts down.
-func (f *front) drained(in *sock.Source, j journey) {
-	f.p.refused.Add(1)
-	to := f.p.cfg.Meter.Near.Upstream(meter.Other)
-	if j.to != nil {
-		to = j.to.near
-		j.to.use.leave()
-	}
-	if said, _ := in.Wait(f.p.ctx, 0, f.p.cfg.Silence); http1.LooksLikeStart(said) {
-		reply := busyReply(drainingText)
-		f.p.countRefused(to, plainDraining, in, said, reply)
-		_, _ = in.Conn.Write(reply)
-	}
-	sock.Finish(f.p.ctx, in)
-}
-
 // noRoute is why a request goes nowhere.
 func (p *core) noRoute(host, path string) error {
 	err := fmt.Errorf("no route of this proxy's configuration takes host %q and path %q; the request was not sent",
@@ -144,3 +111,10 @@ func errorReply(status int, text string, fields ...string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%s"+
 		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, strings.Join(fields, ""), text)
 }
+
+// errItself is why no connection is opened to a listener of this proxy: each of its calls would be
+// another client's, until there is room for none.
+var errItself = errors.New("the upstream is this proxy itself")
+
+// invalidText is why a request is refused whose body is not valid.
+const invalidText = "hhfr: the body of this request is not valid; it was not sent whole"

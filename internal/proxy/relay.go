@@ -11,7 +11,6 @@ import (
 
 	"github.com/hhfr/hhfr/internal/deflate"
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/internal/inproc"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -57,11 +56,11 @@ func (u *upstream) open(ctx context.Context, tunnel bool) (*serverConn, error) {
 
 // openTunnel opens what a tunnel of a peer's stream leads to where requests go by routes: its bytes
 // are served like those of a client. first: that client has had no call before.
-func (f *front) openTunnel(first bool) (*serverConn, error) {
+func (f *far) openTunnel(first bool) (*serverConn, error) {
 	if !f.p.upstreams.enter() {
 		return nil, &Error{Code: NoRoom}
 	}
-	return f.p.newServerConn(f.p.within(func(in *sock.Source) { f.forward(in, first) }), nil), nil
+	return f.p.newServerConn(f.p.within(func(in *sock.Source) { f.site.forward(in, first) }), nil), nil
 }
 
 // newServerConn makes one of a connection, and has one of the slots.
@@ -69,18 +68,6 @@ func (p *core) newServerConn(conn net.Conn, to *upstream) *serverConn {
 	up := &serverConn{in: p.newSource(conn), out: p.patient(conn), p: p, to: to, done: make(chan struct{})}
 	up.ctx, up.end = context.WithCancel(p.ctx)
 	return up
-}
-
-// within returns a connection inside this process, whose peer serves it.
-func (p *core) within(serve func(in *sock.Source)) net.Conn {
-	here, there := inproc.Pipe(0)
-	p.wait.Go(func() {
-		in := p.newSource(there)
-		defer func() { _ = in.Conn.Close() }()
-		defer context.AfterFunc(p.ctx, func() { sock.Reset(there) })()
-		serve(in)
-	})
-	return here
 }
 
 // close closes the connection.
@@ -292,7 +279,7 @@ func (l *lane) stream(up *serverConn, s *served, head []byte, a arriving) error 
 		_ = w.Flush()
 	}
 	to, end := unframing(w, a.size)
-	out := bodyMeter{to, nil, s}
+	out := replyBodyMeter{to, &s.seen}
 	err = stream(up.ctx, up.in, out, a)
 	if errors.Is(err, errOdd) {
 		err = stream(up.ctx, up.in, out, arriving{})

@@ -55,6 +55,9 @@ func (r *routes) only() *upstream {
 	return r.all
 }
 
+// areByHead reports whether each request goes where its head says; without routes none goes anywhere.
+func (r *routes) areByHead() bool { return r.only() == nil }
+
 // others returns the upstream of what is no HTTP; nil: there is none.
 func (r *routes) others() *upstream {
 	if r == nil {

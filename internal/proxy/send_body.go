@@ -167,3 +167,9 @@ func (w *unframedWriter) Flush() error {
 	}
 	return w.to.Flush()
 }
+
+// bodyWriter writes the body of a message to a stream.
+type bodyWriter interface {
+	io.Writer
+	Flush() error
+}

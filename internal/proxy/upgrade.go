@@ -69,7 +69,7 @@ func (f *front) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	if st != stateWhole {
 		return false
 	}
-	far := newFar(f, in.Conn)
+	far := newFar(p, f, in.Conn.RemoteAddr())
 	defer far.end()
 	u := &responder.Upgrade{Request: req}
 	if method == http.MethodPost {

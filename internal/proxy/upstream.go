@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/meter"
-	"github.com/hhfr/hhfr/internal/sequenced"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
@@ -41,23 +40,13 @@ func (r *renewedTLS) Listen(ctx context.Context, addr string) (net.Listener, err
 	return r.now().Listen(ctx, addr)
 }
 
-// upstream is an [Upstream] in use, with the session that the proxy has with it as the near end.
+// upstream is where requests go: over a stream if the server has a partner there, in sequences if it
+// is to have them so, plainly otherwise.
 type upstream struct {
-	p          *core
-	cfg        Upstream
-	transports map[string]streamer.Transport
-	links      Keeper[*link]
-	unanswered uint // how often a question was not answered; of quiet
-	teller     teller
-	alone      alone
-	reach      reach
-	plain      plainSession
-	principals principals
-	forwarder  *sequenced.Forwarder // nil: messages go as they are
-	near, far  *meter.Upstream      // what goes to it, from clients and from streams; set by begin
-	use        useCount
-	ctx        context.Context // ends when it is released
-	stop       context.CancelFunc
+	*server
+	streams   *nearHalf
+	plain     *plain
+	sequences *sequences // nil: messages go as they are
 }
 
 // newUpstream creates one, which makes no offers before begin.
@@ -66,30 +55,21 @@ func (p *core) newUpstream(cfg Upstream) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{p: p, cfg: cfg, transports: p.cfg.Transports, principals: newPrincipals(cfg.Clients)}
-	if u.transports == nil {
-		u.transports = map[string]streamer.Transport{
+	u := &upstream{server: p.newServer(cfg)}
+	transports := p.cfg.Transports
+	if transports == nil {
+		transports = map[string]streamer.Transport{
 			"tls": &renewedTLS{current: u.cfg.currentTLS}, "tcp": tcp.Transport{},
 		}
 	}
-	u.links = Keeper[*link]{
-		Open: u.negotiate, Quiet: u.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: p.cfg.Clock,
-		Told: u.told,
-	}
-	u.teller = teller{log: p.cfg.Log, upstream: cfg.Name, nearOnly: p.cfg.NearOnly}
-	u.alone = alone{log: p.cfg.Log, upstream: cfg.Name, paired: cfg.Paired, since: p.cfg.Clock.Now()}
-	u.reach = reach{log: p.cfg.Log, upstream: cfg.Name}
-	u.links.Init(errNever)
-	u.forwarder = u.newForwarder()
-	u.ctx, u.stop = context.WithCancel(p.ctx)
+	u.plain = &plain{server: u.server, mayRefer: len(transports) > 0 && !cfg.FarOnly}
+	u.sequences = newSequences(u.plain)
+	u.streams = newNearHalf(u.plain, transports)
 	u.use.release = func() {
-		u.stop()
-		u.links.Close()
+		u.streams.links.Close()
 		u.plain.close()
-		u.endSequences()
-		if u.near != nil {
-			u.near.Leave()
-		}
+		u.sequences.close()
+		u.server.end()
 	}
 	return u, nil
 }
@@ -101,14 +81,18 @@ func (u *upstream) left() {
 	}
 }
 
-// begin makes offers from now on, if there are to be any. Only now it has counters: routes that are
-// refused leave none behind. An upstream that had this URL before had the same ones.
+// begin makes offers from now on, if there are to be any.
 func (u *upstream) begin() {
-	name := meterName(u.cfg.URL)
-	u.near, u.far = u.p.cfg.Meter.Near.Upstream(name), u.p.cfg.Meter.Far.Upstream(name)
-	u.near.Use()
-	if len(u.transports) > 0 && !u.cfg.FarOnly && !u.p.cfg.PlainOnly && u.forwarder == nil {
-		u.links.Begin()
-		u.p.wait.Go(func() { u.links.Run(u.ctx) })
+	u.server.begin()
+	if len(u.streams.transports) > 0 && !u.cfg.FarOnly && !u.p.cfg.PlainOnly && u.sequences == nil {
+		u.streams.begin()
 	}
+}
+
+// farMeter is where what streams bring for an upstream counts; nil: no route leads anywhere.
+func (p *core) farMeter(u *upstream) *meter.Upstream {
+	if u == nil {
+		return p.cfg.Meter.Far.Upstream(meter.Other)
+	}
+	return u.far
 }

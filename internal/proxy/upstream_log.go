@@ -42,33 +42,6 @@ var (
 	errNever = errors.New("no offers are made")
 )
 
-// quiet is how long no offer is made in any case: the upstream has answered one, and wants no
-// stream, or none now. returns: it may have one after that time, also if no call asks for it.
-func (u *upstream) quiet(err error) (pause time.Duration, returns bool) {
-	var answered *noSession
-	isAnswered := errors.As(err, &answered)
-	if !isAnswered || !answered.again || answered.after > 0 {
-		u.unanswered = 0
-	}
-	switch {
-	case isAnswered && answered.after > 0:
-		return min(max(answered.after, firstAgain), u.cfg.RememberFor), true
-	case isAnswered && answered.again:
-		pause = min(firstAgain<<u.unanswered, u.cfg.RememberFor)
-		if pause < u.cfg.RememberFor {
-			u.unanswered++
-		}
-		return pause, false
-	case isAnswered && (answered.agreed.Remembered || answered.agreed.NoRoom()):
-		return min(u.cfg.RememberFor, busyPause), false // how much of the remembered time is left is unknown
-	case isAnswered, errors.Is(err, errNoPartner):
-		return u.cfg.RememberFor, false
-	case schemeError(err) != nil:
-		return min(otherScheme, u.cfg.RememberFor), false
-	}
-	return 0, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable})
-}
-
 // reach logs whether the upstream can be connected to, when that has changed.
 type reach struct {
 	log      *slog.Logger
@@ -139,8 +112,8 @@ func (t *teller) waiting(since time.Duration) {
 		since.Round(100*time.Millisecond))
 }
 
-// tell logs the result of an attempt.
-func (t *teller) tell(l *link, err error) {
+// tell logs the result of an attempt: opened, or why not.
+func (t *teller) tell(opened bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	waited := t.waits
@@ -149,7 +122,7 @@ func (t *teller) tell(l *link, err error) {
 	var answered *noSession
 	blocked := errors.As(err, &answered) && answered.agreed.NoStream != ""
 	switch {
-	case l != nil:
+	case opened:
 		if t.told = pathStream; before == pathLost || waited {
 			t.log.Warn("a stream again: calls go over it", "upstream", t.upstream)
 		}
@@ -183,4 +156,56 @@ func (t *teller) tell(l *link, err error) {
 		}
 		t.log.Log(context.Background(), level, text, "upstream", t.upstream, "why", err)
 	}
+}
+
+// Why something went to the upstream without a stream, beside the reasons of reasonOf.
+const (
+	plainSilent = "silent"  // the client waits for the server to speak first
+	plainLane   = "no_lane" // the stream has no lane to spare
+	plainLost   = "lost"    // the stream ended before anything of the call was sent
+	// Calls that go nowhere:
+	plainRequired = "required" // they are to go over a stream, and there is none
+	plainNoRoute  = "no_route" // no route takes them
+	plainDraining = "draining" // the proxy ends
+	// toward an upstream that wants WS-ReliableMessaging:
+	plainInSequence = "in_sequence" // in a sequence of this proxy
+	plainOwn        = "own"         // as it is, in a sequence of its client or in none
+)
+
+// reasonOf is why there is no stream, in a word for counters.
+func reasonOf(err error) string {
+	var answered *noSession
+	switch {
+	case errors.Is(err, errNever):
+		return "no_offer"
+	case errors.Is(err, ErrTrying):
+		return "not_yet"
+	case errors.Is(err, errNoPartner):
+		return "no_proxy"
+	case schemeError(err) != nil:
+		return "wrong_scheme"
+	case session.TroubleOf(err) != 0:
+		return "certificate"
+	case errors.As(err, &answered) && answered.agreed.NoStream != "":
+		return "blocked"
+	case errors.As(err, &answered) && answered.agreed.NoRoom():
+		return "no_room"
+	case answered != nil && len(answered.agreed.Refused) > 0:
+		return "refused"
+	case answered != nil:
+		return "no_partner"
+	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
+		return "unreachable"
+	}
+	return "failed"
+}
+
+// schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;
+// nil for other errors, for which plain forwarding is left.
+func schemeError(err error) error {
+	var wrong *session.SchemeError
+	if errors.As(err, &wrong) {
+		return &Error{Code: Unreachable, Err: wrong}
+	}
+	return nil
 }
