@@ -199,7 +199,7 @@ func (o *opener) proxy(ctx context.Context, upstream string, store ctxstore.Stor
 	}
 	cfg := proxy.Config{Routes: proxy.To(&proxy.Upstream{URL: u}), Store: store,
 		Coders: codersOf(store), Transports: transports, Clock: o.clock,
-		Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
+		Times: proxy.Times{Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}}
 	if cfg.Listen, err = listen(ctx); err != nil {
 		return nil, err
 	}

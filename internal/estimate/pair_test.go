@@ -329,7 +329,8 @@ func (s *stage) pair(server netip.AddrPort, near, far ctxstore.Store, mode princ
 	start := func(listen, upstream netip.AddrPort, store ctxstore.Store, mode principal.Mode,
 		change func(*proxy.Config)) *proxy.Proxy {
 		cfg := proxy.Config{Listen: s.place.listen(listen), Store: store, Coders: codersOf(store), Dial: s.place.dial,
-			Silence: time.Minute, // the first bytes over the thinnest link take longer than the default
+			// the first bytes over the thinnest link take longer than the default
+			Times: proxy.Times{Silence: time.Minute},
 			Routes: proxy.To(&proxy.Upstream{Clients: mode,
 				URL: &url.URL{Scheme: "http", Host: upstream.String(), Path: "/echo"}})}
 		change(&cfg)

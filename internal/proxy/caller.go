@@ -38,48 +38,34 @@ type caller struct {
 	// begins, only to wait for the reply.
 	ready chan struct{}
 	wake  func()
-	now   func() bool      // completeNow
-	over  chan upstreamEnd // holds one: the latest
-	done  chan struct{}    // holds one: the latest call has its reply
-	moves bool             // the next request goes elsewhere; valid once calls is closed
-	ended bool             // the client has ended in order, between calls; likewise
-	told  []byte           // the reply of this proxy's own with which the connection ends; of who writes
-	// unwatch ends the watch on a client that has ended its direction; nil: there is none.
-	unwatch func()
+	over  latestEnd
+	done  chan struct{} // holds one: the latest call has its reply
+	told  []byte        // the reply of this proxy's own with which the connection ends; of who writes
 
-	completing sync.Mutex       // held by who completes calls: the writer, or the stream's reader
-	taken      *pendingCall     // that the stream's reader took, and left to the writer; under completing
-	eager      sock.EagerWriter // to the client, for the stream's reader; likewise
-	left       bool             // the stream's reader is to take no further call; likewise
-
-	mu       sync.Mutex
-	before   uint64 // how many the far end knows the lane to have had before
-	begun    uint64 // number of calls begun on the lane
-	finished uint64 // number of calls whose replies are complete
-	closing  bool   // no further call is begun
-	replying bool   // what is written is the reply to the last call that has begun
-	ends     bool   // the connection ends once no call is in progress
+	readEnd  readEnd
+	progress callProgress
+	quick    quick
 }
 
-// upstreamEnd is why the connection must end once no call is in progress.
-type upstreamEnd struct {
-	broken bool
-	idle   bool // an idle time-out here; it applies only if no call began meanwhile
-	calls  uint64
-	octets []byte
+// readEnd is how the reading of requests has ended; valid once calls is closed.
+type readEnd struct {
+	moves   bool // the next request goes elsewhere
+	inOrder bool // the client has ended in order, between calls
+	// unwatch ends the watch on a client that has ended its direction; nil: there is none.
+	unwatch func()
 }
 
 func newCaller(l *link, client visitor, place vacancy, in *sock.Source, way journey) *caller {
 	p := l.p
 	c := &caller{
 		p: p, l: l, number: place.number, client: client, entered: client.Key, place: place,
-		before: l.clientsBefore(place.number),
-		lane:   l.stream.Lane(place.number), in: in, way: way, coded: finderFor(l.stream, new(deflate.Finder)),
+		progress: callProgress{before: l.clientsBefore(place.number)},
+		lane:     l.stream.Lane(place.number), in: in, way: way, coded: finderFor(l.stream, new(deflate.Finder)),
 		out:   p.patient(in.Conn),
 		calls: make(chan *pendingCall, pipelined), ready: make(chan struct{}, 1),
-		over: make(chan upstreamEnd, 1), done: make(chan struct{}, 1),
+		over: make(latestEnd, 1), done: make(chan struct{}, 1),
 	}
-	c.wake, c.now, c.eager.To = c.wakeWriter, c.completeNow, c.out
+	c.wake, c.quick.now, c.quick.eager.To = c.wakeWriter, c.completeNow, c.out
 	c.ctx, c.cancel = context.WithCancel(p.ctx)
 	c.reading, c.halt = context.WithCancel(c.ctx)
 	return c
@@ -99,14 +85,14 @@ func (c *caller) run() (moves bool) {
 	c.cancel()
 	c.stopNow()
 	for x := range c.calls { // the reader ends now, and must not wait for a slot
-		_ = c.giveUp(x)
+		_ = x.giveUp(c.ctx)
 		x.ended(false)
 	}
 	reader.Wait()
-	if c.unwatch != nil {
-		c.unwatch()
+	if c.readEnd.unwatch != nil {
+		c.readEnd.unwatch()
 	}
-	c.p.calls.Add(-int64(c.begun - c.finished)) // no goroutine changes them any more
+	c.p.calls.Add(-int64(c.progress.open())) // no goroutine changes them any more
 	// Before the client may notice: its next connection goes on with the lane.
 	c.leave(end)
 	switch end {
@@ -135,14 +121,14 @@ func (c *caller) read() {
 		case c.reading.Err() != nil:
 			return
 		case c.way.isOver(next.st, &next.h, c.in):
-			c.moves = true
+			c.readEnd.moves = true
 			return
 		case next.st == stateWhole:
 			if !first && !c.follow(&next.h) || !c.request(&next.h, next.n) {
 				return
 			}
 		case next.st == statePaused && len(c.in.Peek()) == 0:
-			c.noteEnd(upstreamEnd{idle: true})
+			c.over.put(upstreamEnd{idle: true})
 		case next.st == stateEnded && len(c.in.Peek()) == 0:
 			c.clientEnded(next.err)
 			return
@@ -163,26 +149,9 @@ func (c *caller) wakeWriter() {
 
 // enter counts a call, unless the idle connection is about to be closed.
 func (c *caller) enter() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
+	if !c.progress.begin() {
 		return &Error{Code: Closed}
 	}
-	c.begun++
-	c.replying = false
 	c.p.calls.Add(1)
 	return nil
-}
-
-// giveUp abandons a call that nobody waits for any more: a stream that ends waits for calls that
-// were not abandoned. The error is that of its outcome.
-func (c *caller) giveUp(x *pendingCall) error {
-	if x.err != nil {
-		return x.err
-	}
-	m, err := x.pending.Reply(c.ctx)
-	if err == nil {
-		closeBody(m.Body)
-	}
-	return err
 }

@@ -1,26 +1,37 @@
 package proxy
 
 import (
+	"sync"
+
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/internal/sock"
 )
+
+// quick is what the goroutine of the stream's reader needs to complete calls.
+type quick struct {
+	now        func() bool      // completeNow
+	completing sync.Mutex       // held by who completes calls: the writer, or the stream's reader
+	taken      *pendingCall     // that the stream's reader took, and left to the writer; under completing
+	eager      sock.EagerWriter // to the client, for the stream's reader; likewise
+	left       bool             // the stream's reader is to take no further call; likewise
+}
 
 // completeNow completes the only call of the connection in the goroutine of the stream's reader,
 // which has its reply; it waits for nothing. What it cannot do is left to the writer. It is false
 // if that is to be woken.
 func (c *caller) completeNow() bool {
-	if !c.completing.TryLock() {
+	if !c.quick.completing.TryLock() {
 		return false // the writer is at work
 	}
-	defer c.completing.Unlock()
-	if c.left || !c.hasOneCall() {
+	defer c.quick.completing.Unlock()
+	if c.quick.left || c.progress.open() != 1 {
 		return false
 	}
 	select {
-	case c.taken = <-c.calls: // nil: the reader has ended, and the writer has the call
+	case c.quick.taken = <-c.calls: // nil: the reader has ended, and the writer has the call
 	default:
 	}
-	x := c.taken
+	x := c.quick.taken
 	if x == nil || x.err != nil || !x.pending.Ready() {
 		return false // a writer that was at work completed the call this is for, and x is the next one
 	}
@@ -37,39 +48,23 @@ func (c *caller) completeNow() bool {
 		return false
 	}
 	x.seen.since = c.p.cfg.Clock.Now()
-	x.out.to = &c.eager
+	x.out.to = &c.quick.eager
 	x.decide()
 	x.end, x.reply, x.delivered = c.reply(x, m, &what, f), nil, true
 	closeBody(m.Body)
-	if x.end != goOn || len(c.eager.Rest) > 0 {
+	if x.end != goOn || len(c.quick.eager.Rest) > 0 {
 		return false
 	}
-	c.taken = nil
+	c.quick.taken = nil
 	c.completed(x)
 	return true
-}
-
-// hasOneCall reports whether exactly one call is in progress.
-func (c *caller) hasOneCall() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.begun == c.finished+1
-}
-
-// next waits for the next reply.
-func (c *caller) next(x *pendingCall) (*streamer.Message, error) {
-	m, err := x.reply, x.failure
-	if x.reply, x.failure = nil, nil; m != nil || err != nil {
-		return m, err
-	}
-	return x.pending.Next(c.ctx)
 }
 
 // deliverRest writes what the client's connection did not take at once of a reply that completeNow
 // delivered.
 func (c *caller) deliverRest(x *pendingCall) fate {
-	rest := c.eager.Rest
-	c.eager.Rest = nil
+	rest := c.quick.eager.Rest
+	c.quick.eager.Rest = nil
 	if _, err := c.out.Write(rest); err != nil {
 		return endBroken
 	}
@@ -78,17 +73,17 @@ func (c *caller) deliverRest(x *pendingCall) fate {
 
 // stopNow has completeNow do nothing any more.
 func (c *caller) stopNow() {
-	c.completing.Lock()
-	defer c.completing.Unlock()
-	c.left = true
-	x := c.taken
+	c.quick.completing.Lock()
+	defer c.quick.completing.Unlock()
+	c.quick.left = true
+	x := c.quick.taken
 	switch {
 	case x == nil:
 		return
 	case x.reply != nil:
 		closeBody(x.reply.Body)
 	case !x.delivered && x.failure == nil:
-		_ = c.giveUp(x)
+		_ = x.giveUp(c.ctx)
 	}
 	x.ended(false)
 }

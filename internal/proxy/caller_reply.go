@@ -19,7 +19,7 @@ func (c *caller) write() fate {
 	var late <-chan time.Time
 	for {
 		if held != nil {
-			if c.mayEnd(held) {
+			if c.progress.mayEnd(held) {
 				_, err := c.in.Conn.Write(held.octets)
 				return inOrder(err == nil && !held.broken)
 			}
@@ -37,8 +37,8 @@ func (c *caller) write() fate {
 				continue
 			}
 			// the client has ended its direction, and waits for the upstream's reaction
-			if !c.hasCalled() {
-				return inOrder(c.idle()) // there is none
+			if c.progress.calls() == 0 {
+				return inOrder(c.progress.close()) // there is none
 			}
 			timer := c.p.cfg.Clock.NewTimer(c.p.cfg.Idle)
 			defer timer.Stop()
@@ -51,19 +51,19 @@ func (c *caller) write() fate {
 			}
 			over = nil // the next call detects it
 		case <-late:
-			return inOrder(c.idle())
+			return inOrder(c.progress.close())
 		case <-c.ctx.Done():
-			return inOrder(c.idle())
+			return inOrder(c.progress.close())
 		}
 	}
 }
 
 // serveReady completes the calls that have begun; more: others may. over: the connection ends.
 func (c *caller) serveReady() (more bool, end fate, over bool) {
-	c.completing.Lock()
-	defer c.completing.Unlock()
-	if x := c.taken; x != nil {
-		c.taken = nil
+	c.quick.completing.Lock()
+	defer c.quick.completing.Unlock()
+	if x := c.quick.taken; x != nil {
+		c.quick.taken = nil
 		if end := c.complete(x); end != goOn {
 			return true, end, true
 		}
@@ -72,10 +72,10 @@ func (c *caller) serveReady() (more bool, end fate, over bool) {
 		select {
 		case x, more := <-c.calls:
 			switch {
-			case !more && c.moves:
+			case !more && c.readEnd.moves:
 				return false, goOn, true
-			case !more && c.ended:
-				return false, inOrder(c.idle()), true
+			case !more && c.readEnd.inOrder:
+				return false, inOrder(c.progress.close()), true
 			case !more:
 				return false, goOn, false
 			}
@@ -109,10 +109,7 @@ func (c *caller) complete(x *pendingCall) fate {
 func (c *caller) completed(x *pendingCall) {
 	x.ended(x.replied)
 	x.decide()
-	c.mu.Lock()
-	c.finished++
-	ends := c.ends
-	c.mu.Unlock()
+	ends := c.progress.finish()
 	c.p.calls.Add(-1)
 	if ends {
 		c.wake()
@@ -123,33 +120,13 @@ func (c *caller) completed(x *pendingCall) {
 	}
 }
 
-// mayEnd reports whether the connection must end because the upstream has: not while a call is in
-// progress, nor if one was in transit when the far end reported it. The far end has then opened
-// another connection for that call.
-func (c *caller) mayEnd(e *upstreamEnd) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closing = c.finished == c.begun && (e.idle || e.calls == c.begun)
-	c.ends = !c.closing && !e.idle
-	return c.closing
-}
-
-// idle reports whether no call is in progress, and lets none begin: a connection that the proxy
-// then closes ends in order.
-func (c *caller) idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closing = true
-	return c.finished == c.begun
-}
-
 // serve completes one call.
 func (c *caller) serve(x *pendingCall) fate {
 	if x.err != nil {
 		return c.failed(x, x.err)
 	}
 	for {
-		m, err := c.next(x)
+		m, err := x.next(c.ctx)
 		if err != nil {
 			return c.failed(x, err)
 		}
@@ -168,8 +145,8 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 	switch {
 	case err != nil || what.kind == none:
 		c.p.cfg.Log.Warn("reply of the far proxy", "lane", c.number, "err", err)
-		return c.excuse(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; "+
-			"whether the request was processed is unknown")
+		return c.tellWhy(errorReply(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; "+
+			"whether the request was processed is unknown"))
 	case m.Interim:
 		if _, err := x.out.Write(what.head.Octets); err != nil {
 			return endBroken
@@ -197,9 +174,7 @@ func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 // reply writes the final reply. If it is not whole, or is delimited by the end of the connection,
 // it ended with the upstream's connection, and so does the client's.
 func (c *caller) reply(x *pendingCall, m *streamer.Message, what *controlMessage, f http1.Framing) fate {
-	c.mu.Lock()
-	c.replying = c.begun == c.finished+1
-	c.mu.Unlock()
+	c.progress.reply()
 	x.seen.replies(&what.head, len(what.head.Octets))
 	if what.coding != nil { // it is coded again as it is written
 		x.seen.reply.head = 0
@@ -238,12 +213,7 @@ func (c *caller) isLeft(err error) bool {
 // behindReply ends the connection after a reply that says so, if no other call is in progress: the
 // far end does not report that the upstream has closed then.
 func (c *caller) behindReply(h *http1.Head) fate {
-	if !isLast(h) {
-		return goOn
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing = c.begun == c.finished+1; c.closing {
+	if isLast(h) && c.progress.closeBehind() {
 		return endInOrder
 	}
 	return goOn
@@ -254,7 +224,7 @@ func (c *caller) outlive() fate {
 	_ = sock.CloseWrite(c.in.Conn)
 	defer c.p.cfg.Clock.AfterFunc(halfOpen, c.halt).Stop()
 	for x := range c.calls {
-		_ = c.giveUp(x)
+		_ = x.giveUp(c.ctx)
 		x.ended(false)
 	}
 	return endInOrder
@@ -269,7 +239,7 @@ func (c *caller) failed(x *pendingCall, err error) fate {
 	c.p.cfg.Log.Info("call not through", "lane", c.number, "err", err)
 	switch {
 	case x.invalid:
-		return c.excuse(http.StatusBadRequest, invalidText)
+		return c.tellWhy(errorReply(http.StatusBadRequest, invalidText))
 	case x.interim:
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		c.l.retire()
@@ -278,7 +248,7 @@ func (c *caller) failed(x *pendingCall, err error) fate {
 		errors.Is(err, &streamer.Error{Code: streamer.Busy}):
 		return c.tellWhy(busyReply(noRoomText))
 	}
-	return c.excuse(http.StatusBadGateway, unknownText)
+	return c.tellWhy(errorReply(http.StatusBadGateway, unknownText))
 }
 
 // plainly sends to the upstream, as plain HTTP, everything of which nothing was sent, and all that
@@ -292,7 +262,7 @@ func (c *caller) plainly(x *pendingCall) fate {
 	for i, x := range calls {
 		excuse := ""
 		switch {
-		case i > 0 && !errors.Is(c.giveUp(x), &streamer.Error{Code: streamer.Unsent}):
+		case i > 0 && !errors.Is(x.giveUp(c.ctx), &streamer.Error{Code: streamer.Unsent}):
 			excuse = unknownText
 		case x.err == nil && x.raw == nil:
 			excuse = unsentText
@@ -300,10 +270,10 @@ func (c *caller) plainly(x *pendingCall) fate {
 			continue
 		}
 		c.cancel() // nobody waits for those behind it
-		end := c.excuse(http.StatusBadGateway, excuse)
+		end := c.tellWhy(errorReply(http.StatusBadGateway, excuse))
 		for j, x := range calls {
 			if j > i {
-				_ = c.giveUp(x)
+				_ = x.giveUp(c.ctx)
 			}
 			x.seen.told(c.told)
 			x.ended(false)
@@ -324,11 +294,7 @@ const unknownText = "hhfr: the connection to the far proxy ended before the repl
 
 const unsentText = "hhfr: the connection to the far proxy ended; the request was not sent"
 
-// excuse tells the client why there is no reply, and ends its connection.
-func (c *caller) excuse(status int, text string) fate {
-	return c.tellWhy(errorReply(status, text))
-}
-
+// tellWhy tells the client why there is no reply, and ends its connection.
 func (c *caller) tellWhy(reply []byte) fate {
 	c.told = reply
 	if _, err := c.in.Conn.Write(reply); err != nil {

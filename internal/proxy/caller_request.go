@@ -114,7 +114,7 @@ func (c *caller) open(x *pendingCall, h *http1.Head, n int, line string, a arriv
 	case errors.Is(err, errOdd) && c.way.isByHead():
 		x.invalid = true
 		w.Abort(err)
-		c.ended = true
+		c.readEnd.inOrder = true
 		return false
 	}
 	endWriter(w, err)
@@ -136,7 +136,7 @@ func (c *caller) behind() bool {
 	case len(data) == 0:
 		c.clientEnded(err)
 	case c.way.isByHead():
-		c.ended = true
+		c.readEnd.inOrder = true
 	default:
 		c.tunnel()
 	}
@@ -179,9 +179,7 @@ func (c *caller) sent(err error) bool {
 		c.tunnel()
 	case errors.Is(err, errUntaken):
 		c.p.cfg.Log.Debug("body not taken", "lane", c.number, "err", err)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.noteEnd(upstreamEnd{calls: c.begun}) // after the reply, if there is one
+		c.over.put(upstreamEnd{calls: c.progress.calls()}) // after the reply, if there is one
 	case c.reading.Err() == nil:
 		c.clientEnded(err)
 	}
@@ -223,12 +221,12 @@ func (c *caller) begin(x *pendingCall, send func() error) {
 	select {
 	case c.calls <- x:
 		if x.err == nil {
-			x.pending.Notify(c.wake, c.now)
+			x.pending.Notify(c.wake, c.quick.now)
 		} else {
 			c.wake()
 		}
 	case <-c.ctx.Done():
-		_ = c.giveUp(x)
+		_ = x.giveUp(c.ctx)
 		x.ended(false)
 	}
 }
@@ -236,7 +234,7 @@ func (c *caller) begin(x *pendingCall, send func() error) {
 // tunnel sends all further bytes unchanged, and makes all further replies so.
 func (c *caller) tunnel() {
 	c.client.Key = principal.Key{} // anything may come, and nobody goes on behind it
-	if c.hasCalled() {
+	if c.progress.calls() > 0 {
 		c.place.owner = principal.Key{}
 	}
 	x := c.newCall("", false)

@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// choose waits for the next request of a client, which may be the first one of its connection.
-// Who goes there leaves the upstream. Without one there is no request, or it goes nowhere: refusal is
+// choose waits for the next request of a client, which may be the first one of its connection. Who
+// goes there leaves the upstream. Without one there is no request, or it goes nowhere: refusal is
 // the reply to it then, if there is to be one.
 func (f *front) choose(in *sock.Source, first bool) (to *upstream, j journey, refusal []byte) {
 	for f.p.ctx.Err() == nil {

@@ -104,7 +104,7 @@ func (c *caller) follow(h *http1.Head) bool {
 	if !c.client.Next(c.l.u.judge(c.client.from, h, false)) {
 		return true
 	}
-	for !c.isIdle() {
+	for c.progress.open() > 0 {
 		select {
 		case <-c.done:
 		case <-c.reading.Done():
@@ -113,7 +113,7 @@ func (c *caller) follow(h *http1.Head) bool {
 	}
 	if c.l.stream.Hello().Abilities&changesClients == 0 ||
 		c.lane.Send(c.ctx, &streamer.Message{Head: line(change)}) != nil {
-		c.moves = true // to another lane, and another connection of the upstream
+		c.readEnd.moves = true // to another lane, and another connection of the upstream
 		return false
 	}
 	c.lane.Restart()

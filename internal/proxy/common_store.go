@@ -18,7 +18,7 @@ const maxReferring = 256 << 10
 
 // referrer returns what makes references for an upstream that has agreed to them; nil: it has not,
 // or is asked just now, beside the calls.
-func (u *plain) referrer() *unchanging.Referrer {
+func (u *plainWay) referrer() *unchanging.Referrer {
 	cfg := &u.p.cfg
 	if cfg.Common == nil || !u.mayRefer {
 		return nil
@@ -39,7 +39,7 @@ func (u *plain) referrer() *unchanging.Referrer {
 }
 
 // askForReferences offers a session of plain SOAP.
-func (u *plain) askForReferences() {
+func (u *plainWay) askForReferences() {
 	p := u.p
 	s, err := session.Dial(u.ctx, u.cfg.URL.String(), session.Config{
 		HTTPClient: u.offering(), Transports: map[string]streamer.Transport{},

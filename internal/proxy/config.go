@@ -65,24 +65,12 @@ type Config struct {
 	// Transports are offered to upstreams; nil means tls, with the TLS of each, and tcp. An empty
 	// map (not nil) means that the proxy is never near, and makes no offers.
 	Transports map[string]streamer.Transport
-	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
-	Timeout time.Duration
-	// MaxConns, MaxBuffer, Pause, Gather, Silence, HeadTime, Idle and Stall: see the Default
-	// constants of these names; 0 means them.
-	MaxConns int
-	// MaxPerPeer is how many of MaxConns one IP address may have, or one IPv6 network of 64 bits; 0
-	// means half of them.
-	MaxPerPeer                                    int
-	MaxBuffer                                     int
-	Pause, Gather, Silence, HeadTime, Idle, Stall time.Duration
+	Times
+	Bounds
 	// Stream has limits, sizes and hooks of streams. Messages may exceed its MaxMessage: none is
 	// held whole.
 	Stream streamer.Config
-	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder):
-	// those that carry messages over the link, each message once. nil: none.
-	WrapDialed, WrapAccepted func(net.Conn) net.Conn
-	// OnSession is called for each session, as in [session.Config]; nil: not called.
-	OnSession func(negotiate.Facts, net.Conn)
+	Hooks
 	// Meter counts what passes; nil means one that nobody looks at.
 	Meter *meter.Meter
 	// Context, if given, answers clients' connections that begin with a request for [ContextPath].
@@ -95,6 +83,31 @@ type Config struct {
 
 	// Dial opens connections to upstreams, other than those of Transports; nil means TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Times are how long a proxy waits; 0 means the Default constants of these names.
+type Times struct {
+	// Timeout bounds negotiation, and the opening of a connection.
+	Timeout                                       time.Duration
+	Pause, Gather, Silence, HeadTime, Idle, Stall time.Duration
+}
+
+// Bounds are what a proxy holds at most; 0 means the Default constants of these names.
+type Bounds struct {
+	MaxConns int
+	// MaxPerPeer is how many of MaxConns one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of them.
+	MaxPerPeer int
+	MaxBuffer  int
+}
+
+// Hooks hear of what passes.
+type Hooks struct {
+	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder):
+	// those that carry messages over the link, each message once. nil: none.
+	WrapDialed, WrapAccepted func(net.Conn) net.Conn
+	// OnSession is called for each session, as in [session.Config]; nil: not called.
+	OnSession func(negotiate.Facts, net.Conn)
 }
 
 func (c Config) withDefaults() (Config, error) {

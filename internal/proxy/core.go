@@ -11,8 +11,8 @@ import (
 	"github.com/hhfr/hhfr/internal/unchanging"
 )
 
-// core is what all parts of a proxy share: its configuration, its end, what is in progress, and what
-// bounds that.
+// core is what all parts of a proxy share: its configuration, its end, what is in progress, and
+// what bounds that.
 type core struct {
 	cfg      Config
 	restorer *unchanging.Restorer // nil: there is no common store

@@ -12,19 +12,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// site is where a stream came in.
-type site interface {
+// entrance is where a stream came in.
+type entrance interface {
 	// routes are those of it now; nil: it was closed.
 	routes() *routes
-	// forward sends a connection's bytes to the upstreams of its requests. first: what comes next is
-	// what the client began with.
+	// forward sends a connection's bytes to the upstreams of its requests. first: what comes next
+	// is what the client began with.
 	forward(in *sock.Source, first bool)
 }
 
 // far is the far end of one stream: it has the lanes of its clients.
 type far struct {
 	p     *core
-	site  site
+	at    entrance
 	facts negotiate.Facts
 	peer  net.Addr
 	open  chan struct{} // closed when stream is set
@@ -38,8 +38,8 @@ type far struct {
 	relays  sync.WaitGroup
 }
 
-func newFar(p *core, at site, peer net.Addr) *far {
-	return &far{p: p, site: at, peer: peer, open: make(chan struct{}), lanes: map[uint64]*lane{},
+func newFar(p *core, at entrance, peer net.Addr) *far {
+	return &far{p: p, at: at, peer: peer, open: make(chan struct{}), lanes: map[uint64]*lane{},
 		clients: map[uint64]uint64{}}
 }
 
@@ -48,7 +48,7 @@ func (f *far) opens(facts negotiate.Facts) responder.Opened {
 	f.facts = facts
 	return responder.Opened{Handler: f.serve, Quick: f.serveNow, Stream: func(s *streamer.Stream) {
 		f.stream = s
-		f.count = f.p.farMeter(f.site.routes().find(f.destination(nil)))
+		f.count = f.p.farMeter(f.at.routes().find(f.destination(nil)))
 		f.p.isFar.Store(true)
 		f.count.Opened(s, f.p.cfg.Clock.Now())
 		close(f.open)

@@ -17,15 +17,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm/soaprm"
 )
 
-// sequences sends the messages of clients that are in no sequence of their own in sequences of
+// sequencer sends the messages of clients that are in no sequence of their own in sequences of
 // WS-ReliableMessaging, and all others as they are.
-type sequences struct {
-	*plain
+type sequencer struct {
+	*plainWay
 	forwarder *sequenced.Forwarder
 }
 
-// newSequences returns what does so toward an upstream; nil: nothing does.
-func newSequences(u *plain) *sequences {
+// newSequencer returns what does so toward an upstream; nil: nothing does.
+func newSequencer(u *plainWay) *sequencer {
 	if u.cfg.Reliable == "" {
 		return nil
 	}
@@ -38,7 +38,7 @@ func newSequences(u *plain) *sequences {
 		u.reach.worked()
 		return u.p.recorded(conn), nil
 	}
-	return &sequences{u, sequenced.NewForwarder(sequenced.ForwarderConfig{
+	return &sequencer{u, sequenced.NewForwarder(sequenced.ForwarderConfig{
 		URL: u.cfg.URL, Version: u.cfg.Reliable, Store: u.p.cfg.Store, Clock: u.p.cfg.Clock, Log: u.p.cfg.Log,
 		Transport: &http.Transport{DialContext: dial, DialTLSContext: dial, DisableCompression: true,
 			MaxIdleConnsPerHost: maxIdleInSequence, MaxConnsPerHost: u.p.cfg.MaxConns, IdleConnTimeout: DefaultIdle},
@@ -54,20 +54,20 @@ const maxIdleInSequence = 16
 const shortInSequence = 4 << 20
 
 // close ends them.
-func (u *sequences) close() {
+func (u *sequencer) close() {
 	if u != nil {
 		u.p.wait.Go(u.forwarder.Close)
 	}
 }
 
 // dial is a connection for a lane, whose requests go in sequences.
-func (u *sequences) dial() net.Conn {
+func (u *sequencer) dial() net.Conn {
 	return u.p.within(func(in *sock.Source) { u.carry(in, journey{}) })
 }
 
 // carry sends the requests of a connection that are messages in sequences, and all others as
 // they are. It reports whether the next request goes elsewhere.
-func (u *sequences) carry(in *sock.Source, j journey) (moves bool) {
+func (u *sequencer) carry(in *sock.Source, j journey) (moves bool) {
 	stays := func(h *http1.Head) bool { return j.stays == nil || j.stays(h) }
 	if j.raw {
 		return u.plainly(in, nil, plainOwn, j)
@@ -115,7 +115,7 @@ func takesInSequence(h *http1.Head) *http.Request {
 
 // exchange sends a request in a sequence, and gives the client its reply. done: it did,
 // and goesOn says whether there may be a next one.
-func (u *sequences) exchange(in *sock.Source, h *http1.Head, n int) (done, goesOn bool) {
+func (u *sequencer) exchange(in *sock.Source, h *http1.Head, n int) (done, goesOn bool) {
 	r := takesInSequence(h)
 	f, err := http1.RequestFraming(h)
 	if r == nil || err != nil || f.Kind == http1.NoBody {

@@ -148,7 +148,7 @@ func (l *lane) begin(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	if c.kind != tunnel {
 		s.method = string(c.head.Method())
 	}
-	if l.f.site.routes().areByHead() && c.mayBecomeTunnel() {
+	if l.f.at.routes().areByHead() && c.mayBecomeTunnel() {
 		s.outcome = make(chan struct{})
 	}
 	return s
@@ -214,7 +214,7 @@ func (l *lane) serveNow(c *controlMessage, x *streamer.Exchange) bool {
 func (l *lane) rejoin(c *controlMessage, x *streamer.Exchange) (*served, *serverConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	up, r := l.up, l.f.site.routes()
+	up, r := l.up, l.f.at.routes()
 	if l.lost || up == nil || up.to == nil || up.isOver() || r == nil || r.take(&c.head) != up.to {
 		return nil, nil
 	}
@@ -329,7 +329,7 @@ func (l *lane) becameTunnel(ctx context.Context) bool {
 // are for the requests that a tunnel may have, if it does not go on with one. Errors: NoRoute.
 func (l *lane) routeLocked(c *controlMessage, goesOn bool) (*upstream, error) {
 	for l.f.p.ctx.Err() == nil {
-		r := l.f.site.routes()
+		r := l.f.at.routes()
 		var to *upstream
 		switch {
 		case c.kind != tunnel:
@@ -374,7 +374,7 @@ func (l *lane) write(to io.Writer, c *controlMessage, s *served) error {
 // checked returns what reads the body of a request that comes as it is, if it must be known where
 // that ends: behind it there may be a request for another upstream. nil: it need not.
 func (l *lane) checked(c *controlMessage) *http1.Body {
-	if c.kind != rest || c.mayBecomeTunnel() || !l.f.site.routes().areByHead() {
+	if c.kind != rest || c.mayBecomeTunnel() || !l.f.at.routes().areByHead() {
 		return nil
 	}
 	f, err := http1.RequestFraming(&c.head)

@@ -8,8 +8,8 @@ import (
 )
 
 // isLateStream waits for the client's first bytes, and reports whether they begin a stream of this
-// proxy, if there may be any. Segments lost on slow links arrive later than the time for which a server that speaks
-// first can be delayed.
+// proxy, if there may be any. Segments lost on slow links arrive later than the time for which a
+// server that speaks first can be delayed.
 func (f *front) isLateStream(ctx context.Context, in *sock.Source) bool {
 	if f.responder == nil {
 		return false

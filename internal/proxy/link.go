@@ -147,8 +147,8 @@ func (l *link) serve(_ context.Context, x *streamer.Exchange) {
 	l.mu.Lock()
 	caller := l.callers[x.Lane()]
 	l.mu.Unlock()
-	if caller != nil && caller.isClient(c.client) {
-		caller.upstreamEnded(c, octets)
+	if caller != nil && caller.progress.follows(c.client) {
+		caller.over.put(upstreamEnd{broken: c.kind == broken, calls: c.number, octets: octets})
 	}
 }
 

@@ -74,7 +74,7 @@ func (l *link) idle(client principal.Key) (gone <-chan struct{}, idle bool) {
 		return nil, false
 	}
 	for _, c := range l.callers {
-		if c.entered == client && c.mayLeave() {
+		if c.entered == client && c.progress.mayLeave() {
 			if l.gone == nil {
 				l.gone = make(chan struct{})
 			}

@@ -117,7 +117,7 @@ func (f *far) exchange(
 func (f *far) upstreamOf(m *streamer.Message) (*upstream, error) {
 	host, path := f.destination(m.Head)
 	for f.p.ctx.Err() == nil {
-		u := f.site.routes().find(host, path)
+		u := f.at.routes().find(host, path)
 		switch {
 		case u == nil:
 			return nil, f.p.noRoute(host, path)

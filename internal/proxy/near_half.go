@@ -8,10 +8,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// nearHalf is the near half toward one upstream: it keeps a stream with the partner there, and knows
-// whose memory the connections of clients use.
+// nearHalf is the near half toward one upstream: it keeps a stream with the partner there, and
+// knows whose memory the connections of clients use.
 type nearHalf struct {
-	*plain
+	*plainWay
 	transports map[string]streamer.Transport
 	links      Keeper[*link]
 	unanswered uint // how often a question was not answered; of quiet
@@ -19,9 +19,9 @@ type nearHalf struct {
 	principals principals
 }
 
-func newNearHalf(plain *plain, transports map[string]streamer.Transport) *nearHalf {
+func newNearHalf(plain *plainWay, transports map[string]streamer.Transport) *nearHalf {
 	cfg := &plain.p.cfg
-	u := &nearHalf{plain: plain, transports: transports, principals: newPrincipals(plain.cfg.Clients)}
+	u := &nearHalf{plainWay: plain, transports: transports, principals: newPrincipals(plain.cfg.Clients)}
 	u.links = Keeper[*link]{
 		Open: u.negotiate, Quiet: u.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
 		Told: u.told,

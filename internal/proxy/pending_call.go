@@ -38,6 +38,28 @@ func (x *pendingCall) ended(ok bool) {
 	x.seen.Done(x.seen.clock.Now(), ok)
 }
 
+// next waits for the next reply.
+func (x *pendingCall) next(ctx context.Context) (*streamer.Message, error) {
+	m, err := x.reply, x.failure
+	if x.reply, x.failure = nil, nil; m != nil || err != nil {
+		return m, err
+	}
+	return x.pending.Next(ctx)
+}
+
+// giveUp abandons a call that nobody waits for any more: a stream that ends waits for calls that
+// were not abandoned. The error is that of its outcome.
+func (x *pendingCall) giveUp(ctx context.Context) error {
+	if x.err != nil {
+		return x.err
+	}
+	m, err := x.pending.Reply(ctx)
+	if err == nil {
+		closeBody(m.Body)
+	}
+	return err
+}
+
 // fate is the outcome for the connection after a call.
 type fate uint8
 

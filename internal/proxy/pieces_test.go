@@ -107,9 +107,9 @@ func conversation(t *testing.T, request, reply inPieces, calls, rows int) (octet
 		}
 	})
 	far, between := n.proxy(t, proxy.Config{}, upstream.url(), nil)
-	near, entry := n.proxy(t, proxy.Config{WrapDialed: func(conn net.Conn) net.Conn {
+	near, entry := n.proxy(t, proxy.Config{Hooks: proxy.Hooks{WrapDialed: func(conn net.Conn) net.Conn {
 		return metered{countedConn{conn, &link[1]}, &link[0], &link[0]}
-	}}, between.url(), n)
+	}}}, between.url(), n)
 	require.NoError(t, near.Linked(t.Context()))
 	conn, err := n.dial(t.Context(), "", entry.addr.String())
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 // plainRelay forwards the requests of a client as they are, one after another, so that the next one
 // may go elsewhere. One goroutine forwards requests, another the replies.
 type plainRelay struct {
-	u       *plain
+	u       *plainWay
 	in, up  *sock.Source
 	to, out *sock.StallWriter // the server, the client
 	seen    *observer
@@ -54,7 +54,7 @@ type plainCall struct {
 // plainly sends to the upstream, as plain HTTP, first, which was read from the client already, and
 // what the client sends from now on. It reports whether its next request goes elsewhere. why is the
 // reason, for the meter.
-func (u *plain) plainly(in *sock.Source, first []*pendingCall, why string, j journey) (moves bool) {
+func (u *plainWay) plainly(in *sock.Source, first []*pendingCall, why string, j journey) (moves bool) {
 	var raw []byte
 	for _, x := range first {
 		raw = append(raw, x.raw...)

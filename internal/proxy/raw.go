@@ -15,10 +15,10 @@ import (
 )
 
 // plainOrStream forwards a connection unchanged, beginning with the bytes of the client that were
-// read already. It returns when both directions have ended. For a client that has sent nothing, isStream,
-// if given, waits for its first bytes, and reports whether they begin a stream of this proxy's: then
-// it returns early, with the connection. why is the reason, for the meter.
-func (u *plain) plainOrStream(
+// read already. It returns when both directions have ended. For a client that has sent nothing,
+// isStream, if given, waits for its first bytes, and reports whether they begin a stream of this
+// proxy's: then it returns early, with the connection. why is the reason, for the meter.
+func (u *plainWay) plainOrStream(
 	in *sock.Source, first []byte, why string, isStream func(context.Context, *sock.Source) bool,
 ) (stream net.Conn) {
 	p := u.p

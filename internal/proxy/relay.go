@@ -60,7 +60,7 @@ func (f *far) openTunnel(first bool) (*serverConn, error) {
 	if !f.p.upstreams.enter() {
 		return nil, &Error{Code: NoRoom}
 	}
-	return f.p.newServerConn(f.p.within(func(in *sock.Source) { f.site.forward(in, first) }), nil), nil
+	return f.p.newServerConn(f.p.within(func(in *sock.Source) { f.at.forward(in, first) }), nil), nil
 }
 
 // newServerConn makes one of a connection, and has one of the slots.

@@ -50,7 +50,7 @@ type Replay struct {
 
 // NewReplay returns a replay of proxies with the defaults.
 func NewReplay() *Replay {
-	cfg := Config{MaxBuffer: DefaultMaxBuffer, Gather: DefaultGather}
+	cfg := Config{Times: Times{Gather: DefaultGather}, Bounds: Bounds{MaxBuffer: DefaultMaxBuffer}}
 	return &Replay{p: &core{long: make(places, maxLong), cfg: cfg}}
 }
 

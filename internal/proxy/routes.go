@@ -55,7 +55,8 @@ func (r *routes) only() *upstream {
 	return r.all
 }
 
-// areByHead reports whether each request goes where its head says; without routes none goes anywhere.
+// areByHead reports whether each request goes where its head says; without routes none goes
+// anywhere.
 func (r *routes) areByHead() bool { return r.only() == nil }
 
 // others returns the upstream of what is no HTTP; nil: there is none.

@@ -12,8 +12,8 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// server is an [Upstream] in use: how connections to it are opened, counted and logged. It begins to
-// count with begin.
+// server is an [Upstream] in use: how connections to it are opened, counted and logged. It begins
+// to count with begin.
 type server struct {
 	p         *core
 	cfg       Upstream

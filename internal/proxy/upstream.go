@@ -40,13 +40,13 @@ func (r *renewedTLS) Listen(ctx context.Context, addr string) (net.Listener, err
 	return r.now().Listen(ctx, addr)
 }
 
-// upstream is where requests go: over a stream if the server has a partner there, in sequences if it
-// is to have them so, plainly otherwise.
+// upstream is where requests go: over a stream if the server has a partner there, in sequences if
+// it is to have them so, plainly otherwise.
 type upstream struct {
 	*server
 	streams   *nearHalf
-	plain     *plain
-	sequences *sequences // nil: messages go as they are
+	plain     *plainWay
+	sequences *sequencer // nil: messages go as they are
 }
 
 // newUpstream creates one, which makes no offers before begin.
@@ -62,8 +62,8 @@ func (p *core) newUpstream(cfg Upstream) (*upstream, error) {
 			"tls": &renewedTLS{current: u.cfg.currentTLS}, "tcp": tcp.Transport{},
 		}
 	}
-	u.plain = &plain{server: u.server, mayRefer: len(transports) > 0 && !cfg.FarOnly}
-	u.sequences = newSequences(u.plain)
+	u.plain = &plainWay{server: u.server, mayRefer: len(transports) > 0 && !cfg.FarOnly}
+	u.sequences = newSequencer(u.plain)
 	u.streams = newNearHalf(u.plain, transports)
 	u.use.release = func() {
 		u.streams.links.Close()

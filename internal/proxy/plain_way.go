@@ -8,19 +8,19 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// plain forwards requests to a server without a stream.
-type plain struct {
+// plainWay forwards requests to a server without a stream.
+type plainWay struct {
 	*server
 	mayRefer   bool // a partner there may be asked for references
 	references plainSession
 }
 
 // close ends its session.
-func (u *plain) close() { u.references.close() }
+func (u *plainWay) close() { u.references.close() }
 
 // observed returns what counts the calls of a connection that is forwarded without a stream; why is
 // the reason in a word.
-func (u *plain) observed(why string, in *sock.Source) *observer {
+func (u *plainWay) observed(why string, in *sock.Source) *observer {
 	count := u.near.Plain(why)
 	count.Connection()
 	begun := func(now time.Time) { u.hasNoPartner(why, now) }
