@@ -69,7 +69,7 @@ func (p *core) newUpstream(cfg Upstream) (*upstream, error) {
 		u.streams.links.Close()
 		u.plain.close()
 		u.sequences.close()
-		u.server.end()
+		u.end()
 	}
 	return u, nil
 }
