@@ -70,6 +70,17 @@ var apart = []room{
 		met paths
 		runner common_store attempt lost judge first_call
 		plain session session_sequence pending dial roundtripper origins idle`},
+	{name: "internal/proxy", up: 18, files: `
+		error limits usage keeper own_listeners client_conns raw_conns alone abilities lane_order config core
+		control read_message refusal send_body coded copy_message parts http2_offer answer_writer replay
+		measured pending_call upstream_log observer first_word server dial
+		journey plain_way raw plain_calls plain_reply common_store in_sequence
+		vacant progress caller link link_lanes client_memory caller_end caller_now
+		caller_reply caller_request near_half
+		upstream carry routes
+		far_stream lane relay message
+		context front choose late_hello upgrade offer client
+		proxy reroute`},
 	{name: "internal/responder", up: 2, files: `
 		limits sequenced reply_head config fault exchange_writer fragments admit refusals
 		one_path kept_facts remote_client served_session opened life
