@@ -11,8 +11,8 @@ import (
 
 // collector sees to the memory of a process after each run of the garbage collector.
 type collector struct {
-	frugal bool
-	rest   time.Duration
+	least int // percent of what is in use that garbage may take; 0: the runtime's rule stays
+	rest  time.Duration
 
 	mu     sync.Mutex
 	usual  int // percent
@@ -26,8 +26,12 @@ const (
 	// smallGarbage is how much garbage there may be in any case, in bytes: to collect it earlier
 	// takes more time than its memory is worth.
 	smallGarbage = 16 << 20
-	// leastGarbage is how much there may be of what is in use, in percent.
-	leastGarbage = 25
+	// mostGarbage is how much there may be beside little that is in use, in percent. The runtime
+	// lets 4 MB for each 100 of it be used before its first run.
+	mostGarbage = 400
+	// usualGarbage is how much there may be beside much that is in use, in percent, and
+	// frugalGarbage the same of a process that is to be frugal.
+	usualGarbage, frugalGarbage = 100, 25
 	// rest is the time after a run of the collector, without a further one, until memory is given
 	// back: connections release their buffers after half a minute.
 	rest = 40 * time.Second
@@ -36,17 +40,25 @@ const (
 )
 
 // Collect gives what is free back to the kernel when the process rests, until stop is called: the
-// runtime alone does so by and by, and only after runs of its collector. frugal: it also adapts
-// the collector, after each run, to what is in use then, and leaves a GOGC that the user has set
-// alone; by default garbage may take as much memory again.
+// runtime alone does so by and by, and only after runs of its collector. After each run it also
+// adapts the collector to what is in use then: little has 16 MB of garbage beside it, since to
+// collect that earlier takes a seventh of the time of a busy server; much has as much garbage
+// again, or, frugal, a quarter. A GOGC that the user has set is left alone.
 func Collect(frugal bool) (stop func()) {
-	return collect(frugal && os.Getenv("GOGC") == "", rest).stop
+	least := usualGarbage
+	switch {
+	case os.Getenv("GOGC") != "":
+		least = 0
+	case frugal:
+		least = frugalGarbage
+	}
+	return collect(least, rest).stop
 }
 
-func collect(frugal bool, rest time.Duration) *collector {
-	c := &collector{frugal: frugal, rest: rest}
-	if frugal {
-		c.usual, c.set = debug.SetGCPercent(100), 100
+func collect(least int, rest time.Duration) *collector {
+	c := &collector{least: least, rest: rest}
+	if least > 0 {
+		c.usual, c.set = debug.SetGCPercent(usualGarbage), usualGarbage
 	}
 	c.await()
 	return c
@@ -63,9 +75,11 @@ func (c *collector) adapt() {
 	if c.over {
 		return
 	}
-	if p := garbageBeside(measured("/gc/heap/live:bytes")); c.frugal && p != c.set {
-		c.set = p
-		debug.SetGCPercent(p)
+	if c.least > 0 {
+		if p := garbageBeside(measured("/gc/heap/live:bytes"), c.least); p != c.set {
+			c.set = p
+			debug.SetGCPercent(p)
+		}
 	}
 	if c.timer == nil {
 		c.timer = time.AfterFunc(c.rest, c.giveBack)
@@ -97,7 +111,7 @@ func (c *collector) stop() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	if c.frugal {
+	if c.least > 0 {
 		debug.SetGCPercent(c.usual)
 	}
 }
@@ -108,7 +122,8 @@ func measured(name string) uint64 {
 	return s[0].Value.Uint64()
 }
 
-// garbageBeside is how much garbage there may be, in percent of so many bytes that are in use.
-func garbageBeside(live uint64) int {
-	return int(min(100, max(leastGarbage, 100*smallGarbage/max(live, 1))))
+// garbageBeside is how much garbage there may be, in percent of so many bytes that are in use; not
+// less than least.
+func garbageBeside(live uint64, least int) int {
+	return int(min(mostGarbage, max(uint64(least), 100*smallGarbage/max(live, 1))))
 }
