@@ -71,13 +71,6 @@ func (t *TypeDef) remove(name QName) {
 	}
 }
 
-// find is where an attribute stands, or would.
-func (t *TypeDef) find(name QName) (at int, found bool) {
-	return slices.BinarySearchFunc(t.Attributes, name, func(a *AttributeRule, name QName) int {
-		return compareNames(a.Name, name)
-	})
-}
-
 // attribute makes the use of an attribute; nil if it cannot be.
 func (s *Set) attribute(t *TypeDef, n *DocumentNode, d *schemaDocument) (a *AttributeRule, prohibited bool) {
 	a = &AttributeRule{Required: n.Attr("use") == "required", Place: n.Place}

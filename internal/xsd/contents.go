@@ -118,3 +118,7 @@ func (g *graph) write(out []byte, class []int, first canonicalNode) []byte {
 	}
 	return out
 }
+
+// Canonical returns what elements in a Body describe, as the text that docs/schemas.md defines. See
+// [Contents.Canonical].
+func Canonical(elements ...*ElementDecl) []byte { return (&Contents{Body: elements}).Canonical() }

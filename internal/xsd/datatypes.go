@@ -8,20 +8,6 @@ import (
 	"github.com/hhfr/hhfr/internal/xmlns"
 )
 
-// builtins are the 44 built-in types and anySimpleType, with the type each is derived from, and the
-// item of those that are lists.
-var builtins = map[string]string{
-	"anySimpleType": "", "string": "", "boolean": "", "decimal": "", "float": "", "double": "", "duration": "",
-	"dateTime": "", "time": "", "date": "", "gYearMonth": "", "gYear": "", "gMonthDay": "", "gDay": "", "gMonth": "",
-	"hexBinary": "", "base64Binary": "", "anyURI": "", "QName": "", "NOTATION": "", "normalizedString": "string",
-	"token": "normalizedString", "language": "token", "NMTOKEN": "token", "Name": "token", "NCName": "Name",
-	"ID": "NCName", "IDREF": "NCName", "ENTITY": "NCName", "integer": "decimal", "nonPositiveInteger": "integer",
-	"negativeInteger": "nonPositiveInteger", "long": "integer", "int": "long", "short": "int", "byte": "short",
-	"nonNegativeInteger": "integer", "unsignedLong": "nonNegativeInteger", "unsignedInt": "unsignedLong",
-	"unsignedShort": "unsignedInt", "unsignedByte": "unsignedShort", "positiveInteger": "nonNegativeInteger",
-	"NMTOKENS": "", "IDREFS": "", "ENTITIES": "",
-}
-
 var builtinLists = map[string]string{"NMTOKENS": "NMTOKEN", "IDREFS": "IDREF", "ENTITIES": "ENTITY"}
 
 // anyTypeName is the type of all that has none.
@@ -181,8 +167,6 @@ func (s *Set) define(t *TypeDef, n *DocumentNode, d *schemaDocument) {
 	t.Particle = s.content(t, n, d)
 	s.attributes(t, n, d)
 }
-
-func isTrue(v string) bool { return v == "true" || v == "1" }
 
 // simpleType makes a simple type from its element.
 func (s *Set) simpleType(t *TypeDef, n *DocumentNode, d *schemaDocument) *Simple {

@@ -2,52 +2,7 @@ package xsd
 
 import (
 	"slices"
-	"strings"
 )
-
-// derivations are ways in which a type is derived from another, or an element stands in place of
-// another: those that a declaration blocks, or is final for.
-type derivations uint8
-
-const (
-	byExtension derivations = 1 << iota
-	byRestriction
-	byList
-	byUnion
-	bySubstitution
-
-	allDerivations derivations = 1<<iota - 1
-	// named are those by which xsi:type may name a type.
-	named = byExtension | byRestriction
-)
-
-var derivationWords = []string{"extension", "restriction", "list", "union", "substitution"}
-
-// String has the words of XML Schema.
-func (d derivations) String() string {
-	var words []string
-	for i, word := range derivationWords {
-		if d&(1<<i) != 0 {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, " and ")
-}
-
-// derivations reads block or final, which a schema has for all that says nothing itself.
-func (s *Set) derivations(n *DocumentNode, attribute string) (d derivations) {
-	for field := range strings.FieldsSeq(n.Attr(attribute)) {
-		switch at := slices.Index(derivationWords, field); {
-		case field == "#all":
-			d = allDerivations
-		case at >= 0:
-			d |= 1 << at
-		default:
-			s.note(problemAt(n.Place, "%s of %q", attribute, field))
-		}
-	}
-	return d
-}
 
 func (s *Set) blocked(n *DocumentNode, d *schemaDocument) derivations {
 	of := d.block
@@ -283,20 +238,6 @@ func (s *Set) refused(e *ElementDecl) []*TypeDef {
 	slices.SortFunc(list, func(a, b *TypeDef) int { return compareNames(a.Name, b.Name) })
 	s.blockedTypes[key] = list
 	return list
-}
-
-// blockedType is a type where some ways of derivation from it are blocked.
-type blockedType struct {
-	t    *TypeDef
-	ways derivations
-}
-
-// blocks are the ways by which a type that xsi:type names may not be derived.
-func (e *ElementDecl) blocks() derivations {
-	if e.Type == nil {
-		return e.block & named
-	}
-	return (e.block | e.Type.block) & named
 }
 
 // overflow notes, once, that a description is too large.

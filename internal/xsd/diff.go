@@ -44,14 +44,6 @@ func (c *Contents) Difference(is *Contents) string {
 
 func sameName(a, b *ElementDecl) bool { return a.Name == b.Name }
 
-// sorted are elements in the order of their names.
-func sorted(list []*ElementDecl) []*ElementDecl {
-	return slices.SortedStableFunc(
-		slices.Values(list),
-		func(a, b *ElementDecl) int { return compareNames(a.Name, b.Name) },
-	)
-}
-
 func names(elements []*ElementDecl) string {
 	var names []QName
 	for _, e := range elements {

@@ -23,14 +23,6 @@ var (
 	}
 )
 
-// primitive is the primitive type that a built-in type is derived from.
-func primitive(builtin string) string {
-	for builtins[builtin] != "" {
-		builtin = builtins[builtin]
-	}
-	return builtin
-}
-
 // has reports whether a type can have a facet.
 func (s *Simple) has(facet string) bool {
 	switch {
@@ -171,12 +163,4 @@ func (s *Simple) contradiction() string {
 		return "the least value is above the greatest"
 	}
 	return ""
-}
-
-// isBuiltin reports whether a built-in type is another one, or is derived from it.
-func isBuiltin(t, from string) bool {
-	for t != "" && t != from {
-		t = builtins[t]
-	}
-	return t != ""
 }

@@ -175,35 +175,6 @@ func (m *matcher) one(e *ElementDecl, at int) (end int, ok bool) {
 	return at, false
 }
 
-// named is the element or that of its substitution group that has the name; nil: none.
-func (e *ElementDecl) named(name QName) *ElementDecl {
-	if len(e.Members) == 0 {
-		if name == e.Name && !e.Abstract {
-			return e
-		}
-		return nil
-	}
-	if e.byName == nil {
-		e.byName = map[QName]*ElementDecl{}
-		for _, one := range append([]*ElementDecl{e}, e.Members...) {
-			if e.byName[one.Name] == nil && !one.Abstract {
-				e.byName[one.Name] = one
-			}
-		}
-	}
-	return e.byName[name]
-}
-
-// startIndex finds the part of a choice, or of all, that an element begins.
-type startIndex struct {
-	// of has the first part of each name that is an element without a substitution group, and
-	// others the rest, in their order.
-	of     map[QName]int
-	others []int
-	// empty: one of the former may be absent.
-	empty bool
-}
-
 func (p *Particle) index() *startIndex {
 	if p.starts != nil {
 		return p.starts

@@ -3,7 +3,10 @@
 // documents may import each other in circles, and what nobody uses costs nothing but its parsing.
 package xsd
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // Unbounded is the MaxOccurs of what may repeat without end.
 const Unbounded = -1
@@ -188,4 +191,48 @@ func (t *TypeDef) IsDerived(from *TypeDef) bool {
 		}
 	}
 	return t != nil
+}
+
+// blocks are the ways by which a type that xsi:type names may not be derived.
+func (e *ElementDecl) blocks() derivations {
+	if e.Type == nil {
+		return e.block & named
+	}
+	return (e.block | e.Type.block) & named
+}
+
+// startIndex finds the part of a choice, or of all, that an element begins.
+type startIndex struct {
+	// of has the first part of each name that is an element without a substitution group, and
+	// others the rest, in their order.
+	of     map[QName]int
+	others []int
+	// empty: one of the former may be absent.
+	empty bool
+}
+
+// named is the element or that of its substitution group that has the name; nil: none.
+func (e *ElementDecl) named(name QName) *ElementDecl {
+	if len(e.Members) == 0 {
+		if name == e.Name && !e.Abstract {
+			return e
+		}
+		return nil
+	}
+	if e.byName == nil {
+		e.byName = map[QName]*ElementDecl{}
+		for _, one := range append([]*ElementDecl{e}, e.Members...) {
+			if e.byName[one.Name] == nil && !one.Abstract {
+				e.byName[one.Name] = one
+			}
+		}
+	}
+	return e.byName[name]
+}
+
+// find is where an attribute stands, or would.
+func (t *TypeDef) find(name QName) (at int, found bool) {
+	return slices.BinarySearchFunc(t.Attributes, name, func(a *AttributeRule, name QName) int {
+		return compareNames(a.Name, name)
+	})
 }

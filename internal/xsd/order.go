@@ -110,3 +110,6 @@ func inMonths(text string) (months, seconds float64, ok bool) {
 	}
 	return months, seconds, true
 }
+
+// maxDigits bounds the numbers that are compared exactly.
+const maxDigits = 400

@@ -1,44 +1,8 @@
 package xsd
 
 import (
-	"context"
 	"slices"
-
-	"github.com/hhfr/hhfr/internal/xmlns"
 )
-
-// redefinition is a component of a schema that others redefine.
-type redefinition struct {
-	schema takenSchema
-	what   globalName
-}
-
-// redefine takes a schema with some of its components in another form, which then has everybody who
-// refers to them (XML Schema part 1, section 4.2.2). A component that cannot be redefined so is
-// refused with whatever uses it, and all else compiles.
-func (l *Loader) redefine(ctx context.Context, n *DocumentNode, d *schemaDocument) {
-	of := l.include(ctx, n, d.target)
-	for _, c := range n.Children {
-		if c.Name.Space != xmlns.XSD || c.Name.Local == "annotation" {
-			continue
-		}
-		kind, ok := kinds[c.Name.Local]
-		if !ok || kind == "element" || kind == "attribute" {
-			l.Set.note(problemAt(c.Place, "%s inside redefine", c.Name.Local))
-			continue
-		}
-		key := redefinition{takenSchema{of, d.target}, globalName{kind, QName{d.target, c.Attr("name")}}}
-		if was := l.redefined[key]; was != nil {
-			if !alike(was, c) {
-				l.Set.note(problemAt(c.Place, "%s %s is redefined again, and otherwise than at %s", c.Name.Local,
-					key.what.name, was.Place))
-			}
-			continue
-		}
-		l.redefined[key] = c
-		l.Set.redefine(key.what, c, d)
-	}
-}
 
 // redefine puts a component in place of the one that is known by its name.
 func (s *Set) redefine(what globalName, c *DocumentNode, d *schemaDocument) {

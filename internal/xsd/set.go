@@ -52,33 +52,6 @@ type globalName struct {
 	name QName
 }
 
-// declaration is a component as it stands in its document.
-type declaration struct {
-	node  *DocumentNode
-	doc   *schemaDocument
-	state fillState
-	// redefines is the component that it takes the place of; nil: none.
-	redefines *declaration
-	// wrong is why it cannot be used; nil: it can.
-	wrong *Problem
-}
-
-type fillState uint8
-
-const (
-	untouched fillState = iota
-	busy
-	done
-)
-
-// schemaDocument is a schema element with what applies to all in it.
-type schemaDocument struct {
-	target                    string
-	chameleon                 bool
-	qualified, qualifiedAttrs bool
-	block, final              derivations // of what says nothing itself
-}
-
 // NewSet returns a set without schemas.
 func NewSet() *Set {
 	return &Set{
@@ -180,25 +153,6 @@ func (s *Set) names(kind string) (list []QName) {
 	return list
 }
 
-func compareNames(a, b QName) int {
-	return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Local, b.Local))
-}
-
-// Element returns a global element with all that it consists of; nil if there is none of the name.
-func (s *Set) Element(name QName) *ElementDecl {
-	e := s.element(name)
-	s.fill()
-	return e
-}
-
-// Type returns a global or built-in type with all that it consists of; nil if there is none of the
-// name.
-func (s *Set) Type(name QName) *TypeDef {
-	t := s.typ(name)
-	s.fill()
-	return t
-}
-
 // TypeProblems are those of the global types that somebody has asked for, or that xsi:type may name
 // in place of these, but for those that are known; in the order of their places.
 func (s *Set) TypeProblems(known map[*Problem]bool) (list []*Problem) {
@@ -249,3 +203,30 @@ func (s *Set) Absent(at *DocumentNode, what string, name QName) *Problem {
 	}
 	return p
 }
+
+// derivations reads block or final, which a schema has for all that says nothing itself.
+func (s *Set) derivations(n *DocumentNode, attribute string) (d derivations) {
+	for field := range strings.FieldsSeq(n.Attr(attribute)) {
+		switch at := slices.Index(derivationWords, field); {
+		case field == "#all":
+			d = allDerivations
+		case at >= 0:
+			d |= 1 << at
+		default:
+			s.note(problemAt(n.Place, "%s of %q", attribute, field))
+		}
+	}
+	return d
+}
+
+// blockedType is a type where some ways of derivation from it are blocked.
+type blockedType struct {
+	t    *TypeDef
+	ways derivations
+}
+
+// Standard begins the location of a schema of a standard, which yields to what a description brings
+// along.
+const Standard = "standard:"
+
+func isTrue(v string) bool { return v == "true" || v == "1" }

@@ -136,9 +136,6 @@ func compare(a, b string) int {
 	return x.Cmp(y)
 }
 
-// maxDigits bounds the numbers that are compared exactly.
-const maxDigits = 400
-
 func (s *Simple) checkFacets(text string) string {
 	f := &s.Facets
 	if f.Enumeration != nil && !s.enumerates(text) {
