@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -120,3 +121,14 @@ func (o *outbox) send(l letter) {
 }
 
 var errTooManyPosts = errors.New("too many are under way")
+
+// remove takes entries out of a store, if they are there.
+func remove(ctx context.Context, store ctxstore.Store, uris ...string) error {
+	for _, uri := range uris {
+		err := store.Delete(ctx, uri, nil)
+		if err != nil && !errors.Is(err, ctxstore.NotFound) {
+			return unstored(err)
+		}
+	}
+	return nil
+}

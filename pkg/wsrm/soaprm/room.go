@@ -3,11 +3,9 @@ package soaprm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -137,17 +135,6 @@ func (s *servedPair) discard(ctx context.Context) error {
 		}
 	}
 	return remove(ctx, e.cfg.Store, uris...)
-}
-
-// remove takes entries out of a store, if they are there.
-func remove(ctx context.Context, store ctxstore.Store, uris ...string) error {
-	for _, uri := range uris {
-		err := store.Delete(ctx, uri, nil)
-		if err != nil && !errors.Is(err, ctxstore.NotFound) {
-			return unstored(err)
-		}
-	}
-	return nil
 }
 
 // begin is called before a client uses a pair. Of those with one Offer, the first that is used has
