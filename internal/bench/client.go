@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/clock"
@@ -101,14 +100,6 @@ func (c *nearEnd) openSession(ctx context.Context, l lines, t *http.Transport) (
 	}}, nil
 }
 
-// timeout is for negotiations and replies: on a link each takes what it takes.
-func (s *trial) timeout() time.Duration {
-	if s.peer != nil {
-		return patience
-	}
-	return time.Hour
-}
-
 // maxReply is far more than any service's reply.
 const maxReply = 1 << 24
 
@@ -140,14 +131,6 @@ func (c *nearEnd) openHTTP2(ctx context.Context, t *http.Transport) (*talk, erro
 }
 
 func (c *nearEnd) url() string { return c.server.url + "/" + c.trial.path() }
-
-// path is that of the service.
-func (s *trial) path() string {
-	if s.service == FileService {
-		return "echo"
-	}
-	return s.service
-}
 
 // post sends a message as plain SOAP.
 func (c *nearEnd) post(ctx context.Context, by http.RoundTripper, message []byte) (reply []byte, err error) {

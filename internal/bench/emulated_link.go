@@ -74,18 +74,6 @@ func (l *sessionLinks) through(socket net.PacketConn, remote net.Addr) (net.Pack
 	return d, nil
 }
 
-// directions are what the lines carried.
-type directions struct{ up, down link.Direction }
-
-// since is the difference to before.
-func (d directions) since(before directions) directions {
-	less := func(now, before link.Direction) link.Direction {
-		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire,
-			Packets: now.Packets - before.Packets, Busy: now.Busy - before.Busy}
-	}
-	return directions{less(d.up, before.up), less(d.down, before.down)}
-}
-
 func (l *sessionLinks) stats() directions {
 	st := l.Stats()
 	sum := directions{st.Up, st.Down}

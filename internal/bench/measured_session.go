@@ -1,83 +1,15 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
-	"math"
-	"regexp"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/workload"
 )
-
-// Cell is one session. Times are those of the link, in milliseconds; bytes are those on the link,
-// with 40 for the headers of each packet.
-type Cell struct {
-	Service string     `json:"service"` // concat, sum or echo; file: messages of files, echoed
-	Way     SessionWay `json:"way"`     // how messages travel, as in the command line
-	Size    int        `json:"size"`    // items in a message
-	N       int        `json:"n"`       // messages
-	// of the whole session, connections and negotiation included, until the last byte of the last
-	// reply
-	Millis float64 `json:"ms"`
-	Setup  float64 `json:"setup_ms"` // before the first message
-	// time of the bytes, by bandwidth, and of the round trips; for queued messages both directions
-	// count at once, and one round trip for all
-	Expected float64 `json:"expected_ms"`
-	// no session with these bytes takes less: one connection, one round trip, and the bytes by
-	// bandwidth, from the first message on only those of the busier direction
-	Least    float64 `json:"least_ms"`
-	Sent     int64   `json:"sent_octets"`     // to the server
-	Received int64   `json:"received_octets"` // from it
-	Speed    float64 `json:"speed"`           // how many times faster than the link the clock ran
-	// share of the run's time that this process computed; -1 if the system does not report it
-	CPU float64 `json:"cpu_share"`
-	// processor time of this process, in milliseconds; -1 if the system does not report it
-	Compute float64 `json:"compute_ms"`
-	Repeat  int     `json:"repeat"`             // of this session, from 1
-	Paper   float64 `json:"paper_ms,omitempty"` // what the papers measured
-	// the link loses or reorders datagrams: the cost of that is in ms and in the bytes; expected_ms
-	// has only that of the bytes
-	Lossy bool `json:"lossy,omitempty"`
-}
-
-// Off is the difference between the session's time and the expected one, as a share of that.
-func (c Cell) Off() float64 { return (c.Millis - c.Expected) / c.Expected }
-
-// Good reports whether the time is that of the link: within [MaxOff] of the expected one, unless
-// the link loses datagrams, and computing no more than [MaxCPU]. On a network nothing is expected.
-func (c Cell) Good() bool {
-	return c.Expected == 0 || (c.Lossy || math.Abs(c.Off()) <= MaxOff) && c.CPU <= MaxCPU
-}
-
-// trial is one cell.
-type trial struct {
-	service   string
-	files     [][]byte // of the service file
-	size, n   int
-	way       SessionWay
-	manner    manner
-	transport string
-	there     known
-	speed     float64
-	profile   link.Profile
-	cpu       link.Computing // of the near end
-	peer      *sessionServer // nil: a server of its own, beyond the link
-}
-
-// on puts a trial on a link, with a near end that may be slow.
-func (s *trial) on(p link.Profile) {
-	s.cpu, p.CPU = p.CPU, link.Computing{}
-	s.profile = p
-}
 
 // computing is what the near end computes for a message, by its number from 0, before it is sent. A
 // first call is plain SOAP.
@@ -120,14 +52,6 @@ func (s *trial) lived(ctx context.Context) (c Cell, err error) {
 		s.speed /= 2
 	}
 	return c, nil
-}
-
-// clock is that of the link, or of the network.
-func (s *trial) clock() clock.Clock {
-	if s.peer != nil {
-		return clock.Real()
-	}
-	return clock.Scaled(s.speed)
 }
 
 // live opens the link, sends the messages, and counts.
@@ -295,35 +219,10 @@ func (s *trial) queue(ctx context.Context, t *talk, messages [][]byte) error {
 	return failed
 }
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-var items = regexp.MustCompile(`<item>[^<]*</item>`)
-
-// FileService is the service to which messages of files go, to be echoed.
-const FileService = "file"
-
-// messages makes the requests, with the values of workloads W1 and W2, or of the files in turn.
-func (s *trial) messages() (list [][]byte, err error) {
-	for s.service == FileService {
-		if list = append(list, s.files[len(list)%len(s.files)]); len(list) == s.n {
-			return list, nil
-		}
+// lines opens what the session goes over: the link, or the network to a peer.
+func (c *nearEnd) lines(ends *sockets) (lines, error) {
+	if c.trial.peer != nil {
+		return &network{secure: c.trial.manner.tls}, nil
 	}
-	source := workload.Strings(1, s.size)
-	if s.service != "concat" {
-		source = workload.Floats(1, s.size)
-	}
-	for m := range source {
-		if s.service != "echo" {
-			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace,
-				bytes.Join(items.FindAll(m, -1), nil), s.service)
-			if m, err = soap.Wrap(soap.V11, []byte(body)); err != nil {
-				return nil, err
-			}
-		}
-		if list = append(list, m); len(list) == s.n {
-			break
-		}
-	}
-	return list, nil
+	return c.trial.open(c.clock, ends)
 }

@@ -5,38 +5,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	streamertls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
-
-// lines are what the connections of a session go over.
-type lines interface {
-	connect(ctx context.Context, addr string) (net.Conn, error)
-	// streams is the transport of the session's streams; secure is the configuration of streams in
-	// TLS.
-	streams(secure *tls.Config) streamer.Transport
-	stats() directions
-	io.Closer
-}
-
-// lines opens what the session goes over: the link, or the network to a peer.
-func (c *nearEnd) lines(ends *sockets) (lines, error) {
-	if c.trial.peer != nil {
-		return &network{secure: c.trial.manner.tls}, nil
-	}
-	return c.trial.open(c.clock, ends)
-}
 
 // network is the real one. It counts what its connections carry, below TLS and with all heads.
 type network struct {
@@ -100,9 +78,6 @@ func (c *measuredConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// patience is how long a peer may take for a reply.
-const patience = time.Minute
-
 // ErrPeer says that a URL is not that of an hhfr serve with the services to measure.
 var ErrPeer = errors.New("no hhfr serve with the services to measure")
 
@@ -123,39 +98,4 @@ func peerOf(u *url.URL, configured *tls.Config) *sessionServer {
 	}
 	return &sessionServer{url: base.String(), addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)),
 		configured: configured, close: func() error { return nil }}
-}
-
-// LeftOut is what the peer does not have.
-type LeftOut struct {
-	What string `json:"what"` // how messages would travel, or a cost
-	Why  string `json:"why"`
-}
-
-// warmUp has a session of each kind, which does not count, before anything is measured. The first
-// shows whether the peer is what was expected. HTTP/2 may be missing there: that is left out.
-func (r *Results) warmUp(ctx context.Context, cfg *SessionConfig, there known) error {
-	probe := FirstCall
-	if cfg.secure() {
-		probe = FirstCallTLS
-	}
-	for _, service := range cfg.Services {
-		size := orElse(cfg.Sizes, cfg.tables(service).sizes)[0]
-		for _, way := range append([]SessionWay{probe}, cfg.Ways...) {
-			s, err := cfg.trial(service, way, size, 1, there)
-			if err != nil {
-				return err
-			}
-			if _, err = s.lived(ctx); ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			switch {
-			case err != nil && s.manner.http2:
-				r.LeftOut = append(r.LeftOut, LeftOut{string(way), err.Error()})
-				cfg.Ways = slices.DeleteFunc(slices.Clone(cfg.Ways), func(w SessionWay) bool { return w == way })
-			case err != nil:
-				return fmt.Errorf("%s: %w: %s, %s: %w", cfg.Peer.Redacted(), ErrPeer, service, way, err)
-			}
-		}
-	}
-	return nil
 }

@@ -12,11 +12,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/codec/binary"
-	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -26,16 +23,6 @@ const (
 	plainAddr  = host + ":80"
 	secureAddr = host + ":443"
 )
-
-// known is the server's knowledge that lasts from one session to the next.
-type known struct {
-	store  ctxstore.Store
-	coders coders.Func
-}
-
-func newKnown(store ctxstore.Store) known {
-	return known{store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
-}
 
 // sessionServer is the server of a session.
 type sessionServer struct {
@@ -114,14 +101,6 @@ func (s *trial) servePeer(
 	}
 	srv.close = p.Close
 	return srv, nil
-}
-
-// streams is the name of the streams' transport.
-func (s *trial) streams() string {
-	if s.manner.tls {
-		return "tls"
-	}
-	return s.transport
 }
 
 // serveHTTP starts the server of net/http: with TLS 1.3, or HTTP/2 without.
