@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -15,46 +14,6 @@ import (
 
 // answerName is the Body child that makes a SOAP message an answer.
 var answerName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Answer"}
-
-// Answer is what a responder selects from an offer (docs/negotiation.md, section 3).
-type Answer struct {
-	Scheme, Representation, Transport string // URIs from the offer
-	// Assurance and Security are URIs from the offer. Empty means at-most-once, and no security
-	// beyond that of the transport.
-	Assurance, Security string
-	// Sequence is the URI of the session's sequence, and SequenceKnown reports whether the
-	// responder has its state; "" under at-most-once without order.
-	Sequence      string
-	SequenceKnown bool
-	// Request confirms the offer's description of requests. Reply is the responder's description of
-	// replies, or confirms that of the offer. nil: none.
-	Request, Reply *Description
-	// HeadersKept is how many of the offer's header blocks, those named by references included, are
-	// agreed on: all, or none.
-	HeadersKept int
-	// ContextStore is the URL of the offer's Common that is agreed on; empty: none.
-	ContextStore string
-	// Refused are items of the offer that were not agreed to, although the rest was; at most 16.
-	Refused []Declined
-	// Ignored names the elements of the offer that the responder does not know; at most 16.
-	Ignored []soap.Name
-	// Unknown names elements of the answer that this version does not know. It is read, not
-	// written.
-	Unknown []soap.Name
-	// Address is where the stream is opened: for tcp and udp ":PORT" (the host is that of the
-	// negotiated URL) or "HOST:PORT", for inproc a name.
-	Address string
-	Session SessionID
-	// Token admits its bearer to the session, once. The responder stores only its SHA-256.
-	Token [16]byte
-	// Lifetime is how long the session lasts from now on; whole seconds, more than 0.
-	Lifetime time.Duration
-	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this
-	// version.
-	RequestHead, ReplyHead []soap.Field
-	// Shapes are the fingerprints of the offer whose shapes the responder has too.
-	Shapes [][32]byte
-}
 
 // Message writes the answer as a SOAP message of the version. Errors: Malformed, when it exceeds
 // the limits.

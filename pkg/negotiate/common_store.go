@@ -12,14 +12,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Common is the context store that both peers of a session use (docs/negotiation.md, section 3.3).
-type Common struct {
-	// URL names the store as both peers do.
-	URL string
-	// Key seals the fragments that the peers put there: who has the store alone reads nothing.
-	Key [32]byte
-}
-
 // commonName is the element that names the common store.
 const commonName = "ContextStore"
 

@@ -11,17 +11,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Description describes the messages of one direction, in one of three forms (docs/negotiation.md,
-// section 3).
-type Description struct {
-	// Schema is the text of an HHFR Schema.
-	Schema string
-	// Shape is the canonical serialization of a shape (docs/wire-format.md, section 9).
-	Shape []byte
-	// Fingerprint is the URI of a schema or shape that the peer may know.
-	Fingerprint string
-}
-
 // URI names what is described. Errors: Malformed, for an invalid schema or shape.
 func (d *Description) URI() (string, error) {
 	switch {

@@ -13,41 +13,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Facts are what was agreed on for a session: its context, kept in the stores of both ends under
-// [SessionID.URI] until it expires, and the part of it in recordings. It contains no secret: the
-// join token is not part of it, nor is anything of the URL but scheme, host and path.
-type Facts struct {
-	Session        SessionID `json:"session"`             // urn:uuid
-	Scheme         string    `json:"scheme"`              // URI of the scheme
-	Representation string    `json:"representation"`      // URI of the representation
-	Transport      string    `json:"transport"`           // URI of the transport
-	Assurance      string    `json:"assurance,omitempty"` // URI; empty: at-most-once
-	Security       string    `json:"security,omitempty"`  // URI; empty: none
-	// Sequence is the URI of the session's sequence, "" if there is none. Whoever knows it could
-	// offer to continue the sequence, so recordings leave it out.
-	Sequence string `json:"-"`
-	// RequestDescription and ReplyDescription are URIs of what describes the messages; empty: there
-	// is none.
-	RequestDescription string `json:"request_description,omitempty"`
-	ReplyDescription   string `json:"reply_description,omitempty"`
-	// Headers are the unchanging header blocks that were agreed on, as XML text, in the order of
-	// the offer.
-	Headers []string `json:"unchanging_headers,omitempty"`
-	// Common is the context store that both peers use; nil: they share none. Its key is a secret.
-	Common *Common `json:"-"`
-	// Origin is scheme, host and port of the negotiated URL; empty where only its path is known.
-	Origin string `json:"origin,omitempty"`
-	// Path is that of the negotiated URL: requests without a head go there.
-	Path string `json:"path"`
-	// Address is where the stream is opened, as in the answer.
-	Address string    `json:"address"`
-	Expires time.Time `json:"expires"` // end of the session
-	// Proxy: the responder is half of a pair of proxies (docs/proxy.md).
-	Proxy bool `json:"proxy,omitempty"`
-	// PeerShapes are fingerprints of shapes that the peer announced.
-	PeerShapes [][32]byte `json:"-"`
-}
-
 // Context ties the elements of a context document to its fields (docs/negotiation.md, section 5).
 type Context struct {
 	Facts

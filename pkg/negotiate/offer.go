@@ -2,7 +2,6 @@ package negotiate
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -13,36 +12,6 @@ var OfferName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Offer"}
 
 // OfferAction is the SOAPAction of an offer. Responders look at the Body alone.
 const OfferAction = xmlns.HHFRNegotiation + ":offer"
-
-// Offer is what an initiator proposes (docs/negotiation.md, section 2). Lists begin with the
-// preferred value.
-type Offer struct {
-	Schemes, Representations, Transports []string // URIs
-	// Assurances and Securities are URIs. None means at-most-once, and no security beyond that of
-	// the transport.
-	Assurances, Securities []string
-	// Sequence is the URI of the session's sequence, urn:hhfr:sequence:…; "" without an assurance
-	// that needs one.
-	Sequence string
-	// Request and Reply describe the messages of each direction; nil: not described.
-	Request, Reply *Description
-	// Headers are header blocks that messages have in common, as XML text, at most 16 of 4 KiB.
-	Headers []string
-	// Common is the context store that the initiator wants both peers to use; nil: none.
-	Common *Common
-	// References name further header blocks in that store; at most 16 together with Headers.
-	References []string
-	// Lifetime is how long the initiator would like the session to last, in whole seconds; 0: the
-	// responder chooses.
-	Lifetime time.Duration
-	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this
-	// version.
-	RequestHead, ReplyHead []soap.Field
-	// Shapes are fingerprints of shapes that the initiator has, at most [MaxShapes].
-	Shapes [][32]byte
-	// Ignored names elements that this version does not know, at most 16. It is read, not written.
-	Ignored []soap.Name
-}
 
 // Message writes the offer as a SOAP message of the version. Errors: Malformed, when it exceeds the
 // limits.

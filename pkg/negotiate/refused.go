@@ -7,13 +7,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Declined is one item of an offer that the responder did not agree to, with the reason.
-type Declined struct {
-	// Item is the name of the element, "Transport" for example.
-	Item string `json:"item"`
-	Why  string `json:"why"`
-}
-
 // RefusedItems is why an offer is refused as a whole.
 type RefusedItems []Declined
 
