@@ -137,5 +137,6 @@ func TestInteropReplayOfZeep(t *testing.T) {
 	// Without credentials tokens are as they were: a guarded service lets none in.
 	code, out, _ = do(t, replay...)
 	assert.Equal(t, 1, code)
-	assert.Equal(t, 20, strings.Count(out, " (sum): status differs\n  recorded  200\n  now       500\n"))
+	assert.Equal(t, 20, strings.Count(out, " (sum): status differs\n  recorded  200\n"+
+		"  now       500, fault Client: not let in\n"))
 }

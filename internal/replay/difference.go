@@ -1,12 +1,16 @@
 package replay
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+)
 
 // excerptOctets is the length of a reply that an excerpt shows on each side of the first
 // difference: a value with its tags, on one line.
 const excerptOctets = 32
 
-// Difference is where two replies first contentDiffer.
+// Difference is where two replies first differ.
 type Difference struct {
 	// What is "status", "body" or, of two documents that are compared by their content, "content".
 	What string `json:"what"`
@@ -16,10 +20,14 @@ type Difference struct {
 	// excerpt, as in Go, with the bytes around.
 	Recorded string `json:"recorded"`
 	Now      string `json:"now"`
+	// RecordedFault and NowFault are code and reason of the fault that a reply is; where a status
+	// differs.
+	RecordedFault string `json:"recorded_fault,omitempty"`
+	NowFault      string `json:"now_fault,omitempty"`
 	// RecordedOctets and NowOctets are the lengths of the bodies.
 	RecordedOctets int `json:"recorded_octets"`
 	NowOctets      int `json:"now_octets"`
-	// Changes are, of content, the first places that contentDiffer: 100 at most.
+	// Changes are, of content, the first places that differ: 100 at most.
 	Changes []ContentChange `json:"changes,omitempty"`
 }
 
@@ -29,6 +37,7 @@ func Compare(recordedStatus int, recorded []byte, status int, now []byte) *Diffe
 	d := &Difference{RecordedOctets: len(recorded), NowOctets: len(now)}
 	if recordedStatus != status {
 		d.What, d.Recorded, d.Now = "status", fmt.Sprint(recordedStatus), fmt.Sprint(status)
+		d.RecordedFault, d.NowFault = httpmsg.FaultText(recorded), httpmsg.FaultText(now)
 		return d
 	}
 	at := 0

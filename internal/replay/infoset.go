@@ -55,7 +55,7 @@ func NewComparison(by string, ignore []string) (c Comparison, err error) {
 	return c, nil
 }
 
-// ContentChange is one place in which two replies contentDiffer.
+// ContentChange is one place in which two replies differ.
 type ContentChange struct {
 	// Path leads there by local names, with [n] where several elements have the name; a text is
 	// where its element is.
@@ -145,7 +145,7 @@ func shortened(value string) string {
 	return value
 }
 
-// same reports whether two elements do not contentDiffer.
+// same reports whether two elements do not differ.
 func (d *contentDiffer) same(a, b int) bool { return d.sums[0][a] == d.sums[1][b] }
 
 // sum adds up what is compared of each element of a tree; those that are in others come first.

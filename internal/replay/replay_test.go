@@ -170,6 +170,8 @@ func TestReplay(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	long := strings.Repeat("x", 100)
+	const fault = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault>` +
+		`<faultcode>s:Server</faultcode><faultstring>out of order</faultstring></s:Fault></s:Body></s:Envelope>`
 	for _, tt := range []struct {
 		was, is   string
 		wasS, isS int
@@ -180,6 +182,11 @@ func TestCompare(t *testing.T) {
 		{
 			"a", "a", 200, 500,
 			&replay.Difference{What: "status", Recorded: "200", Now: "500", RecordedOctets: 1, NowOctets: 1},
+		},
+		{
+			"a", fault, 200, 500,
+			&replay.Difference{What: "status", Recorded: "200", Now: "500", NowFault: "Server: out of order",
+				RecordedOctets: 1, NowOctets: len(fault)},
 		},
 		{
 			"<a>1</a>", "<a>2</a>", 200, 200,

@@ -3,14 +3,13 @@
 package facts
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/filter"
-	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 )
 
 // Asked is a message with what its exchange tells of it.
@@ -61,23 +60,12 @@ func (m Asked) Status() int {
 	return n
 }
 
-// maxFault is the longest fault whose reason is shown, in bytes.
-const maxFault = 1 << 20
-
 // Fault is the code and the reason of a fault; empty for other messages.
 func (m Asked) Fault() string {
-	if !m.Reply || m.Operation.Local != "Fault" || !soap.IsFault(m.Body) {
+	if !m.Reply || m.Operation.Local != "Fault" {
 		return ""
 	}
-	code := string(soap.FaultCodeIn(m.Body))
-	if int64(len(m.Body)) == m.BodyOctets {
-		if e, err := soap.Parse(m.Body, soap.Limits{MaxBytes: maxFault}); err == nil {
-			if f, ok := e.Fault(); ok {
-				return fmt.Sprintf("%s: %s", code, f.Reason)
-			}
-		}
-	}
-	return code
+	return httpmsg.FaultText(m.Body)
 }
 
 // mostWaiting bounds the requests that are remembered.

@@ -72,7 +72,7 @@ func printReplay(g *command.Global, o replayOptions, r replay.Outcome, sum *repl
 			line.Status)
 	case d != nil && d.What == "status":
 		err = printing.Line(g.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name,
-			d.Recorded, d.Now)
+			withFault(d.Recorded, d.RecordedFault), withFault(d.Now, d.NowFault))
 	case d != nil && d.What == "content":
 		err = printChanges(g, x.Number, name, d)
 	case d != nil:
@@ -82,6 +82,17 @@ func printReplay(g *command.Global, o replayOptions, r replay.Outcome, sum *repl
 	}
 	return err
 }
+
+// withFault is a status with the fault that came with it, if one did.
+func withFault(status, fault string) string {
+	if fault == "" {
+		return status
+	}
+	return status + ", fault " + printing.Shorten(fault, maxFaultShown)
+}
+
+// maxFaultShown is how much of a fault stands in a line, in characters.
+const maxFaultShown = 200
 
 // printChanges lists the places in which a reply differs.
 func printChanges(g *command.Global, number int, name string, d *replay.Difference) error {

@@ -1,0 +1,19 @@
+package httpmsg_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+)
+
+func TestFaultText(t *testing.T) {
+	const start = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`
+	const fault = start + `<s:Fault><faultcode>s:Client</faultcode><faultstring>no token</faultstring></s:Fault>`
+	assert.Equal(t, "Client: no token", httpmsg.FaultText([]byte(fault+`</s:Body></s:Envelope>`)))
+	assert.Equal(t, "Client", httpmsg.FaultText([]byte(fault)), "it is cut")
+	assert.Empty(t, httpmsg.FaultText([]byte(start+`<ok/></s:Body></s:Envelope>`)))
+	assert.Empty(t, httpmsg.FaultText([]byte(`<html>`)))
+	assert.Empty(t, httpmsg.FaultText(nil))
+}
