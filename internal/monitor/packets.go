@@ -9,7 +9,8 @@ import (
 )
 
 // packets answers with a recording of what passes from now on, until whoever asks goes away: inside
-// TLS, and with a sync on every stream, so that it can be decoded. It shows what clients send: so
+// TLS, and with a sync on every stream, at once or as soon as there may be one, so that it can be
+// decoded. It shows what clients send: so
 // it has to be asked for when the process begins, and requests come from this machine, and are none
 // of a page. One is answered at a time.
 func (m *Monitor) packets(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +27,7 @@ func (m *Monitor) packets(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-pcapng")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := func() { _ = http.NewResponseController(w).Flush() } // a client that went away
-	err := m.tap.Listen(r.Context(), w, func() { m.syncNow() }, flush)
+	err := m.tap.Listen(r.Context(), w, func() { m.syncSoon(r.Context()) }, flush)
 	switch {
 	case errors.Is(err, pcapng.ErrSlow):
 		panic(http.ErrAbortHandler) // the connection breaks: something is missing

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -49,6 +50,14 @@ func (m *Monitor) syncNow() (streams int, wait time.Duration) {
 	}
 	m.resynced = now
 	return m.sync(), 0
+}
+
+// syncSoon has a sync sent on every stream as soon as syncNow does so, unless ctx is done before.
+func (m *Monitor) syncSoon(ctx context.Context) {
+	if _, wait := m.syncNow(); wait > 0 {
+		again := time.AfterFunc(wait, func() { m.syncSoon(ctx) })
+		context.AfterFunc(ctx, func() { again.Stop() })
+	}
 }
 
 // isLocal reports whether a request comes from this machine, and names it by an address or name of
