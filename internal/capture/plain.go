@@ -35,8 +35,9 @@ type plain struct {
 func newHTTPReader(c *capturedConn) *httpReader {
 	h := &httpReader{conn: c}
 	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage,
-		Bodies: func() flow.BodyStore { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply,
-		NoReply: h.noReply})
+		Bodies:  func() flow.BodyStore { return c.r.bodies.Body() },
+		Coded:   func() flow.BodyStore { return c.r.bodies.Whole() },
+		Request: h.request, Reply: h.reply, NoReply: h.noReply})
 	return h
 }
 
