@@ -111,7 +111,6 @@ func (h *httpReader) learn(d *Decoded) {
 	if !d.negotiation() || !d.Whole() {
 		return
 	}
-	h.conn.r.need()
 	at := int(d.Exchange)
 	if !d.Reply {
 		if o, _, err := negotiate.ParseOffer(d.Body); err == nil && len(h.offers) < maxOffers {
