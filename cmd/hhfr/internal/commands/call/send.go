@@ -62,8 +62,9 @@ func (o *callOptions) open(
 	if op.SOAP == 12 {
 		s.version = soap.V12
 	}
-	if o.plain {
+	if o.plain || o.fastInfoset != "" {
 		s.http, s.close = plainClient(secure), func() error { return nil }
+		s.http.Transport = o.fastInfoset.Over(s.http.Transport, g)
 		return s, nil
 	}
 	store, err := o.store.Open(ctx, g)
