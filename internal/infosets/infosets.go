@@ -61,9 +61,9 @@ type Transport struct {
 	Base http.RoundTripper
 	// Optimistic: also the first request to a service is in Fast Infoset.
 	Optimistic bool
-	// Tell, if given, is called when it becomes known whether a service speaks Fast Infoset. other
-	// is the reply by which it does not, or nil.
-	Tell func(service string, other *http.Response)
+	// Tell, if given, is called when it becomes known whether a service speaks Fast Infoset: other is
+	// the reply by which it does not, or nil. It is also called for a reply that cannot be read.
+	Tell func(service string, other *http.Response, unread error)
 
 	mu    sync.Mutex
 	known map[string]bool // which services take it
@@ -180,7 +180,7 @@ func (t *Transport) learn(service string, other *http.Response) {
 	t.known[service] = other == nil
 	t.mu.Unlock()
 	if t.Tell != nil && (!known || takes != (other == nil)) {
-		t.Tell(service, other)
+		t.Tell(service, other, nil)
 	}
 }
 
@@ -193,10 +193,13 @@ func (t *Transport) reply(service string, req *http.Request, sent bool) (resp *h
 	media := soap.ParseContentType(resp.Header.Get("Content-Type"))
 	switch {
 	case Is(media) && resp.Header.Get("Content-Encoding") == "":
-		t.learn(service, nil)
 		if err := inXML(resp, media); err != nil {
+			if t.Tell != nil {
+				t.Tell(service, nil, err)
+			}
 			return nil, true, err
 		}
+		t.learn(service, nil)
 		return resp, true, nil
 	case media.Version() != soap.None, sent && refuses(resp.StatusCode):
 		t.learn(service, resp)

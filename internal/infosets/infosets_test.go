@@ -106,10 +106,13 @@ func newTransport(t *testing.T, optimistic bool) (rt *infosets.Transport, told *
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
 	told = new([]string)
-	rt = &infosets.Transport{Base: base, Optimistic: optimistic, Tell: func(service string, refused *http.Response) {
-		if refused != nil {
+	rt = &infosets.Transport{Base: base, Optimistic: optimistic, Tell: func(_ string, refused *http.Response, unread error) {
+		switch {
+		case unread != nil:
+			*told = append(*told, "unread")
+		case refused != nil:
 			*told = append(*told, fmt.Sprint("refused ", refused.StatusCode))
-		} else {
+		default:
 			*told = append(*told, "takes")
 		}
 	}}
@@ -264,9 +267,12 @@ func TestWrongReplies(t *testing.T) {
 			w.Header().Set("Content-Type", "application/fastinfoset")
 			_, _ = io.WriteString(w, tc.body)
 		})
-		rt, _ := newTransport(t, false)
+		rt, told := newTransport(t, false)
 		got := post(t, rt, s.URL, soap.V11, text)
 		assert.Contains(t, got.fail, tc.want, tc.name)
+		if tc.name != "cut far behind" {
+			assert.Equal(t, []string{"unread"}, *told, tc.name)
+		}
 	}
 	s := newService(t, func(w http.ResponseWriter, _ string, _, _ bool) { // as CXF answers what is one-way
 		w.Header().Set("Content-Type", "application/fastinfoset")

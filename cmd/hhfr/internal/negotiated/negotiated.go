@@ -40,8 +40,10 @@ func (o FastInfoset) Over(base http.RoundTripper, g *command.Global) http.RoundT
 		return base
 	}
 	return &infosets.Transport{Base: base, Optimistic: o == optimistic,
-		Tell: func(service string, other *http.Response) {
+		Tell: func(service string, other *http.Response, unread error) {
 			switch {
+			case unread != nil:
+				g.Warn("%s: %v", service, unread)
 			case other == nil:
 				g.Detail("%s answers in Fast Infoset", service)
 			case o == optimistic:
