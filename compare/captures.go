@@ -116,12 +116,12 @@ func recordings(to io.Writer, octets int64) error {
 func conversations(to io.Writer, octets int64) error {
 	counted := &countingWriter{to: to}
 	c := pcap.New(counted)
-	var callers []*caller
+	var callers []*captureClient
 	for i, kind := range workload.Conversations() {
 		for n := range captureClients {
 			next, stop := iter.Pull2(kind.Calls(uint64(n)))
 			defer stop()
-			callers = append(callers, &caller{next: next, closed: kind.Closed,
+			callers = append(callers, &captureClient{next: next, closed: kind.Closed,
 				client: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i), byte(n)}), 1024),
 				server: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 100, byte(i)}), 80)})
 		}
@@ -136,15 +136,15 @@ func conversations(to io.Writer, octets int64) error {
 	return c.Err()
 }
 
-// caller is a client of a capture.
-type caller struct {
+// captureClient is a client of a capture.
+type captureClient struct {
 	next           func() ([]byte, []byte, bool)
 	closed         bool // each call has a connection
 	client, server netip.AddrPort
 	conn           *pcap.Conn
 }
 
-func (k *caller) call(c *pcap.Capture, now time.Time) {
+func (k *captureClient) call(c *pcap.Capture, now time.Time) {
 	if k.conn == nil {
 		k.client = netip.AddrPortFrom(k.client.Addr(), max(k.client.Port()+1, 1024))
 		k.conn = c.Open(now, k.client, k.server)

@@ -90,8 +90,8 @@ func formsOf(t *testing.T, recording string) (all []string) {
 	return all
 }
 
-// TestInteropInfosetsToServe: CXF's client with Fast Infoset, negotiated (XML until the first reply)
-// and forced, in both versions of SOAP, with faults, one-way messages and empty bodies.
+// TestInteropInfosetsToServe: CXF's client with Fast Infoset, negotiated (XML until the first
+// reply) and forced, in both versions of SOAP, with faults, one-way messages and empty bodies.
 func TestInteropInfosetsToServe(t *testing.T) {
 	c := buildInfosets(t)
 	for _, mode := range []string{"negotiated", "forced"} {
@@ -121,8 +121,8 @@ func TestInteropInfosetsToServe(t *testing.T) {
 				call("sum", "sumResponse", " infoset")
 				call("geoip", "geoipResponse", first)
 				call("geoip", "Fault", " infoset")
-				wantMock = append(wantMock, v+" request"+first, v+" reply infoset", v+" request notice infoset", "reply",
-					v+" request infoset", v+" reply infoset")
+				wantMock = append(wantMock, v+" request"+first, v+" reply infoset", v+" request notice infoset",
+					"reply", v+" request infoset", v+" reply infoset")
 			}
 			assert.Equal(t, want, formsOf(t, services))
 			assert.Equal(t, wantMock, formsOf(t, mock))
@@ -177,7 +177,8 @@ func callInfosets(t *testing.T, dir, url, mode, form, version string) {
 	wrap := "1." + version[1:]
 	file, recording := filepath.Join(dir, "text.xml"), filepath.Join(t.TempDir(), "stream.pcapng")
 	text := strings.Repeat("é&lt;", 50_000)
-	require.NoError(t, os.WriteFile(file, []byte(`<text xmlns="urn:hhfr:peer:1"><value>`+text+`</value></text>`), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte(`<text xmlns="urn:hhfr:peer:1"><value>`+text+`</value></text>`), 0o600))
 	code, out, stderr = do(t, "stream", url, file, "--wrap", wrap, "--repeat", "3", "--concurrency", "1",
 		"--fast-infoset", form, "-o", "xml", "--record", recording)
 	require.Zero(t, code, stderr)

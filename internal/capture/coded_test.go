@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,8 +17,8 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// TestLongBodiesWithACoding: where only the beginnings of bodies are wanted, as for a listing, those
-// that are compressed are decoded as a whole: their lengths and states are those of the text.
+// TestLongBodiesWithACoding: where only the beginnings of bodies are wanted, as for a listing,
+// those that are compressed are decoded as a whole: their lengths and states are those of the text.
 func TestLongBodiesWithACoding(t *testing.T) {
 	from := rand.NewChaCha8([32]byte{7})
 	random := make([]byte, 3*spool.Kept/2)
@@ -28,7 +27,6 @@ func TestLongBodiesWithACoding(t *testing.T) {
 	for coding, encoder := range map[string]func(io.Writer) (io.WriteCloser, error){
 		"gzip":    func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
 		"deflate": func(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil },
-		"br":      func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriterLevel(w, 1), nil },
 		"zstd":    func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) },
 	} {
 		t.Run(coding, func(t *testing.T) {

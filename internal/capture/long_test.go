@@ -100,8 +100,8 @@ func TestFirstMessageOfALongInput(t *testing.T) {
 	assert.Less(t, in.read, len(file)*4/3)
 }
 
-// TestFirstMessagesOfALongStream: what the beginning of a long capture says of the messages there is
-// enough for them; all are as they are with a survey of all of it before.
+// TestFirstMessagesOfALongStream: what the beginning of a long capture says of the messages there
+// is enough for them; all are as they are with a survey of all of it before.
 func TestFirstMessagesOfALongStream(t *testing.T) {
 	from := rand.NewChaCha8([32]byte{9})
 	var messages [][]byte

@@ -21,15 +21,6 @@ type passes struct {
 // references stand for, and what a stream says later of its messages.
 func (p *passes) need() { p.needed = true }
 
-// settled reports whether the survey of the beginnings of long inputs has shown all that is known of
-// a message of a stream: its check, and whether the peer took it. A refusal that comes more than
-// half of the beginnings later is not shown.
-func (s *side) settled(d *Decoded) bool {
-	checked := d.Index == 0 || s.what().verdictOf(d.Index) != 0
-	return checked && d.State != Undecodable && d.LacksContext == "" && s.conn.ways[1-s.dir].what().met &&
-		d.Packet < s.conn.r.packets/2
-}
-
 // beginningOf is the beginning of an input; past is set at its end.
 type beginningOf struct {
 	io.LimitedReader

@@ -101,6 +101,15 @@ func (s *side) ended(in *incoming) {
 	r.give(d)
 }
 
+// settled reports whether the survey of the beginnings of long inputs has shown all that is known
+// of a message of a stream: its check, and whether the peer took it. A refusal that comes more than
+// half of the beginnings later is not shown.
+func (s *side) settled(d *Decoded) bool {
+	checked := d.Index == 0 || s.what().verdictOf(d.Index) != 0
+	return checked && d.State != Undecodable && d.LacksContext == "" && s.conn.ways[1-s.dir].what().met &&
+		d.Packet < s.conn.r.packets/2
+}
+
 // asXML makes the body of a message in Fast Infoset XML text, if that is wanted. One that cannot be
 // read stays as it is.
 func asXML(r *Reader, d *Decoded, contentType string) error {
@@ -137,7 +146,7 @@ func (s *side) final(d *Decoded) {
 	}
 }
 
-// verdictOf is the state of a message that is not before the one of the last call; 0: none is known.
+// verdictOf is the state of a message that is not before the one of the last call; 0: unknown.
 func (f *found) verdictOf(index uint64) State {
 	for f.at < len(f.verdicts) && f.verdicts[f.at].to < index {
 		f.at++

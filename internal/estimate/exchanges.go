@@ -2,9 +2,6 @@ package estimate
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/proxy"
@@ -56,31 +53,9 @@ const mostClients = 1 << 16
 
 // take fills in what a call takes. It is false for one that no pair carries as messages.
 func (e *estimator) take(s *called, c *capturedCall, x *exchange) (carried bool, err error) {
-	var wait sync.WaitGroup
-	var refused [ways]bool
-	var failed [ways]error
-	for w, p := range s.pairs {
-		if p == nil {
-			continue
-		}
-		wait.Go(func() { // the pairs know nothing of each other, and do most of the work
-			var ok bool
-			x.legs[w], ok, failed[w] = p.carry(c, e.reader.now)
-			refused[w] = !ok
-		})
+	if carried, err = s.carry(c, x, e.reader.now); err != nil || !carried || e.again {
+		return carried, err
 	}
-	wait.Wait()
-	if err := errors.Join(failed[:]...); err != nil || slices.Contains(refused[:], true) {
-		return false, err
-	}
-	if e.again {
-		return true, nil
-	}
-	return true, e.byOthers(c, x)
-}
-
-// byOthers fills in what a call takes in all other ways.
-func (e *estimator) byOthers(c *capturedCall, x *exchange) error {
 	interim := make([][]write, len(c.interim))
 	for i, m := range c.interim {
 		interim[i] = m.packets()
@@ -92,11 +67,11 @@ func (e *estimator) byOthers(c *capturedCall, x *exchange) error {
 	} {
 		request, reply, err := changed(c)
 		if err != nil {
-			return err
+			return false, err
 		}
 		x.legs[w] = c.legs(c.request.changed(request), interim, c.reply.changed(reply))
 	}
-	return e.tunnel(c, x)
+	return true, e.tunnel(c, x)
 }
 
 // tunnel fills in what a call takes in tunnels.

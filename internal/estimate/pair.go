@@ -99,7 +99,8 @@ func open(near, far *halfSent, mode principal.Mode, now time.Time) (*pair, error
 			Compression: h.coder.Compression(), Limits: limits}, len(hello.AppendTo(nil)), now)
 		h.last = map[uint64]uint64{}
 	}
-	return &pair{near: near, far: far, mode: mode, replay: proxy.NewReplay(), rule: principal.NewRegistry(mode, [32]byte{}),
+	return &pair{near: near, far: far, mode: mode, replay: proxy.NewReplay(),
+		rule:  principal.NewRegistry(mode, [32]byte{}),
 		lanes: map[*connection]*laneOf{}, kept: map[principal.Key][]keptLane{}, clients: map[uint64]uint64{}}, nil
 }
 

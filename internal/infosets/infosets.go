@@ -46,31 +46,31 @@ const (
 	maxServices = 1024
 )
 
-// Transport is an [http.RoundTripper] that sends requests of SOAP in Fast Infoset where the service
-// takes it, and has replies in Fast Infoset as XML. What is no envelope in XML, as messages with
-// attachments, passes as it is, and so do requests that have no infoset in Fast Infoset, or are
-// longer than 64 MiB.
+// Transport is an [http.RoundTripper] that sends requests of SOAP in Fast Infoset where the
+// service takes it, and has replies in Fast Infoset as XML. What is no envelope in XML, as messages
+// with attachments, passes as it is, and so do requests that have no infoset in Fast Infoset, or
+// are longer than 64 MiB.
 //
 // Without Optimistic a service gets XML with Accept (pessimistic negotiation) until it answers in
-// Fast Infoset. One that refuses a form by status 415, and answers in the other, gets the request in
-// that at once; a longer one than 1 MiB does not change its form. Where the reply to Fast Infoset is
-// XML, or a status that says it was not understood, later requests are XML. It is safe for
-// concurrent use.
+// Fast Infoset. One that refuses a form by status 415, and answers in the other, gets the request
+// in that at once; a longer one than 1 MiB does not change its form. Where the reply to Fast
+// Infoset is XML, or a status that says it was not understood, later requests are XML. It is safe
+// for concurrent use.
 type Transport struct {
 	// Base sends requests; required.
 	Base http.RoundTripper
 	// Optimistic: also the first request to a service is in Fast Infoset.
 	Optimistic bool
-	// Tell, if given, is called when it becomes known whether a service speaks Fast Infoset: other is
-	// the reply by which it does not, or nil. It is also called for a reply that cannot be read.
+	// Tell, if given, is called when it becomes known whether a service speaks Fast Infoset: other
+	// is the reply by which it does not, or nil. It is also called for a reply that cannot be read.
 	Tell func(service string, other *http.Response, unread error)
 
 	mu    sync.Mutex
 	known map[string]bool // which services take it
 }
 
-// RoundTrip implements [http.RoundTripper]. The error of a reply that cannot be read as Fast Infoset
-// is *[fastinfoset.Error].
+// RoundTrip implements [http.RoundTripper]. The error of a reply that cannot be read as Fast
+// Infoset has a *[fastinfoset.Error] in it.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	media := soap.ParseContentType(req.Header.Get("Content-Type"))
 	version := media.Version()
@@ -102,9 +102,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	_ = req.Body.Close()
-	m := &envelope{text: text, version: version, action: media.Action}
+	m := &sentEnvelope{text: text, version: version, action: media.Action}
 	resp, infoset, err := t.send(service, asked, m, takes)
-	if err != nil || resp.StatusCode != http.StatusUnsupportedMediaType || infoset == m.sent || infoset && !m.written() {
+	again := err == nil && resp.StatusCode == http.StatusUnsupportedMediaType && infoset != m.sent
+	if !again || infoset && !m.written() {
 		return resp, err
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, recognized)
@@ -113,8 +114,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// envelope is the content of a request.
-type envelope struct {
+// sentEnvelope is the content of a request.
+type sentEnvelope struct {
 	version soap.Version
 	action  string
 	text    []byte
@@ -123,7 +124,7 @@ type envelope struct {
 }
 
 // written reports whether there is a document of the text.
-func (m *envelope) written() bool {
+func (m *sentEnvelope) written() bool {
 	if m.doc == nil {
 		w := writers.Get().(*fastinfoset.InfosetWriter)
 		defer writers.Put(w)
@@ -135,7 +136,9 @@ func (m *envelope) written() bool {
 }
 
 // send sends a request with an envelope, in Fast Infoset if that is wanted and there is one of it.
-func (t *Transport) send(service string, req *http.Request, m *envelope, infoset bool) (*http.Response, bool, error) {
+func (t *Transport) send(
+	service string, req *http.Request, m *sentEnvelope, infoset bool,
+) (*http.Response, bool, error) {
 	if m.sent = infoset && m.written(); !m.sent {
 		return t.reply(service, with(req, m.text), false)
 	}
@@ -186,7 +189,9 @@ func (t *Transport) learn(service string, other *http.Response) {
 
 // reply sends a request, in Fast Infoset or not, and has the reply in XML; infoset: it came as Fast
 // Infoset.
-func (t *Transport) reply(service string, req *http.Request, sent bool) (resp *http.Response, infoset bool, err error) {
+func (t *Transport) reply(
+	service string, req *http.Request, sent bool,
+) (resp *http.Response, infoset bool, err error) {
 	if resp, err = t.Base.RoundTrip(req); err != nil {
 		return nil, false, err
 	}

@@ -106,7 +106,7 @@ func newTransport(t *testing.T, optimistic bool) (rt *infosets.Transport, told *
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
 	told = new([]string)
-	rt = &infosets.Transport{Base: base, Optimistic: optimistic, Tell: func(_ string, refused *http.Response, unread error) {
+	tell := func(_ string, refused *http.Response, unread error) {
 		switch {
 		case unread != nil:
 			*told = append(*told, "unread")
@@ -115,8 +115,8 @@ func newTransport(t *testing.T, optimistic bool) (rt *infosets.Transport, told *
 		default:
 			*told = append(*told, "takes")
 		}
-	}}
-	return rt, told
+	}
+	return &infosets.Transport{Base: base, Optimistic: optimistic, Tell: tell}, told
 }
 
 // TestNegotiation: XML first, and Fast Infoset from the first reply in it on; or Fast Infoset at
@@ -191,7 +191,9 @@ func TestRefused(t *testing.T) {
 		}, []string{"application/fastinfoset", "application/fastinfoset"}, nil, 502, 502},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newService(t, func(w http.ResponseWriter, text string, infoset, _ bool) { tc.answer(w, text, infoset) })
+			s := newService(t, func(w http.ResponseWriter, text string, infoset, _ bool) {
+				tc.answer(w, text, infoset)
+			})
 			rt, told := newTransport(t, true)
 			assert.Equal(t, tc.first, post(t, rt, s.URL, soap.V11, text).status)
 			assert.Equal(t, tc.later, post(t, rt, s.URL, soap.V11, text).status)

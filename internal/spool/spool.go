@@ -54,7 +54,7 @@ type Spooled struct {
 // Body begins a body.
 func (s *Spool) Body() *Spooled { return &Spooled{spool: s} }
 
-// Whole begins a body of which all is kept, whatever Short says.
+// Whole begins a body of which all is stored, whatever Short says.
 func (s *Spool) Whole() *Spooled { return &Spooled{spool: s, whole: true} }
 
 // Close removes the file. Bodies must not be used any more.

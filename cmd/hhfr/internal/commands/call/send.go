@@ -19,7 +19,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -71,18 +70,18 @@ func (o *callOptions) open(
 	if err != nil {
 		return nil, err
 	}
-	if s.client, err = hhfr.Dial(ctx, op.url.String(), o.config(g, store, secure, header)); err != nil {
+	cfg := o.config(g, secure, header)
+	cfg.Store = store
+	if s.client, err = hhfr.Dial(ctx, op.url.String(), cfg); err != nil {
 		return nil, errors.Join(unreached(err), store.Close())
 	}
 	s.close = func() error { return errors.Join(s.client.Close(), store.Close()) }
 	return s, nil
 }
 
-func (o *callOptions) config(
-	g *command.Global, store ctxstore.Store, secure *tls.Config, header http.Header,
-) *hhfr.Config {
+func (o *callOptions) config(g *command.Global, secure *tls.Config, header http.Header) *hhfr.Config {
 	return &hhfr.Config{
-		Store: store, TLS: secure, Header: header, Log: g.Logger(),
+		TLS: secure, Header: header, Log: g.Logger(),
 		OnPlain: func(why error) { g.Detail("plain SOAP: %v", why) },
 	}
 }

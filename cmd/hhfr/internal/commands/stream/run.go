@@ -105,7 +105,6 @@ func (r *streamRun) dial(ctx context.Context) error {
 		r.with.Closes(q.Close)
 		cfg.HTTPClient = &http.Client{Transport: q}
 	}
-	cfg.HTTPClient.Transport = r.o.fastInfoset.Over(cfg.HTTPClient.Transport, r.g)
 	if cfg.LateReply = r.late.Take; r.pushed != nil {
 		cfg.Handler = r.pushed.Serve
 	}
@@ -120,7 +119,7 @@ func (r *streamRun) dial(ctx context.Context) error {
 func (r *streamRun) decided() {
 	if agreed := r.session.Agreed(); !r.told && !agreed.Undecided {
 		r.told = true
-		if r.o.queue.Address == nil && r.o.fastInfoset == "" { // where it is known
+		if r.o.queue.Address == nil && r.o.FastInfoset == "" { // where it is known
 			dial.TellPlain(r.g, agreed)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/negotiated"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/network"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/outgoing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
@@ -28,7 +27,6 @@ type streamOptions struct {
 	files           outgoing.FileMessages
 	reliable        reliable.ReliableOptions
 	queue           queues.QueueOptions
-	fastInfoset     negotiated.FastInfoset
 	saveDir, output string
 	listen          bool
 	timeout         time.Duration
@@ -81,7 +79,7 @@ func (o *streamOptions) sessionFlags(f *pflag.FlagSet) {
 	o.Flags(f)
 	o.OfferFlags(f)
 	o.queue.Flag(f)
-	o.fastInfoset.Flag(f)
+	o.FastInfoset.Flag(f)
 	flags.Mode(f, &o.Mode, "met if --store remembers a session, otherwise declared if the WSDL of --schema "+
 		"declares a stream, otherwise explicit for what only an offer can express, otherwise first-call")
 	network.LinkFlag(f, &o.Link, "")
@@ -118,7 +116,7 @@ func (o *streamOptions) check() (err error) {
 				"--mode, --listen, --soap-rm and --node do not go with it")
 		}
 	}
-	if o.fastInfoset != "" {
+	if o.FastInfoset != "" {
 		o.Plain = true
 		if o.RequireHHFR || o.Sequenced() || o.Mode != string(negotiate.Auto) || o.listen ||
 			o.reliable.Version != "" || o.queue.Address != nil || o.Transport != "tcp" {
@@ -127,8 +125,8 @@ func (o *streamOptions) check() (err error) {
 		}
 	}
 	switch {
-	case o.fastInfoset.Check() != nil:
-		return o.fastInfoset.Check()
+	case o.FastInfoset.Check() != nil:
+		return o.FastInfoset.Check()
 	case o.Representation != "" && o.Representation != "binary" && o.Representation != "xml":
 		return exit.Usagef("", "--representation is binary or xml, not %s", o.Representation)
 	case o.Reconnect < 0 || o.Remember < 0 || o.timeout < 0:
