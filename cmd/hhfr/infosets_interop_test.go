@@ -198,3 +198,48 @@ func callInfosets(t *testing.T, dir, url, mode, form, version string) {
 	}
 	assert.Equal(t, want, formsOf(t, recording))
 }
+
+// TestInteropInfosetsThroughAPair: a client of XML through a pair to a service of CXF that takes
+// Fast Infoset only.
+func TestInteropInfosetsThroughAPair(t *testing.T) {
+	c := buildInfosets(t)
+	at := c.serve(t, "only")
+	proxy := func(upstream string, args ...string) *proxyProcess {
+		return startCommand(t, exec.CommandContext(t.Context(), "hhfr", append([]string{"proxy", "--listen",
+			"127.0.0.1:0", "--store", "mem:", "-o", "json", "-v", "--upstream", upstream}, args...)...))
+	}
+	for _, form := range []string{"negotiate", "at-once"} {
+		far := proxy(at, "--no-offer", "--fast-infoset", form)
+		near := proxy(far.url(""))
+		near.linked(1)
+		for _, v := range []string{"11", "12"} {
+			call := func(args ...string) (int, string, string) {
+				return do(t, append([]string{"call", at + "/soap" + v + "?wsdl", args[0], "--plain", "--to",
+					near.url("/soap" + v)}, args[1:]...)...)
+			}
+			for range 3 {
+				code, out, stderr := call("sum", "item=1.5", "item=2", "--extract", "result")
+				require.Zero(t, code, stderr)
+				assert.Equal(t, "3.5\n", out)
+			}
+			code, out, _ := call("geoip", "address=nowhere", "-o", "xml")
+			assert.Equal(t, 1, code)
+			assert.Contains(t, out, "no address: nowhere")
+			code, out, stderr := call("nothing")
+			assert.Zero(t, code, stderr)
+			assert.Equal(t, "{}\n", out)
+			code, _, stderr = call("notice", "value=é")
+			assert.Zero(t, code, stderr)
+			text := strings.Repeat("é<", 100_000)
+			file := filepath.Join(t.TempDir(), "text.json")
+			require.NoError(t, os.WriteFile(file, []byte(`{"value":"`+text+`"}`), 0o600))
+			code, out, stderr = call("text", "@"+file, "--extract", "result")
+			require.Zero(t, code, stderr)
+			assert.Equal(t, text+"\n", out)
+		}
+		near.end()
+		far.end()
+		assert.Contains(t, near.errs.String(), "over streams")
+		assert.Equal(t, 2, strings.Count(far.errs.String(), " answers in Fast Infoset"), "%s", &far.errs)
+	}
+}

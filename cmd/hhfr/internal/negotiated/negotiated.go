@@ -3,6 +3,8 @@
 package negotiated
 
 import (
+	"context"
+	"net"
 	"net/http"
 
 	"github.com/spf13/pflag"
@@ -39,18 +41,34 @@ func (o FastInfoset) Over(base http.RoundTripper, g *command.Global) http.RoundT
 	if o == "" {
 		return base
 	}
-	return &infosets.Transport{Base: base, Optimistic: o == optimistic,
-		Tell: func(service string, other *http.Response, unread error) {
-			switch {
-			case unread != nil:
-				g.Warn("%s: %v", service, unread)
-			case other == nil:
-				g.Detail("%s answers in Fast Infoset", service)
-			case o == optimistic:
-				g.Warn("%s does not answer in Fast Infoset, but with status %d: it gets XML from now on", service,
-					other.StatusCode)
-			default:
-				g.Note("%s answers in XML: messages stay XML", service)
-			}
-		}}
+	return &infosets.Transport{Base: base, Optimistic: o == optimistic, Tell: o.tell(g)}
+}
+
+// Hop is what connections to http origins go through, which speak Fast Infoset; nil, and a dial
+// that is nil, if the flag does not ask for it. The caller closes it.
+func (o FastInfoset) Hop(g *command.Global) (
+	hop *infosets.Hop, dial func(ctx context.Context, network, addr string) (net.Conn, error),
+) {
+	if o == "" {
+		return nil, nil
+	}
+	hop = infosets.NewHop(new(net.Dialer).DialContext, o == optimistic, o.tell(g))
+	return hop, hop.Dial
+}
+
+// tell reports which services speak Fast Infoset.
+func (o FastInfoset) tell(g *command.Global) func(service string, other *http.Response, unread error) {
+	return func(service string, other *http.Response, unread error) {
+		switch {
+		case unread != nil:
+			g.Warn("%s: %v", service, unread)
+		case other == nil:
+			g.Detail("%s answers in Fast Infoset", service)
+		case o == optimistic:
+			g.Warn("%s does not answer in Fast Infoset, but with status %d: it gets XML from now on", service,
+				other.StatusCode)
+		default:
+			g.Note("%s answers in XML: messages stay XML", service)
+		}
+	}
 }
