@@ -35,8 +35,8 @@ func NewHop(
 	h := &Hop{dial: dial, came: &hopListener{conns: make(chan net.Conn), closed: make(chan struct{})}}
 	h.transport = &Transport{Base: toOrigin{}, Optimistic: optimistic, Tell: tell}
 	h.server = &http.Server{
-		Handler:     http.HandlerFunc(h.pass),
-		ErrorLog:    log.New(io.Discard, "", 0), // of connections that end, which the peer knows
+		Handler:  http.HandlerFunc(h.pass),
+		ErrorLog: log.New(io.Discard, "", 0), // of connections that end, which the peer knows
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, hopKey{}, c)
 		},
