@@ -15,6 +15,7 @@ var beyondReach = func() map[string]string {
 	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
 	why[longWhat] = "docs/benchmarks.md, Calls and long bodies through a pair"
 	why[loadWhat] = "docs/benchmarks.md, Servers under load"
+	why[estimateWhat] = "docs/benchmarks.md, A gigabyte of capture"
 	return why
 }()
 
@@ -25,6 +26,8 @@ const (
 	echoWhat = "a long text given back while it is read, a pair to one proxy"
 
 	longWhat = "pair, long bodies, speed to a stream alone, least"
+
+	estimateWhat = "estimate of plain SOAP, processor seconds for a GB"
 
 	loadWhat = "geoip in plain SOAP, answers for a CPU second to CXF's"
 )
@@ -41,8 +44,8 @@ type goal struct {
 	figure  func(r *results) (value float64, measured bool)
 }
 
-var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), residentGoals(), describedGoals(),
-	conversationGoals(), realGoals(), loadGoals())
+var goals = slices.Concat(apart, callGoals(), pairGoals(), idleGoals(), captureGoals(), residentGoals(),
+	describedGoals(), conversationGoals(), realGoals(), loadGoals())
 
 // apart are the goals that name their workload.
 var apart = []goal{

@@ -84,6 +84,10 @@ var parts = []measurement{
 		r.Sessions, err = measureIdle(ctx, o)
 		return err
 	}},
+	{"captures", func(ctx context.Context, _ *inputs, _ options, r *results) (err error) {
+		r.Captures, err = measureCaptures(ctx, 1e9, 60e6)
+		return err
+	}},
 	{"resident", func(ctx context.Context, _ *inputs, o options, r *results) (err error) {
 		r.Resident, err = measureResident(ctx, o)
 		return err

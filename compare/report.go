@@ -48,6 +48,8 @@ type results struct {
 	Pairs *pairs `json:"pairs,omitempty"`
 	// Sessions are idle at a server.
 	Sessions []ends.IdleRow `json:"sessions,omitempty"`
+	// Captures are long captures, decoded and estimated.
+	Captures *captures `json:"captures,omitempty"`
 	// Resident is the memory of commands.
 	Resident []ends.ResidentRow `json:"resident,omitempty"`
 	Goals    []checkedGoal      `json:"goals"`
@@ -101,6 +103,7 @@ func (r *results) write(w io.Writer, output string) error {
 	r.writeCalls(p)
 	r.writePairs(p)
 	r.writeIdle(p)
+	r.writeCaptures(p)
 	r.writeResident(p)
 	r.writeGoals(p)
 	return p.err

@@ -241,7 +241,6 @@ func facts(m flow.Mark) string {
 // begin makes a stream of the connection.
 func (c *capturedConn) begin(session [16]byte) {
 	if c.stream == nil {
-		c.r.need()
 		c.http = nil
 		for i := range c.ways {
 			c.ways[i].looks.end()
@@ -265,6 +264,9 @@ func (c *capturedConn) begin(session [16]byte) {
 
 // streamEnds sets the final properties of a stream.
 func (c *capturedConn) streamEnds() {
+	if c.r.once {
+		c.r.need() // whether it was declined
+	}
 	s := c.stream
 	s.Facts, s.Service = c.facts, c.serves()
 	for i := range c.ways {

@@ -2,8 +2,10 @@ package capture_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -96,4 +98,40 @@ func TestFirstMessageOfALongInput(t *testing.T) {
 	}
 	assert.Less(t, first, len(file)/3)
 	assert.Less(t, in.read, len(file)*4/3)
+}
+
+// TestFirstMessagesOfALongStream: what the beginning of a long capture says of the messages there
+// is enough for them; all are as they are with a survey of all of it before.
+func TestFirstMessagesOfALongStream(t *testing.T) {
+	from := rand.NewChaCha8([32]byte{9})
+	var messages [][]byte
+	for range 400 {
+		random := make([]byte, 10<<10)
+		_, _ = from.Read(random)
+		messages = append(messages, []byte(envelope("op", "", "<n>"+hex.EncodeToString(random)+"</n>")))
+	}
+	stream, late := record(t, messages, 64<<10).file, record(t, messages, 0).file
+	short := record(t, mixed(t), 2048).file
+	plain := longPlain(t, 90)
+	surveyed := capture.DecodeConfig{Octets: func(int, int, int64, []byte) error { return nil }}
+	for name, c := range map[string]struct {
+		file []byte
+		most int // bytes before the first message, in times of the beginning
+	}{
+		"a stream":             {slices.Concat(stream, plain), 3},
+		"a stream that is cut": {slices.Concat(stream[:len(stream)*9/10], plain), 3},
+		"many recordings":      {bytes.Repeat(short, 1+(12<<20)/len(short)), 3},
+		"behind plain SOAP":    {slices.Concat(plain, stream), 3},
+		"without checks":       {slices.Concat(late, plain), 9},
+	} {
+		in := &countedReads{Reader: bytes.NewReader(c.file)}
+		r := capture.NewReader(t.Context(), capture.DecodeConfig{})
+		for _, err := range r.Captures(t.Context(), capture.Input{Octets: in}) {
+			require.NoError(t, err)
+			break
+		}
+		assert.LessOrEqual(t, in.read, c.most<<21, name)
+		require.Greater(t, len(c.file), 12<<20, "the test shows nothing")
+		assert.Equal(t, inShort(t, surveyed, c.file), inShort(t, capture.DecodeConfig{}, c.file), name)
+	}
 }

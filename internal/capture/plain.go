@@ -35,8 +35,9 @@ type plain struct {
 func newHTTPReader(c *capturedConn) *httpReader {
 	h := &httpReader{conn: c}
 	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage,
-		Bodies: func() flow.BodyStore { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply,
-		NoReply: h.noReply})
+		Bodies:  func() flow.BodyStore { return c.r.bodies.Body() },
+		Coded:   func() flow.BodyStore { return c.r.bodies.Whole() },
+		Request: h.request, Reply: h.reply, NoReply: h.noReply})
 	return h
 }
 
@@ -110,7 +111,6 @@ func (h *httpReader) learn(d *Decoded) {
 	if !d.negotiation() || !d.Whole() {
 		return
 	}
-	h.conn.r.need()
 	at := int(d.Exchange)
 	if !d.Reply {
 		if o, _, err := negotiate.ParseOffer(d.Body); err == nil && len(h.offers) < maxOffers {

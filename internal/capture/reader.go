@@ -81,8 +81,9 @@ type Check struct {
 // Reader decodes captures, or bytes of streams, as they come. Its memory does not grow with them.
 // An input that can be read twice is read twice: its messages have their final state when they are
 // given, and find shapes that come later. Where a long one has no stream, nothing later says
-// anything of what was before, and it is read once. For any other input, a message is given when it
-// is whole, and a [Check] when there is one. A reader is for one input.
+// anything of what was before, and it is read once; the first messages of any long one are given as
+// soon as its beginning was read twice, if that has their final states. For any other input, a
+// message is given when it is whole, and a [Check] when there is one. A reader is for one input.
 type Reader struct {
 	cfg      DecodeConfig
 	store    *storeReader // nil: none
@@ -291,7 +292,7 @@ func (r *Reader) whole(inputs []io.Seeker, read, back func() error) (all bool, e
 	}
 	r.surveying, r.beginning = true, true
 	err = errors.Join(r.pass(read), back())
-	r.surveying, r.beginning = false, false
+	r.surveying, r.beginning, r.past, r.packets = false, false, false, r.summary.Stats.Packets
 	if r.needed || err != nil {
 		return false, err
 	}
@@ -344,7 +345,7 @@ func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 	for i, in := range inputs {
 		octets := in.Octets
 		if r.beginning {
-			octets = io.LimitReader(octets, lengthOfBeginning)
+			octets = &beginningOf{io.LimitedReader{R: octets, N: lengthOfBeginning}, &r.past}
 		}
 		if files[i], err = flow.Open(octets); err != nil {
 			if in.Name != "" {

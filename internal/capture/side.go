@@ -24,6 +24,7 @@ type found struct {
 	at       int // index of the next verdict
 	refusals map[frame.Key]string
 	declined bool // all messages
+	met      bool // it began
 }
 
 // verdict is the state of the messages up to a number, starting after that of the verdict before.
@@ -44,6 +45,9 @@ func (s *side) what() *found {
 }
 
 func (s *side) met() {
+	if s.conn.r.surveying && !s.conn.r.past {
+		s.what().met = true
+	}
 	s.conn.begin(s.in.origin.Session)
 	if s.in.floated {
 		w := &s.conn.ways[s.dir]
@@ -88,10 +92,22 @@ func (s *side) ended(in *incoming) {
 		d.Why = strings.TrimSpace(d.Why + " " + unread.Error())
 	}
 	d.recognize()
+	if r.once && !s.settled(d) {
+		r.need()
+	}
 	if in.number > 0 && !r.twice {
 		s.given = append(s.given, d)
 	}
 	r.give(d)
+}
+
+// settled reports whether the survey of the beginnings of long inputs has shown all that is known
+// of a message of a stream: its check, and whether the peer took it. A refusal that comes more than
+// half of the beginnings later is not shown.
+func (s *side) settled(d *Decoded) bool {
+	checked := d.Index == 0 || s.what().verdictOf(d.Index) != 0
+	return checked && d.State != Undecodable && d.LacksContext == "" && s.conn.ways[1-s.dir].what().met &&
+		d.Packet < s.conn.r.packets/2
 }
 
 // asXML makes the body of a message in Fast Infoset XML text, if that is wanted. One that cannot be
@@ -125,13 +141,20 @@ func contentTypeOf(head []byte) string {
 
 // final gives a message the state that the first pass found.
 func (s *side) final(d *Decoded) {
-	f := s.what()
-	for f.at < len(f.verdicts) && f.verdicts[f.at].to < d.Index {
+	if state := s.what().verdictOf(d.Index); state != 0 {
+		d.settle(state)
+	}
+}
+
+// verdictOf is the state of a message that is not before the one of the last call; 0: unknown.
+func (f *found) verdictOf(index uint64) State {
+	for f.at < len(f.verdicts) && f.verdicts[f.at].to < index {
 		f.at++
 	}
 	if f.at < len(f.verdicts) {
-		d.settle(f.verdicts[f.at].state)
+		return f.verdicts[f.at].state
 	}
+	return 0
 }
 
 // settle gives a whole message the state from a check.
@@ -147,6 +170,9 @@ func (d *Decoded) settle(s State) {
 func (s *side) checked(from, to uint64, state State) {
 	r := s.conn.r
 	if r.surveying {
+		if r.past {
+			return
+		}
 		f := s.what()
 		if n := len(f.verdicts); from > 0 && (n == 0 || f.verdicts[n-1].to < from) {
 			f.verdicts = append(f.verdicts, verdict{from, Unverified})

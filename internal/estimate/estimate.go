@@ -18,7 +18,6 @@ import (
 	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -63,7 +62,7 @@ const mostServers = 256
 // the cause of ctx.
 func Run(ctx context.Context, cfg Config, inputs ...Capture) (*Report, flow.Stats, error) {
 	e := &estimator{cfg: cfg, ctx: ctx, report: &Report{}, numbers: map[soap.Name]int{},
-		servers: map[netip.AddrPort]*called{}, byLength: map[int][ways]traffic{}, replay: proxy.NewReplay()}
+		servers: map[netip.AddrPort]*called{}, byLength: map[int][ways]traffic{}}
 	defer e.close()
 	var err error
 	if e.rivals, err = newRivals(cfg.ZstdLevel); err != nil {

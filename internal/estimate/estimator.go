@@ -8,7 +8,6 @@ import (
 	"net/netip"
 
 	"github.com/hhfr/hhfr/internal/flow"
-	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -27,7 +26,6 @@ type estimator struct {
 	opening    [ways]traffic         // a part of between
 	byLength   map[int][ways]traffic // of openings, by the length of the server's address
 	rivals     *rivals
-	replay     *proxy.Replay
 	sum        [ways]traffic // so far
 	halves     halves
 	results    [][]*virtualLink // by link and way

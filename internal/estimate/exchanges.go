@@ -53,16 +53,8 @@ const mostClients = 1 << 16
 
 // take fills in what a call takes. It is false for one that no pair carries as messages.
 func (e *estimator) take(s *called, c *capturedCall, x *exchange) (carried bool, err error) {
-	for w, p := range s.pairs {
-		if p == nil {
-			continue
-		}
-		if x.legs[w], carried, err = p.carry(c, e.replay, e.reader.now); err != nil || !carried {
-			return false, err
-		}
-	}
-	if e.again {
-		return true, nil
+	if carried, err = s.carry(c, x, e.reader.now); err != nil || !carried || e.again {
+		return carried, err
 	}
 	interim := make([][]write, len(c.interim))
 	for i, m := range c.interim {

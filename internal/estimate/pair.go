@@ -22,6 +22,7 @@ import (
 type pair struct {
 	near, far *halfSent
 	mode      principal.Mode
+	replay    *proxy.Replay
 	rule      *principal.Registry
 	lanes     map[*connection]*laneOf
 	free      []uint64                     // lanes
@@ -98,12 +99,13 @@ func open(near, far *halfSent, mode principal.Mode, now time.Time) (*pair, error
 			Compression: h.coder.Compression(), Limits: limits}, len(hello.AppendTo(nil)), now)
 		h.last = map[uint64]uint64{}
 	}
-	return &pair{near: near, far: far, mode: mode, rule: principal.NewRegistry(mode, [32]byte{}),
+	return &pair{near: near, far: far, mode: mode, replay: proxy.NewReplay(),
+		rule:  principal.NewRegistry(mode, [32]byte{}),
 		lanes: map[*connection]*laneOf{}, kept: map[principal.Key][]keptLane{}, clients: map[uint64]uint64{}}, nil
 }
 
 // carry returns what a call takes on the stream.
-func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l legs, ok bool, err error) {
+func (p *pair) carry(c *capturedCall, now time.Time) (l legs, ok bool, err error) {
 	ends, err := p.tellEnds(now, c.request.last)
 	if err != nil {
 		return l, false, err
@@ -112,11 +114,11 @@ func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l le
 	if err != nil {
 		return nil, false, err
 	}
-	request, ok := replay.Message(c.request.octets, c.request.reads(), "", &lane.coded[0])
+	request, ok := p.replay.Message(c.request.octets, c.request.reads(), "", &lane.coded[0])
 	if !ok {
 		return l, false, nil
 	}
-	reply, ok := replay.Message(c.reply.octets, c.reply.reads(), c.reply.method, &lane.coded[1])
+	reply, ok := p.replay.Message(c.reply.octets, c.reply.reads(), c.reply.method, &lane.coded[1])
 	if !ok {
 		return l, false, nil
 	}
@@ -129,7 +131,7 @@ func (p *pair) carry(c *capturedCall, replay *proxy.Replay, now time.Time) (l le
 	key.Reply = true
 	interim := make([][]write, len(c.interim))
 	for i, m := range c.interim {
-		said, _ := replay.Message(m.octets, m.reads(), c.reply.method, nil)
+		said, _ := p.replay.Message(m.octets, m.reads(), c.reply.method, nil)
 		if interim[i], err = p.far.write(wire.Outgoing{Key: key, Interim: true}, &said, now); err != nil {
 			return l, false, err
 		}

@@ -1,7 +1,11 @@
 package estimate
 
 import (
+	"errors"
 	"net/netip"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/principal"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -65,4 +69,27 @@ func (e *estimator) openings(host string) (o [ways]traffic, err error) {
 	o[byConnection], o[byConnectionMet] = o[firstContact], o[metBefore]
 	e.byLength[len(host)] = o
 	return o, err
+}
+
+// carry has the pairs carry a call, and fills in what it takes. It is false for one that they do
+// not carry as messages.
+func (s *called) carry(c *capturedCall, x *exchange, now time.Time) (bool, error) {
+	var wait sync.WaitGroup
+	var refused [ways]bool
+	var failed [ways]error
+	for w, p := range s.pairs {
+		if p == nil {
+			continue
+		}
+		wait.Go(func() { // the pairs know nothing of each other, and do most of the work
+			var ok bool
+			x.legs[w], ok, failed[w] = p.carry(c, now)
+			refused[w] = !ok
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(failed[:]...); err != nil || slices.Contains(refused[:], true) {
+		return false, err
+	}
+	return true, nil
 }

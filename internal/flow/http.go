@@ -20,6 +20,9 @@ type HTTPConfig struct {
 	Unanswered int
 	// Bodies makes a new body; nil: in a spool of their own.
 	Bodies func() BodyStore
+	// Coded makes the body of a message that has a content coding, of which all is needed to undo
+	// that; nil: Bodies does.
+	Coded func() BodyStore
 	// Request is called with a request when it is whole, or as far as it was captured; Reply with a
 	// reply; NoReply with a request that gets none. They may free the bodies.
 	Request, Reply, NoReply func(*HTTPExchange)
@@ -38,6 +41,9 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 	if c.Bodies == nil {
 		own := new(spool.Spool)
 		c.Bodies = func() BodyStore { return own.Body() }
+	}
+	if c.Coded == nil {
+		c.Coded = c.Bodies
 	}
 	for _, call := range []*func(*HTTPExchange){&c.Request, &c.Reply, &c.NoReply} {
 		if *call == nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/hhfr/hhfr/internal/http1"
 )
 
 var (
@@ -19,13 +21,17 @@ var (
 	errUnknownCoding = errors.New("it is not known")
 )
 
+// codingOf is the content coding that a head names, as [HTTPMessage.Coding].
+func codingOf(h *http1.Head) string {
+	codings := h.Tokens("Content-Encoding")
+	if len(codings) == 1 && codings[0] == "identity" {
+		return ""
+	}
+	return strings.Join(codings, ", ")
+}
+
 // decodeContent undoes the content coding of m's body, up to limit bytes.
 func decodeContent(m *HTTPMessage, limit int64, bodies func() BodyStore) {
-	codings := m.head.Tokens("Content-Encoding")
-	if len(codings) == 1 && codings[0] == "identity" {
-		return
-	}
-	m.Coding = strings.Join(codings, ", ")
 	if m.Coding == "" || m.Body.Len() == 0 {
 		return
 	}

@@ -208,7 +208,11 @@ func (p *httpParser) begin(m *HTTPMessage) {
 		return
 	}
 	p.message, p.body = m, http1.NewBody(p.framing)
-	m.Body = p.http.cfg.Bodies()
+	if m.Coding = codingOf(&m.head); m.Coding == "" {
+		m.Body = p.http.cfg.Bodies()
+	} else {
+		m.Body = p.http.cfg.Coded()
+	}
 }
 
 // blankLine reports whether a head ends in the bytes so far.

@@ -135,6 +135,7 @@ var plan = map[string]row{
 
 	"internal/upgrade":    {floor: 5, not: []string{"internal/frame"}},
 	"internal/httpmsg":    {floor: 5, not: []string{"internal/frame"}},
+	"internal/infosets":   {floor: 5, not: []string{"internal/frame", "internal/shape", "pkg/streamer"}},
 	"internal/coders":     {floor: 5, not: []string{"internal/frame"}},
 	"internal/unchanging": {floor: 5, not: []string{"internal/frame"}},
 	"internal/sequenced":  {floor: 5, not: []string{"internal/shape", "pkg/streamer"}},

@@ -198,8 +198,8 @@ func (m *Mock) find(t *envelope.Tree, action string) (best *wsdl.Operation) {
 		switch parts := op.Input.Body; {
 		case len(parts) > 0 && len(got) > 0 && parts[0].Name == got[0].Name:
 			fits = 8
-		case len(parts) == 0 && (op.Input.BodyType != nil || len(got) == 0) &&
-			action != "" && action == op.Action:
+		case len(parts) == 0 && op.Input.BodyType == nil && len(got) == 0 && action == op.Action,
+			len(parts) == 0 && op.Input.BodyType != nil && action != "" && action == op.Action:
 			fits = 4
 		default:
 			continue

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
+	"github.com/hhfr/hhfr/internal/infosets"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -21,17 +21,12 @@ const maxInfoset = 4 << 20
 // maxEntries is how many entries a table of a request may have, each of up to 72 bytes in memory.
 const maxEntries = 1 << 17
 
-// infosets are the media types of envelopes in Fast Infoset, by version of SOAP.
-var infosets = map[soap.Version]string{
-	soap.V11: "application/fastinfoset", soap.V12: "application/soap+fastinfoset",
-}
-
 // withInfosets answers requests in Fast Infoset, and those that accept it, in Fast Infoset. The
 // handler knows XML alone. A reply that is too long, or no XML, goes as it is.
 func withInfosets(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		media := soap.ParseContentType(r.Header.Get("Content-Type"))
-		in := media.Type == infosets[soap.V11] || media.Type == infosets[soap.V12]
+		in := infosets.Is(media)
 		switch {
 		case in:
 		case acceptsInfosets(r.Header.Values("Accept")):
@@ -62,7 +57,7 @@ func acceptsInfosets(fields []string) bool {
 			var one string
 			one, field = cutList(field)
 			kind, params, err := mime.ParseMediaType(one)
-			if err != nil || kind != infosets[soap.V11] && kind != infosets[soap.V12] {
+			if err != nil || !infosets.Is(soap.Media{Type: kind}) {
 				continue
 			}
 			if weight, err := strconv.ParseFloat(cmp.Or(params["q"], "1"), 32); err == nil && weight > 0 {
@@ -198,11 +193,7 @@ func (i *infosetReply) end() {
 	}
 	h := i.Header()
 	media := soap.ParseContentType(h.Get("Content-Type"))
-	contentType := infosets[media.Version()]
-	if media.Action != "" {
-		contentType += fmt.Sprintf("; action=%q", media.Action)
-	}
-	h.Set("Content-Type", contentType)
+	h.Set("Content-Type", infosets.ContentType(media.Version(), media.Action))
 	h.Set("Content-Length", strconv.Itoa(len(doc)))
 	i.to.WriteHeader(i.status)
 	_, _ = i.to.Write(doc)

@@ -46,12 +46,16 @@ type Spooled struct {
 	memory  []byte // the end of what was written that is not in the file
 	extents []extent
 	size    int64
+	whole   bool  // all of it is wanted, whatever Spool.Short says
 	wanted  int64 // of a long one, see Spool.Short
 	err     error
 }
 
 // Body begins a body.
 func (s *Spool) Body() *Spooled { return &Spooled{spool: s} }
+
+// Whole begins a body of which all is stored, whatever Short says.
+func (s *Spool) Whole() *Spooled { return &Spooled{spool: s, whole: true} }
 
 // Close removes the file. Bodies must not be used any more.
 func (s *Spool) Close() error {
@@ -77,7 +81,7 @@ func (b *Spooled) Len() int64 {
 // Write implements [io.Writer]. The error is that of the file, and stays.
 func (b *Spooled) Write(p []byte) (int, error) {
 	n := len(p)
-	if b.spool.Short != nil && b.size+int64(n) > Kept {
+	if b.spool.Short != nil && !b.whole && b.size+int64(n) > Kept {
 		if b.size <= Kept {
 			b.want(p)
 		}

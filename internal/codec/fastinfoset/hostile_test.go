@@ -36,6 +36,15 @@ func readAll(r *fastinfoset.Reader, doc []byte) (events int, err error) {
 	}
 }
 
+// TestEndedTwice: Apache CXF writes the end of a document twice.
+func TestEndedTwice(t *testing.T) {
+	for _, doc := range []string{head + "\x3C\x00a\xFF\xF0", head + "\x3C\x00a\xF0\xF0\xF0"} {
+		text, err := new(fastinfoset.Reader).ToXML(nil, []byte(doc))
+		require.NoError(t, err)
+		assert.Equal(t, "<a/>", string(text))
+	}
+}
+
 func TestWrongDocuments(t *testing.T) {
 	for _, tc := range []struct{ name, doc, want string }{
 		{"empty", "", "offset 0: the Fast Infoset document ends too early"},
@@ -48,6 +57,7 @@ func TestWrongDocuments(t *testing.T) {
 		{"two roots", head + "\x3C\x00a\xF0\x00\xFF", "offset 9: no Fast Infoset: a second root element"},
 		{"behind", head + "\x3C\x00a\xFFx", "offset 9: no Fast Infoset: something behind the end"},
 		{"ends", head + "\x3C\x00a\xF0\xFF", "offset 10: no Fast Infoset: something behind the end"},
+		{"ended thrice", head + "\x3C\x00a\xFF\xF0\xF0", "offset 9: no Fast Infoset: something behind the end"},
 		{"index", head + "\x05", "offset 5: no Fast Infoset: index 6 of a table of 0 names of elements"},
 		{"chunk", head + "\x3C\x00a\xA0", "offset 8: no Fast Infoset: index 1 of a table of 0 texts of content"},
 		{"attribute", head + "\x7C\x00a\x00\x40x", "offset 5: no Fast Infoset: index 1 of a table of 0 names of attr"},

@@ -71,6 +71,9 @@ func (r *Reader) Next() (*Event, error) {
 	return &r.ev, nil
 }
 
+// endedTwice is what Apache CXF writes behind a document, whose end it tells its writer twice.
+const endedTwice = "\xF0"
+
 // accept checks an event that was read.
 func (r *Reader) accept() {
 	ev := &r.ev
@@ -85,7 +88,7 @@ func (r *Reader) accept() {
 	case r.NoDoctype && (ev.Kind == StartDoctype || ev.Kind == EntityReference ||
 		ev.Properties != nil && len(ev.Properties.Notations)+len(ev.Properties.Unparsed) > 0):
 		r.fail(Refused, r.item, "a document type declaration, or an entity or notation of one")
-	case ev.Kind == EndDocument && (r.ends || r.at < len(r.src)):
+	case ev.Kind == EndDocument && (r.ends || r.at < len(r.src) && string(r.src[r.at:]) != endedTwice):
 		r.fail(Malformed, r.at, "something behind the end of the document")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/negotiated"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/recording"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
@@ -32,6 +33,7 @@ type ClientOptions struct {
 	Common                                                             stores.CommonOptions
 	Sync                                                               flags.Size
 	Without                                                            flags.Stages
+	FastInfoset                                                        negotiated.FastInfoset
 	FlushDelay, Reconnect, Negotiate, Remember                         time.Duration
 }
 

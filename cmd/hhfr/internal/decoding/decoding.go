@@ -119,6 +119,10 @@ func (o *DecodeOptions) check() error {
 // names lists the inputs for people.
 func (o *DecodeOptions) names() string { return strings.Join(o.Files, ", ") }
 
+// shownAtOnce is how many events of a file are shown at once: it may be read as a whole before the
+// next comes.
+const shownAtOnce = 64
+
 // Present prints and saves what is decoded as it arrives; its error says what is missing.
 func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture.Reader,
 	events iter.Seq2[capture.Event, error]) error {
@@ -139,11 +143,12 @@ func Present(ctx context.Context, g *command.Global, o DecodeOptions, r *capture
 	if err := out.Flush(); err != nil { // what a form begins with
 		return err
 	}
+	given := 0
 	for ev, err := range events {
 		if err == nil {
 			err = l.Event(ev)
 		}
-		if err == nil && !r.Twice() {
+		if given++; err == nil && (!r.Twice() || given <= shownAtOnce) {
 			err = out.Flush()
 		}
 		switch {

@@ -32,6 +32,7 @@ func Config(g *command.Global, o *client.ClientOptions, c *client.OpenedClient) 
 		OnAgreed: func(string, negotiate.Agreed) {}, // the command reports it itself
 		Log:      g.Logger(),
 	}
+	cfg.HTTPClient.Transport = o.FastInfoset.Over(cfg.HTTPClient.Transport, g)
 	if o.Remember == 0 {
 		cfg.RememberFor = -1
 	}

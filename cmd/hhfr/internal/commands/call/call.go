@@ -15,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/login"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/negotiated"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/wsdl"
@@ -53,6 +54,7 @@ type callOptions struct {
 	plain, full, curl            bool
 	timeout                      time.Duration
 	store                        stores.StoreOptions
+	fastInfoset                  negotiated.FastInfoset
 	tls                          trust.ClientTLS
 }
 
@@ -79,6 +81,7 @@ func New(g *command.Global) *cobra.Command {
 	f.StringArrayVar(&o.headerFiles, "soap-header", nil, "file with a SOAP header block; may be given again")
 	o.CallFlags(f, &o.fields)
 	f.BoolVar(&o.plain, "plain", false, "plain SOAP: no stream is asked for")
+	o.fastInfoset.Flag(f)
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "give up a call after this time; 0: never")
 	f.BoolVar(&o.full, "full", false, "print the whole exchange as one object: URL, status, times, sizes, values")
 	f.BoolVar(&o.curl, "as-curl", false, "print a shell command that makes the call with curl, and make none")
@@ -108,7 +111,8 @@ tree, and a sample of it in JSON. What does not fit is reported with its place, 
 expected; then nothing is sent.
 
 The stream is that of hhfr stream: asked for with the first call, and plain SOAP where the service
-does not know it. --plain does not ask.
+does not know it. --plain does not ask, and --fast-infoset does not either: it is for services that
+speak Fast Infoset, as those of Apache CXF with that feature.
 
 --user with --password-file sends HTTP Basic; --wss text or digest sends a UsernameToken of
 WS-Security with a timestamp in its place. HHFR_PASSWORD is a password in place of the file.

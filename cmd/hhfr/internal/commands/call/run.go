@@ -32,6 +32,9 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if o.timeout < 0 {
 		return exit.Usagef("", "--timeout is 0 or more")
 	}
+	if err := o.fastInfoset.Check(); err != nil {
+		return err
+	}
 	expected, err := expectations(o.expects)
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -62,26 +61,27 @@ func (o *callOptions) open(
 	if op.SOAP == 12 {
 		s.version = soap.V12
 	}
-	if o.plain {
+	if o.plain || o.fastInfoset != "" {
 		s.http, s.close = plainClient(secure), func() error { return nil }
+		s.http.Transport = o.fastInfoset.Over(s.http.Transport, g)
 		return s, nil
 	}
 	store, err := o.store.Open(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	if s.client, err = hhfr.Dial(ctx, op.url.String(), o.config(g, store, secure, header)); err != nil {
+	cfg := o.config(g, secure, header)
+	cfg.Store = store
+	if s.client, err = hhfr.Dial(ctx, op.url.String(), cfg); err != nil {
 		return nil, errors.Join(unreached(err), store.Close())
 	}
 	s.close = func() error { return errors.Join(s.client.Close(), store.Close()) }
 	return s, nil
 }
 
-func (o *callOptions) config(
-	g *command.Global, store ctxstore.Store, secure *tls.Config, header http.Header,
-) *hhfr.Config {
+func (o *callOptions) config(g *command.Global, secure *tls.Config, header http.Header) *hhfr.Config {
 	return &hhfr.Config{
-		Store: store, TLS: secure, Header: header, Log: g.Logger(),
+		TLS: secure, Header: header, Log: g.Logger(),
 		OnPlain: func(why error) { g.Detail("plain SOAP: %v", why) },
 	}
 }

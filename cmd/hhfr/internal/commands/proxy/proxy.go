@@ -17,6 +17,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/flags"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/negotiated"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
@@ -36,6 +37,7 @@ type proxyOptions struct {
 	maxBuffer      flags.Size
 	without        flags.Stages
 	transport      string
+	fastInfoset    negotiated.FastInfoset
 	checks         bool // nothing else
 }
 
@@ -63,6 +65,7 @@ func (o *proxyOptions) flags(f *pflag.FlagSet) {
 	o.schema.AnnotationFlag(f)
 	f.StringVar(&o.transport, "transport", "tcp",
 		"tcp, in TLS for https; or http: ask for no stream, but send plain SOAP with references to --common-store")
+	o.fastInfoset.Flag(f)
 	o.Record.Flags(f, "write what goes over the link to this pcapng file")
 	flags.Without(f, &o.without)
 	f.BoolVar(&o.checks, "check", false,
@@ -98,6 +101,11 @@ func (o *proxyOptions) check() error {
 		func(r routes.RouteOptions) bool { return r.SOAPRM != "" })):
 		return exit.Usagef("a message in a sequence has no references: let another proxy do one of the two",
 			"--soap-rm does not go with --common-store")
+	case o.fastInfoset.Check() != nil:
+		return o.fastInfoset.Check()
+	case o.fastInfoset != "" && !o.toServers():
+		return exit.Usagef("--no-offer says that an upstream is a server; of a pair the far proxy has --fast-infoset",
+			"--fast-infoset is for servers at http URLs, without --soap-rm")
 	case o.FlushDelay < 0:
 		return exit.Usage(flags.ErrNegativeFlushDelay, "")
 	case o.NoOffer && o.TCP == listen.None:
@@ -112,6 +120,19 @@ func (o *proxyOptions) check() error {
 		return exit.Usage(flags.ErrMaxPerPeer, "")
 	}
 	return nil
+}
+
+// toServers reports whether all upstreams are servers of HTTP that get plain SOAP as it comes.
+func (o *proxyOptions) toServers() bool {
+	is := func(u *routes.UpstreamOptions) bool {
+		return u.NoOffer && u.SOAPRM == "" && (u.URL == "" || strings.HasPrefix(strings.ToLower(u.URL), "http:"))
+	}
+	for i := range o.Others {
+		if !is(&o.Others[i].UpstreamOptions) {
+			return false
+		}
+	}
+	return is(&o.UpstreamOptions)
 }
 
 // addresses are those of calls.

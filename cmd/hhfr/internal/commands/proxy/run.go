@@ -56,6 +56,10 @@ func runProxy(c *cobra.Command, g *command.Global, o *proxyOptions) (err error) 
 	defer func() { err = errors.Join(err, s.Close()) }()
 	cfg := o.config(g, s, &bound, described)
 	cfg.Routes = all
+	hop, dial := o.fastInfoset.Hop(g)
+	if cfg.Dial = dial; hop != nil {
+		defer func() { err = errors.Join(err, hop.Close()) }()
+	}
 	p, err := proxy.Start(cfg)
 	if err != nil {
 		return err

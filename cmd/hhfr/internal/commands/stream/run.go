@@ -119,7 +119,7 @@ func (r *streamRun) dial(ctx context.Context) error {
 func (r *streamRun) decided() {
 	if agreed := r.session.Agreed(); !r.told && !agreed.Undecided {
 		r.told = true
-		if r.o.queue.Address == nil { // where it is known
+		if r.o.queue.Address == nil && r.o.FastInfoset == "" { // where it is known
 			dial.TellPlain(r.g, agreed)
 		}
 	}

@@ -79,6 +79,7 @@ func (o *streamOptions) sessionFlags(f *pflag.FlagSet) {
 	o.Flags(f)
 	o.OfferFlags(f)
 	o.queue.Flag(f)
+	o.FastInfoset.Flag(f)
 	flags.Mode(f, &o.Mode, "met if --store remembers a session, otherwise declared if the WSDL of --schema "+
 		"declares a stream, otherwise explicit for what only an offer can express, otherwise first-call")
 	network.LinkFlag(f, &o.Link, "")
@@ -115,7 +116,17 @@ func (o *streamOptions) check() (err error) {
 				"--mode, --listen, --soap-rm and --node do not go with it")
 		}
 	}
+	if o.FastInfoset != "" {
+		o.Plain = true
+		if o.RequireHHFR || o.Sequenced() || o.Mode != string(negotiate.Auto) || o.listen ||
+			o.reliable.Version != "" || o.queue.Address != nil || o.Transport != "tcp" {
+			return exit.Usagef("", "Fast Infoset is of plain SOAP in HTTP: --require-hhfr, --assurance, --ordered, "+
+				"--mode, --listen, --soap-rm, --transport and queues do not go with --fast-infoset")
+		}
+	}
 	switch {
+	case o.FastInfoset.Check() != nil:
+		return o.FastInfoset.Check()
 	case o.Representation != "" && o.Representation != "binary" && o.Representation != "xml":
 		return exit.Usagef("", "--representation is binary or xml, not %s", o.Representation)
 	case o.Reconnect < 0 || o.Remember < 0 || o.timeout < 0:
