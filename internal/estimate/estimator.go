@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/flow"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -119,4 +120,12 @@ func (e *estimator) close() {
 			_ = store.Close() // in memory
 		}
 	}
+}
+
+// operationState is what is known of one.
+type operationState struct {
+	name  soap.Name
+	calls int
+	took  time.Duration
+	ways  [ways]traffic
 }

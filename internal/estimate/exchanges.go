@@ -5,16 +5,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/proxy"
-	"github.com/hhfr/hhfr/pkg/soap"
 )
-
-// operationState is what is known of one.
-type operationState struct {
-	name  soap.Name
-	calls int
-	took  time.Duration
-	ways  [ways]traffic
-}
 
 // call takes the next call: in the order of the ends of replies.
 func (e *estimator) call(c *capturedCall) error {
@@ -144,11 +135,6 @@ func (e *estimator) count(x *exchange, c *capturedCall) {
 		e.report.Connections++
 	}
 }
-
-// traffic are bytes with the headers of their packets.
-type traffic struct{ Bytes, Packets int64 }
-
-func (t *traffic) add(o traffic) { t.Bytes, t.Packets = t.Bytes+o.Bytes, t.Packets+o.Packets }
 
 // ended takes the end of a connection.
 func (e *estimator) ended(c *connection, at time.Time, byClient bool) error {
