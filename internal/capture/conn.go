@@ -297,3 +297,8 @@ func (c *capturedConn) sequence(origin int, lane uint64) *sequence {
 	}
 	return s
 }
+
+// keeps reports whether the bytes of a connection that is no stream yet may be needed.
+func (r *Reader) keeps(c *capturedConn) bool {
+	return r.cfg.Octets != nil && !r.surveying && (!r.twice || r.streams[c.flow.ID])
+}

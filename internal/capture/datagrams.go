@@ -403,6 +403,3 @@ func (d *datagrams) close(st *flow.Stats, others map[string]int) error {
 	}
 	return nil
 }
-
-// maxOffset keeps sums of offsets within 63 bits.
-const maxOffset = math.MaxInt64 / 4

@@ -66,3 +66,11 @@ func (s *Summary) Partial() bool {
 	}
 	return slices.ContainsFunc(s.Streams, func(s *Stream) bool { return s.Cut || len(s.Problems) > 0 })
 }
+
+// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on
+// which no hello followed.
+const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
+
+// OtherRequests is the kind in [Summary.Others] of HTTP requests with a body that is not SOAP, also
+// over connections that carry SOAP.
+const OtherRequests = "HTTP requests without SOAP"

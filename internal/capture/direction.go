@@ -64,24 +64,6 @@ type arrivalMark struct {
 	flow.Mark
 }
 
-// StreamOctets are the numbers of bytes of a direction by their purpose. Data counts the frames of
-// messages, payload and framing.
-type StreamOctets struct{ Data, Shape, Sync, Other int64 }
-
-func (o *StreamOctets) add(f *wire.DecodedFrame) {
-	n := &o.Other
-	switch f.Kind {
-	case frame.KindData:
-		n = &o.Data
-	case frame.KindShape:
-		n = &o.Shape
-	case frame.KindSync:
-		n = &o.Sync
-	default:
-	}
-	*n += int64(f.Octets)
-}
-
 func newDirection(r *Reader, to receiver) *direction {
 	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
 		Bills:          r.cfg.Carriage,
@@ -427,4 +409,10 @@ func (in *incoming) keep(f RawFrame) {
 		f.Stream, f.Direction = in.Stream, in.Direction
 		in.Frames = append(in.Frames, f)
 	}
+}
+
+// openMessages counts the messages of several frames that are begun and not whole.
+type openMessages struct {
+	count int
+	in    map[*direction]struct{} // directions that have some
 }

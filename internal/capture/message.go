@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/frame"
@@ -229,3 +230,19 @@ type RawFrame struct {
 	Time   time.Time
 	Packet int
 }
+
+// Endpoint is the service of a session: scheme, host and port, empty where only the path is known,
+// and the path of requests without a head.
+type Endpoint struct{ Origin, Path string }
+
+func serviceOf(u *url.URL) Endpoint {
+	s := Endpoint{Path: u.EscapedPath()}
+	if u.Scheme != "" && u.Host != "" {
+		s.Origin = u.Scheme + "://" + u.Host
+	}
+	return s
+}
+
+// EarlierSending is where a message with the same number of the same sequence was seen first, on
+// the same hop: the number of its exchange and of its packet, both 0 if it was too long ago.
+type EarlierSending struct{ Number, Packet int }

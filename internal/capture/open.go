@@ -1,11 +1,5 @@
 package capture
 
-// openMessages counts the messages of several frames that are begun and not whole.
-type openMessages struct {
-	count int
-	in    map[*direction]struct{} // directions that have some
-}
-
 // opens notes that a message has begun, and more of it follows.
 func (d *direction) opens(in *incoming) {
 	all := &d.r.open

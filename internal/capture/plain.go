@@ -11,10 +11,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// OtherRequests is the kind in [Summary.Others] of HTTP requests with a body that is not SOAP, also
-// over connections that carry SOAP.
-const OtherRequests = "HTTP requests without SOAP"
-
 // httpReader extracts the plain SOAP from the HTTP messages of a connection.
 type httpReader struct {
 	*flow.HTTP

@@ -37,10 +37,6 @@ type SequenceSeen struct {
 	Faults map[string]int
 }
 
-// EarlierSending is where a message with the same number of the same sequence was seen first, on
-// the same hop: the number of its exchange and of its packet, both 0 if it was too long ago.
-type EarlierSending struct{ Number, Packet int }
-
 const (
 	// maxTracked bounds the sequences that are followed at once: those that were mentioned last.
 	maxTracked = 1024

@@ -7,18 +7,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Endpoint is the service of a session: scheme, host and port, empty where only the path is known,
-// and the path of requests without a head.
-type Endpoint struct{ Origin, Path string }
-
-func serviceOf(u *url.URL) Endpoint {
-	s := Endpoint{Path: u.EscapedPath()}
-	if u.Scheme != "" && u.Host != "" {
-		s.Origin = u.Scheme + "://" + u.Host
-	}
-	return s
-}
-
 // serves returns the service of a stream: from the context of its session in the store, from a
 // recording, or from the beginning of the stream.
 func (c *capturedConn) serves() Endpoint {
@@ -45,15 +33,6 @@ func (c *capturedConn) serves() Endpoint {
 		contexts.seen(session).service = told
 	}
 	return told
-}
-
-// serve gives streams without a known service that of another stream of their session.
-func (r *Reader) serve() {
-	for _, s := range r.summary.Streams {
-		if seen := r.contexts.agreed[s.Session]; seen != nil && s.Service.Path == "" {
-			s.Service = seen.service
-		}
-	}
 }
 
 // ServiceOf is that of the stream of a message, as far as it is known; of plain SOAP none.

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"io"
+	"math"
 
 	"github.com/hhfr/hhfr/internal/spool"
 )
@@ -118,3 +119,6 @@ func (w *reelWriter) Write(b []byte) (int, error) {
 	w.at += int64(len(b))
 	return len(b), nil
 }
+
+// maxOffset keeps sums of offsets within 63 bits.
+const maxOffset = math.MaxInt64 / 4

@@ -9,10 +9,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on
-// which no hello followed.
-const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
-
 // upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section
 // 3.1).
 func upgrades(m *flow.HTTPMessage) bool {
