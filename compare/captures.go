@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/compare/internal/pcap"
@@ -99,15 +101,29 @@ func captureOf(dir string, octets int64, write func(io.Writer, int64) error) (na
 	return name, errors.Join(write(to, octets), to.Flush(), f.Close())
 }
 
-// recordings writes the recording of a session again and again.
+// recordings writes the recording of a session again and again, each time from another port.
 func recordings(to io.Writer, octets int64) error {
 	checkout, err := program.Checkout()
 	if err != nil {
 		return err
 	}
 	one, err := os.ReadFile(filepath.Join(checkout, "testdata", "pcap", "session.pcapng"))
+	if err != nil {
+		return err
+	}
+	addresses := []byte{127, 0, 0, 1, 127, 0, 0, 1} // of the two ends, before their ports
+	first := bytes.Index(one, addresses)
+	if first < 0 {
+		return errors.New("session.pcapng has no packet on the loopback")
+	}
+	from, at := one[first+8:first+10], one[first+10:first+12]
+	forth, back := slices.Concat(addresses, from, at), slices.Concat(addresses, at, from)
+	port := uint16(1024)
 	for written := int64(0); err == nil && written < octets; written += int64(len(one)) {
-		_, err = to.Write(one)
+		port = max(port+1, 1024)
+		mine := binary.BigEndian.AppendUint16(nil, port)
+		next := bytes.ReplaceAll(one, forth, slices.Concat(addresses, mine, at))
+		_, err = to.Write(bytes.ReplaceAll(next, back, slices.Concat(addresses, at, mine)))
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -36,7 +36,7 @@ func NewHop(
 	h.transport = &Transport{Base: toOrigin{}, Optimistic: optimistic, Tell: tell}
 	h.server = &http.Server{
 		Handler:  http.HandlerFunc(h.pass),
-		ErrorLog: log.New(io.Discard, "", 0), // of connections that end, which the peer knows
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // of ends, which the peer knows
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, hopKey{}, c)
 		},
