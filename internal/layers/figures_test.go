@@ -109,7 +109,8 @@ func TestFiguresOnlyGetLess(t *testing.T) {
 		"gone has a limit, and is no figure: -update takes it away",
 		"new is 5, and has no limit: -update adds one",
 	}, got.above(limits))
-	assert.Equal(t, figures{"a": 2, "b": 3, "new": 5, "circle p": 11, "imports a": mostImports, "imports b": 17}, lowered(limits, got))
+	assert.Equal(t, figures{"a": 2, "b": 3, "new": 5, "circle p": 11, "imports a": mostImports, "imports b": 17},
+		lowered(limits, got))
 }
 
 // measure counts what the tree is held to.
