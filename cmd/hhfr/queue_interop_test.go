@@ -68,10 +68,10 @@ func (j *jms) start(args ...string) (said string, kill func()) {
 }
 
 // serve starts a process of hhfr that answers the requests of a queue.
-func (j *jms) serve(broker string) *proxyProcess {
+func (j *jms) serve(store, queue string, more ...string) *proxyProcess {
 	j.Helper()
-	return startCommand(j.T, exec.CommandContext(j.Context(), "hhfr", "serve", "--listen", "127.0.0.1:0", "--store",
-		"mem:", "-o", "json", "-v", "--queue", broker+"/hhfr"))
+	return startCommand(j.T, exec.CommandContext(j.Context(), "hhfr", append([]string{"serve", "--listen",
+		"127.0.0.1:0", "--store", store, "-o", "json", "-v", "--queue", queue}, more...)...))
 }
 
 const sumOfTwo = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` +
@@ -98,7 +98,7 @@ func TestInteropQueues(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(sumOfTwo), 0o600))
 	port, kill := j.start("broker", folder)
 	broker := "amqp://127.0.0.1:" + port
-	one := j.serve(broker)
+	one := j.serve("mem:", broker+"/hhfr")
 
 	for name, address := range map[string]string{
 		"text": "jms:queue:hhfr?targetService=sum", "bytes": "jms:queue:hhfr?targetService=sum&messageType=byte",
@@ -126,7 +126,7 @@ func TestInteropQueues(t *testing.T) {
 		assert.Contains(t, out, "nothing to add")
 	})
 	t.Run("one of two servers is killed", func(t *testing.T) {
-		other := j.serve(broker)
+		other := j.serve("mem:", broker+"/hhfr")
 		go func() {
 			time.Sleep(300 * time.Millisecond) // some requests are with it, whenever that is
 			other.kill()
@@ -134,6 +134,26 @@ func TestInteropQueues(t *testing.T) {
 		code, replies, stderr := sums(t, "2000", file, "jms:queue:hhfr?targetService=sum", broker)
 		assert.Zero(t, code, stderr)
 		assert.Equal(t, 2000, replies, "nothing is lost")
+	})
+	t.Run("content of hhfr, and one of two servers is killed", func(t *testing.T) {
+		store := t.TempDir()
+		j.serve(store, broker+"/both")
+		other := j.serve(store, broker+"/both")
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			other.kill()
+		}()
+		code, replies, stderr := sums(t, "2000", file, "jms:queue:both?targetService=sum", broker, "--store", store)
+		assert.Zero(t, code, stderr)
+		assert.Equal(t, 2000, replies, "nothing is lost")
+		assert.Regexp(t, `1\d\d\d requests went as content of hhfr`, stderr)
+		out, err := j.command("call", port, "jms:queue:both?targetService=sum", "50", "4").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		assert.Contains(t, string(out), "50 right answers")
+		code, replies, stderr = sums(t, "100", file, "jms:queue:both?targetService=sum", broker, "--store", t.TempDir())
+		assert.Zero(t, code, stderr)
+		assert.Equal(t, 100, replies)
+		assert.Contains(t, stderr, "messages go as XML: the server has another store")
 	})
 	t.Run("the broker is killed, and comes back", func(t *testing.T) {
 		go func() {

@@ -2,6 +2,7 @@ package soapjms
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,10 @@ type ConsumerConfig struct {
 	// Concurrency is how many requests are handled at once; so many more are not had from the
 	// broker. Required.
 	Concurrency int32
+	// Service answers requests that name none; empty: the one that the queue is named after.
+	Service string
+	// Content is how messages may come, and be answered, beside XML; nil: not at all.
+	Content ContentForm
 	// Log hears of what no client hears. Required.
 	Log *slog.Logger
 }
@@ -49,6 +54,30 @@ func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 		return nil, err
 	}
 	return &Consumer{cfg, link}, nil
+}
+
+// NewConsumers opens a queue, and the one for content beside it, if there is content; where that
+// cannot be had, messages are XML alone, and the log says so. Errors: Unreachable.
+func NewConsumers(ctx context.Context, cfg ConsumerConfig) (all []*Consumer, err error) {
+	if cfg.Content != nil {
+		beside := cfg
+		beside.Queue += ContentQueue
+		c, err := NewConsumer(ctx, beside)
+		if err == nil {
+			all = append(all, c)
+		} else {
+			cfg.Content = nil
+			cfg.Log.Warn("messages come as XML alone", "queue", beside.Queue, "err", err)
+		}
+	}
+	c, err := NewConsumer(ctx, cfg)
+	if err != nil {
+		for _, c := range all {
+			_ = c.link.Close()
+		}
+		return nil, err
+	}
+	return append(all, c), nil
 }
 
 // Run answers requests until the context is done, and then those that it has begun. A broker that
@@ -159,7 +188,20 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 
 // answer is the reply to a request, nil if there is none; why is why it is a fault of the client's.
 func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string) {
-	a, wrong := read(m, c.cfg.Queue)
+	m, packed, err := unpacked(c.cfg.Content, m)
+	if err != nil {
+		return c.refuse(m, err)
+	}
+	reply, why = c.answerXML(ctx, m, packed || m.ApplicationProperties[propReads] == true)
+	if reply != nil {
+		c.dress(ctx, m, reply, packed)
+	}
+	return reply, why
+}
+
+// answerXML is answer to XML. told: the client wants to hear also that there is nothing.
+func (c *Consumer) answerXML(ctx context.Context, m *amqp.Message, told bool) (reply *amqp.Message, why string) {
+	a, wrong := read(m, cmp.Or(c.cfg.Service, c.cfg.Queue))
 	if wrong != nil {
 		return c.fault(m, a, wrong), wrong.Reason
 	}
@@ -172,7 +214,12 @@ func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Mes
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: fmt.Sprintf("the reply is longer than %d bytes",
 			maxMessage)}), ""
 	case w.status == 0 || w.body.Len() == 0 && w.status < http.StatusBadRequest:
-		return nil, ""
+		if !told {
+			return nil, ""
+		}
+		reply = answer(m, classBytes, "", "", nil, false)
+		reply.ApplicationProperties[propStatus] = int32(max(w.status, http.StatusAccepted))
+		return reply, ""
 	case w.status >= http.StatusInternalServerError && isText(kind):
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: strings.TrimSpace(w.body.String())}), ""
 	case w.status >= http.StatusBadRequest && isText(kind):

@@ -28,6 +28,7 @@ type ends struct {
 	broker *memory
 	client *Requester
 	log    *strings.Builder
+	logger *slog.Logger // to log
 	stop   context.CancelFunc
 	served chan struct{}
 	left   atomic.Bool // the last request may be handled
@@ -37,6 +38,7 @@ type ends struct {
 func start(t *testing.T, cfg RequesterConfig, handler http.HandlerFunc) *ends {
 	t.Helper()
 	e := &ends{T: t, broker: newMemory(), log: &strings.Builder{}, served: make(chan struct{})}
+	e.logger = slog.New(slog.NewTextHandler(e.log, nil))
 	ctx, stop := context.WithCancel(t.Context())
 	e.stop = stop
 	if cfg.Address.Queue == "" {
@@ -46,14 +48,14 @@ func start(t *testing.T, cfg RequesterConfig, handler http.HandlerFunc) *ends {
 		close(e.served)
 	} else {
 		c, err := NewConsumer(ctx, ConsumerConfig{Queues: e.broker, Queue: "q", Handler: handler, Concurrency: 8,
-			Log: slog.New(slog.NewTextHandler(e.log, nil))})
+			Log: e.logger})
 		require.NoError(t, err)
 		go func() {
 			c.Run(ctx)
 			close(e.served)
 		}()
 	}
-	cfg.Queues = e.broker
+	cfg.Queues, cfg.Log = e.broker, e.logger
 	e.client = NewRequester(cfg)
 	return e
 }

@@ -22,6 +22,7 @@ type memory struct {
 	queues   map[string][]*amqp.Message
 	links    map[*memoryLink]bool
 	dead     []*amqp.Message
+	sent     []*amqp.Message // all that was
 	opened   int
 	down     error // why links cannot be opened
 	refusing error // why messages are not taken
@@ -178,6 +179,9 @@ func (l *memoryLink) Send(_ context.Context, m *amqp.Message) error {
 		return err
 	}
 	sent := *m
+	l.of.mu.Lock()
+	l.of.sent = append(l.of.sent, m)
+	l.of.mu.Unlock()
 	l.of.put(*m.Properties.To, &sent)
 	return nil
 }

@@ -61,8 +61,8 @@ func pack(class int8, body []byte, properties map[string]any) *amqp.Message {
 	return m
 }
 
-// request is that of HTTP as a message to a queue. id is its JMSMessageID.
-func (a *Address) request(r *http.Request, body []byte, id string) *amqp.Message {
+// request is that of HTTP as a message to a queue.
+func (a *Address) request(r *http.Request, body []byte) *amqp.Message {
 	contentType := r.Header.Get("Content-Type")
 	properties := map[string]any{propRequestURI: a.RequestURI(), propContentType: contentType}
 	action := soap.ParseContentType(contentType).Action
@@ -78,7 +78,7 @@ func (a *Address) request(r *http.Request, body []byte, id string) *amqp.Message
 	}
 	m := pack(classBytes, body, properties)
 	m.Header.Durable, m.Header.Priority, m.Header.TTL = !a.Transient, a.Priority, a.TimeToLive
-	m.Properties.MessageID, m.Properties.CorrelationID, m.Properties.To = id, id, &a.Queue
+	m.Properties.To = &a.Queue
 	return m
 }
 
@@ -95,7 +95,8 @@ func replyTo(m *amqp.Message, queue string, temporary bool) {
 func response(m *amqp.Message, r *http.Request) (*http.Response, error) {
 	body, class, err := bodyOf(m)
 	contentType := text(m, propContentType)
-	if err == nil && contentType == "" {
+	bare, noSOAP := m.ApplicationProperties[propStatus].(int32)
+	if err == nil && contentType == "" && !noSOAP {
 		err = errors.New("it has no property " + propContentType)
 	}
 	if err != nil {
@@ -106,6 +107,9 @@ func response(m *amqp.Message, r *http.Request) (*http.Response, error) {
 		status = http.StatusInternalServerError
 	}
 	head := http.Header{"Content-Type": {charset(contentType, class)}}
+	if noSOAP && bare >= http.StatusOK && bare <= 599 {
+		status, head = int(bare), http.Header{}
+	}
 	if encoding := text(m, propContentEncoding); encoding != "" {
 		head.Set("Content-Encoding", encoding)
 	}

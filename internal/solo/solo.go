@@ -1,6 +1,6 @@
 // Package solo writes single messages as hhfr content, so that whoever reads the same context store
 // can read each of them alone, in any order: their shapes are in the store, and a message names
-// them by fingerprint (docs/wire-format.md, section 12).
+// them by fingerprint (docs/wire-format.md, section 13).
 package solo
 
 import (
@@ -45,20 +45,22 @@ func (Code) From() string { return "" }
 // Error is what this package returns.
 type Error = fault.Of[Code]
 
-// Codec packs and unpacks messages by the shapes of a context store. It is safe for concurrent use.
-type Codec struct {
+// MessageCodec packs and unpacks messages by the shapes of a context store. It is safe for
+// concurrent use.
+type MessageCodec struct {
 	store ctxstore.Store
 	coder *binary.Coder
 
 	mu     sync.Mutex
-	marked string // the entry that [Codec.Mark] made
+	marked string // the entry that [MessageCodec.Mark] made
 	until  time.Time
 }
 
 // New makes a codec of a book of shapes in a store, both of which stay the caller's.
-func New(store ctxstore.Store, book *binary.Book) *Codec {
+func New(store ctxstore.Store, book *binary.Book) *MessageCodec {
 	// What is remembered between messages, or told by their text, is nothing to a reader of one.
-	return &Codec{store: store, coder: book.Coder(binary.Options{Refer: true, Without: wire.Memory | wire.Plain})}
+	opt := binary.Options{Refer: true, Without: wire.Memory | wire.Plain}
+	return &MessageCodec{store: store, coder: book.Coder(opt)}
 }
 
 // hello is what both ends take for said before each message.
@@ -72,7 +74,7 @@ func hello() frame.Hello {
 
 // Pack writes a message, which may be any text. Shapes that are new go to the store before; where
 // that cannot be, the message has itself as text in it.
-func (c *Codec) Pack(message []byte) ([]byte, error) {
+func (c *MessageCodec) Pack(message []byte) ([]byte, error) {
 	said := hello()
 	enc := wire.NewEncoder(wire.EncoderConfig{Origin: frame.OriginOf(said), Word: said.Word, Peer: c.coder,
 		Refer: true, Limits: said.Limits, Compression: c.coder.Compression(), SyncInterval: -1,
@@ -93,13 +95,13 @@ func (c *Codec) Pack(message []byte) ([]byte, error) {
 }
 
 // Unpack reads a message of at most most bytes. Errors: Malformed, UnknownShape, TooLarge.
-func (c *Codec) Unpack(packed []byte, most int) ([]byte, error) {
-	d := wire.NewDecoder(wire.DecoderConfig{Shapes: reading{c.coder}, MaxHeld: -1, MaxOpen: 1,
+func (c *MessageCodec) Unpack(packed []byte, most int) ([]byte, error) {
+	d := wire.NewDecoder(wire.DecoderConfig{Shapes: readerShapes{c.coder}, MaxHeld: -1, MaxOpen: 1,
 		Compression: c.coder.Compression(), Scratch: true})
 	if _, err := d.Next(hello().AppendTo(nil)); err != nil {
 		return nil, err
 	}
-	r := reader{most: most}
+	r := contentReader{most: most}
 	for !r.closed {
 		f, err := d.Next(packed)
 		if err == nil && f.Octets == 0 {
@@ -123,15 +125,15 @@ func (c *Codec) Unpack(packed []byte, most int) ([]byte, error) {
 	return r.message, nil
 }
 
-// reading has shapes that a message brings itself stay out of the store: only their writer puts
-// them there.
-type reading struct{ *binary.Coder }
+// readerShapes has shapes that a message brings itself stay out of the store: only their writer
+// puts them there.
+type readerShapes struct{ *binary.Coder }
 
 // Keep implements [wire.Shapes].
-func (reading) Keep(s *shape.Shape) *program.Program { return program.Compile(s) }
+func (readerShapes) Keep(s *shape.Shape) *program.Program { return program.Compile(s) }
 
-// reader joins one message.
-type reader struct {
+// contentReader joins one message.
+type contentReader struct {
 	most    int
 	message []byte
 	joiner  program.Joiner
@@ -139,7 +141,7 @@ type reader struct {
 	closed  bool
 }
 
-func (r *reader) event(ev *wire.Event) error {
+func (r *contentReader) event(ev *wire.Event) error {
 	switch ev.Kind {
 	case wire.Fragment:
 		if ev.Err != nil {
@@ -174,12 +176,11 @@ func lacking(err error) error {
 	return err
 }
 
-func (r *reader) join(part *wire.Part) (err error) {
+func (r *contentReader) join(part *wire.Part) (err error) {
 	more := false
-	switch {
-	case part.Program == nil:
+	if part.Program == nil {
 		r.message = append(r.message, part.Content...)
-	default:
+	} else {
 		if part.First {
 			r.joiner.Reset(part.Program)
 		}
@@ -203,7 +204,7 @@ const (
 
 // Mark gives the URI of an entry that this end has put into the store, so that who finds it there
 // knows that it has the same store.
-func (c *Codec) Mark(ctx context.Context) (uri string, err error) {
+func (c *MessageCodec) Mark(ctx context.Context) (uri string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); c.until.Before(now) {
@@ -217,6 +218,6 @@ func (c *Codec) Mark(ctx context.Context) (uri string, err error) {
 }
 
 // Shares reports whether an entry that a peer has marked is in the store.
-func (c *Codec) Shares(ctx context.Context, uri string) (bool, error) {
+func (c *MessageCodec) Shares(ctx context.Context, uri string) (bool, error) {
 	return ctxstore.Has(ctx, c.store, uri)
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const most = 64 << 20
 
-func codec(store ctxstore.Store) *solo.Codec {
+func codec(store ctxstore.Store) *solo.MessageCodec {
 	return solo.New(store, binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 

@@ -4,7 +4,6 @@ package queues
 import (
 	"context"
 	"crypto/tls"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,8 +13,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
+	"github.com/hhfr/hhfr/internal/codec/binary"
 	"github.com/hhfr/hhfr/internal/soapjms"
+	"github.com/hhfr/hhfr/internal/solo"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
 // passwordVariable is the environment variable with the password of a broker's user.
@@ -75,14 +80,39 @@ func (o *QueueOptions) Parse(to string) (string, error) {
 	return at.String(), nil
 }
 
-// Client is of the queue of Address. The caller closes it.
-func (o *QueueOptions) Client(oneWay bool, secure *tls.Config,
-	dial dialFunc) (*soapjms.Requester, error) {
+// QueueShapes are those by which messages go as content, where other processes have them, too.
+type QueueShapes struct {
+	Named string // the name of the store that was given; empty: none was
+	Store ctxstore.Store
+	Book  *binary.Book
+}
+
+// content is nil without a store that others have.
+func (s QueueShapes) content() soapjms.ContentForm {
+	if s.Named == "" || s.Named == stores.MemoryStore {
+		return nil
+	}
+	return solo.New(s.Store, s.Book)
+}
+
+// Client is of the queue of Address, over connections in TLS as secure says, that dial opens. The
+// caller closes it.
+func (o *QueueOptions) Client(g *command.Global, oneWay bool, secure *tls.Config, dial dialFunc, by QueueShapes) (
+	*soapjms.Requester, error) {
 	b, _, err := brokerOf("--broker", o.broker, secure, dial)
 	if err != nil {
 		return nil, err
 	}
-	return soapjms.NewRequester(soapjms.RequesterConfig{Queues: b, Address: *o.Address, OneWay: oneWay}), nil
+	return soapjms.NewRequester(soapjms.RequesterConfig{
+		Queues: b, Address: *o.Address, OneWay: oneWay, Content: by.content(), Log: g.Logger(),
+	}), nil
+}
+
+// TellSaved says what was sent as content.
+func TellSaved(g *command.Global, s soapjms.Saved) {
+	if s.Messages > 0 {
+		g.Note("%s went as content of hhfr: %d bytes for %d", printing.Count(s.Messages, "request"), s.Content, s.XML)
+	}
 }
 
 // concurrency is how many requests of a queue a server handles at once.
@@ -102,8 +132,8 @@ type Consumers struct {
 }
 
 // Consume opens queues, and has a handler answer their requests until the result is closed.
-func Consume(ctx context.Context, urls []string, secure *tls.Config, handler http.Handler, log *slog.Logger) (
-	*Consumers, error) {
+func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.Config, handler http.Handler,
+	by QueueShapes) (*Consumers, error) {
 	c := &Consumers{}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
@@ -115,8 +145,9 @@ func Consume(ctx context.Context, urls []string, secure *tls.Config, handler htt
 		if err != nil {
 			return nil, c.fails(err)
 		}
-		one, err := soapjms.NewConsumer(ctx, soapjms.ConsumerConfig{
-			Queues: b, Queue: queue, Handler: handler, Concurrency: concurrency, Log: log,
+		consumers, err := soapjms.NewConsumers(ctx, soapjms.ConsumerConfig{
+			Queues: b, Queue: queue, Service: queue, Handler: handler, Concurrency: concurrency,
+			Content: by.content(), Log: g.Logger(),
 		})
 		if ctx.Err() != nil {
 			return nil, c.fails(context.Cause(ctx))
@@ -124,7 +155,9 @@ func Consume(ctx context.Context, urls []string, secure *tls.Config, handler htt
 		if err != nil {
 			return nil, c.fails(exit.Withf(exit.NoPeer, "is there a broker that speaks AMQP 1.0?", "--queue: %w", err))
 		}
-		c.wait.Go(func() { one.Run(running) })
+		for _, one := range consumers {
+			c.wait.Go(func() { one.Run(running) })
+		}
 	}
 	return c, nil
 }

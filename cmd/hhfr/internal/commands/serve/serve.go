@@ -100,7 +100,7 @@ func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err erro
 		return err
 	}
 	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
-	consumers, err := o.consume(ctx, g, running)
+	consumers, err := o.consume(ctx, g, s, running)
 	if err != nil {
 		return errors.Join(err, running.Close())
 	}
