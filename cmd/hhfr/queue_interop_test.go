@@ -155,6 +155,37 @@ func TestInteropQueues(t *testing.T) {
 		assert.Equal(t, 100, replies)
 		assert.Contains(t, stderr, "messages go as XML: the server has another store")
 	})
+	t.Run("a pair of proxies, the far one killed", func(t *testing.T) {
+		store := t.TempDir()
+		half := func(args ...string) *proxyProcess {
+			return startCommand(t, exec.CommandContext(t.Context(), "hhfr", append([]string{"proxy", "--store", store,
+				"-o", "json", "-v"}, args...)...))
+		}
+		origin := startCommand(t, exec.CommandContext(t.Context(), "hhfr", "serve", "--listen", "127.0.0.1:0", "-o",
+			"json"))
+		far := func() *proxyProcess { return half("--queue", broker+"/link", "--upstream", "http://"+origin.listen) }
+		first := far()
+		near := half("--listen", "127.0.0.1:0", "--upstream", "jms:queue:link?timeToLive=60000", "--broker", broker)
+		one := half("--listen", "127.0.0.1:0", "--upstream", "jms:queue:link", "--one-way", "--broker", broker)
+		send := func(calls, to string, more ...string) string {
+			code, out, stderr := do(t, append([]string{"stream", "http://" + to + "/sum", file, "--repeat", calls, "-o",
+				"json"}, more...)...)
+			assert.Zero(t, code, stderr)
+			return out
+		}
+		assert.Contains(t, send("1", near.listen), `"messages":1,"failed":0`)
+		near.told("messages go as content of hhfr")
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			first.kill()
+			far()
+		}()
+		assert.Contains(t, send("2000", near.listen), `"messages":2000,"failed":0`)
+		near.end()
+		assert.Contains(t, near.errs.String(), "requests went as content of hhfr")
+		send("50", one.listen, "--one-way")
+		one.told("messages go as content of hhfr")
+	})
 	t.Run("the broker is killed, and comes back", func(t *testing.T) {
 		go func() {
 			time.Sleep(300 * time.Millisecond)

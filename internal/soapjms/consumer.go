@@ -17,6 +17,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
+// ErrNotNow is what a handler panics with that has done nothing, and cannot now: the request comes
+// again.
+var ErrNotNow = errors.New("not now")
+
 // maxDeliveries is how often a request is begun, which each time ended without an answer, before it
 // goes to those that cannot be handled.
 const maxDeliveries = 5
@@ -152,7 +156,12 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 	if h := m.Header; h != nil && h.DeliveryCount >= maxDeliveries {
 		return settle(fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
 	}
-	reply, why := c.answer(ctx, m)
+	reply, why, now := c.answer(ctx, m)
+	if !now {
+		ctx, cancel := context.WithTimeout(ctx, settleTime)
+		defer cancel()
+		return link.Release(ctx, m)
+	}
 	to := m.Properties.ReplyTo
 	switch asks := to != nil && *to != ""; {
 	case !asks && why != "":
@@ -187,16 +196,23 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 }
 
 // answer is the reply to a request, nil if there is none; why is why it is a fault of the client's.
-func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string) {
+// now is false if it cannot be answered now.
+func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, now bool) {
+	defer func() {
+		if v := recover(); v != nil && v != any(ErrNotNow) {
+			panic(v)
+		}
+	}()
 	m, packed, err := unpacked(c.cfg.Content, m)
 	if err != nil {
-		return c.refuse(m, err)
+		reply, why = c.refuse(m, err)
+		return reply, why, true
 	}
 	reply, why = c.answerXML(ctx, m, packed || m.ApplicationProperties[propReads] == true)
 	if reply != nil {
 		c.dress(ctx, m, reply, packed)
 	}
-	return reply, why
+	return reply, why, true
 }
 
 // answerXML is answer to XML. told: the client wants to hear also that there is nothing.
@@ -236,7 +252,9 @@ func isText(kind string) bool { return kind == "" || kind == "text/plain" || kin
 // serve has the handler answer. One that panics has answered by a fault.
 func (c *Consumer) serve(w *replyWriter, r *http.Request) {
 	defer func() {
-		if v := recover(); v != nil {
+		if v := recover(); v == any(ErrNotNow) {
+			panic(v)
+		} else if v != nil {
 			if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				c.cfg.Log.Error("a service failed", "path", r.URL.Path, "err", v)
 			}

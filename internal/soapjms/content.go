@@ -154,7 +154,7 @@ func (c *Requester) packed(r *http.Request, body []byte) *amqp.Message {
 	if c.cfg.Content == nil || !c.agreement.is() || r.Header.Get("Content-Encoding") != "" {
 		return nil
 	}
-	m := c.cfg.Address.request(r, body)
+	m := c.request(r, body)
 	if err := withContent(c.cfg.Content, m, body); err != nil {
 		c.cfg.Log.Warn("a message goes as XML", "queue", c.cfg.Address.Queue, "err", err)
 		return nil

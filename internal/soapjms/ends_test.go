@@ -385,3 +385,24 @@ func TestHalfALinkIsGivenUp(t *testing.T) {
 		assert.Contains(t, e.log.String(), "a request may come again")
 	})
 }
+
+// A handler that cannot now gives the request back, and it is there again.
+func TestNotNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := 0
+		e := start(t, RequesterConfig{Paths: true}, func(w http.ResponseWriter, r *http.Request) {
+			assert.Equal(t, "/q", r.URL.Path, "/ names no service")
+			if times++; times < 9 {
+				time.Sleep(time.Second)
+				panic(ErrNotNow)
+			}
+			echo(w, r)
+		})
+		defer e.end()
+		_, text, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Equal(t, envelope11, text)
+		assert.Equal(t, 9, times)
+		assert.Empty(t, e.broker.dead)
+	})
+}

@@ -153,6 +153,14 @@ func (l *memoryLink) settle(m *amqp.Message) error {
 
 func (l *memoryLink) Accept(_ context.Context, m *amqp.Message) error { return l.settle(m) }
 
+func (l *memoryLink) Release(_ context.Context, m *amqp.Message) error {
+	err := l.settle(m)
+	if err == nil {
+		l.of.put(l.queue, m)
+	}
+	return err
+}
+
 func (l *memoryLink) Reject(_ context.Context, m *amqp.Message, why string) error {
 	err := l.settle(m)
 	if err == nil {

@@ -167,8 +167,7 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 	if service == "" {
 		service = queue
 	}
-	at := &url.URL{Scheme: "http", Host: "queue", Path: "/" + strings.TrimPrefix(service, "/")}
-	a.Request, err = http.NewRequest(http.MethodPost, at.String(), bytes.NewReader(body))
+	a.Request, err = http.NewRequest(http.MethodPost, at(service).String(), bytes.NewReader(body))
 	if err != nil {
 		return a, wrongly("", "the service %q: %v", service, err)
 	}
@@ -180,6 +179,16 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 		a.Header.Set("Content-Encoding", encoding)
 	}
 	return a, nil
+}
+
+// at is the URL of a service, which is named by its path, with a query or without.
+func at(service string) *url.URL {
+	path := "/" + strings.TrimPrefix(service, "/")
+	to := &url.URL{Scheme: "http", Host: "queue", Path: path}
+	if u, err := url.ParseRequestURI(path); err == nil && u.Host == "" {
+		to.Path, to.RawPath, to.RawQuery = u.Path, u.RawPath, u.RawQuery
+	}
+	return to
 }
 
 // wrongly is a fault of the client; subcode is of SOAP over JMS, or empty.

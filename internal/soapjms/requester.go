@@ -1,6 +1,7 @@
 package soapjms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +21,8 @@ import (
 // credit is how many replies may come before the first is taken.
 const credit = 256
 
-// longestWait is how long a request may take with its reply, where it does not live shorter.
-const longestWait = time.Minute
+// usualWait is how long a request may take with its reply, where it has no time to live.
+const usualWait = time.Minute
 
 // RequesterConfig is what a [Requester] is made of.
 type RequesterConfig struct {
@@ -30,6 +32,8 @@ type RequesterConfig struct {
 	Address Address
 	// OneWay: there are no replies. A request is answered by status 202 when the broker has it.
 	OneWay bool
+	// Paths: a request is for the service that its path names, where the address names none.
+	Paths bool
 	// Content is how messages go, beside XML, where the server agreed to that; nil: not at all.
 	Content ContentForm
 	// Log hears of how they go. Required.
@@ -37,7 +41,8 @@ type RequesterConfig struct {
 }
 
 // Requester sends requests to a queue, and waits for the replies. It implements
-// [http.RoundTripper], and ignores the URLs of requests. It is safe for concurrent use.
+// [http.RoundTripper], and ignores the hosts of requests, and their paths but for Paths. It is safe
+// for concurrent use.
 //
 // A request that the broker does not have, or may not have as the connection ended, is sent again
 // after a pause, as long as there is time. What it has is not: a service may have handled it. Where
@@ -71,13 +76,8 @@ type attached struct {
 
 // NewRequester makes one; it connects when it is used. The caller closes it.
 func NewRequester(cfg RequesterConfig) *Requester {
-	limit := longestWait
-	if live := cfg.Address.TimeToLive; live > 0 {
-		limit = min(limit, live)
-	}
-	return &Requester{
-		cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", limit: limit, waiting: map[string]chan *amqp.Message{},
-	}
+	return &Requester{cfg: cfg, prefix: "ID:" + uuid.NewString() + ":",
+		limit: cmp.Or(cfg.Address.TimeToLive, usualWait), waiting: map[string]chan *amqp.Message{}}
 }
 
 // RoundTrip implements [http.RoundTripper]. Errors: Unreachable, Refused, TooLarge, NoReply,
@@ -101,12 +101,21 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		c.disagree(why)
 	}
-	m := c.cfg.Address.request(r, body)
+	m := c.request(r, body)
 	if c.cfg.Content != nil {
 		m.ApplicationProperties[propReads] = true
 	}
 	reply, err := c.exchange(ctx, m)
 	return c.response(reply, r, err)
+}
+
+// request is one of HTTP as a message.
+func (c *Requester) request(r *http.Request, body []byte) *amqp.Message {
+	a := c.cfg.Address
+	if c.cfg.Paths && a.Service == "" {
+		a.Service = strings.TrimPrefix(r.URL.RequestURI(), "/")
+	}
+	return a.request(r, body)
 }
 
 // response is the reply to a request, or what became of that instead.

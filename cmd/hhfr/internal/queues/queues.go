@@ -2,6 +2,7 @@
 package queues
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -45,7 +46,9 @@ func brokerOf(flag, text string, secure *tls.Config, dial dialFunc) (b *soapjms.
 type QueueOptions struct {
 	// Address is where requests go; nil: to a URL of HTTP.
 	Address *soapjms.Address
-	broker  string
+	// Paths: requests are for the services that their paths name, where the address names none.
+	Paths  bool
+	broker string
 }
 
 // Flag declares --broker.
@@ -104,7 +107,7 @@ func (o *QueueOptions) Client(g *command.Global, oneWay bool, secure *tls.Config
 		return nil, err
 	}
 	return soapjms.NewRequester(soapjms.RequesterConfig{
-		Queues: b, Address: *o.Address, OneWay: oneWay, Content: by.content(), Log: g.Logger(),
+		Queues: b, Address: *o.Address, OneWay: oneWay, Paths: o.Paths, Content: by.content(), Log: g.Logger(),
 	}), nil
 }
 
@@ -118,11 +121,10 @@ func TellSaved(g *command.Global, s soapjms.Saved) {
 // concurrency is how many requests of a queue a server handles at once.
 const concurrency = 64
 
-// ServeFlag declares --queue.
-func ServeFlag(f *pflag.FlagSet, to *[]string) {
-	f.StringArrayVar(to, "queue", nil, "also answer the requests of this queue, SOAP over JMS: "+
-		"amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of USER is in "+passwordVariable+
-		"; may be given again")
+// ServeFlag declares --queue of a command that takes requests from it for what about says.
+func ServeFlag(f *pflag.FlagSet, to *[]string, about string) {
+	f.StringArrayVar(to, "queue", nil, about+": amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of "+
+		"USER is in "+passwordVariable+"; may be given again")
 }
 
 // Consumers are of the queues of a server.
@@ -131,9 +133,10 @@ type Consumers struct {
 	wait sync.WaitGroup
 }
 
-// Consume opens queues, and has a handler answer their requests until the result is closed.
+// Consume opens queues, and has a handler answer their requests until the result is closed. Those
+// that name no service are for this one; empty: that of the name of the queue.
 func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.Config, handler http.Handler,
-	by QueueShapes) (*Consumers, error) {
+	service string, by QueueShapes) (*Consumers, error) {
 	c := &Consumers{}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
@@ -146,7 +149,7 @@ func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.
 			return nil, c.fails(err)
 		}
 		consumers, err := soapjms.NewConsumers(ctx, soapjms.ConsumerConfig{
-			Queues: b, Queue: queue, Service: queue, Handler: handler, Concurrency: concurrency,
+			Queues: b, Queue: queue, Service: cmp.Or(service, queue), Handler: handler, Concurrency: concurrency,
 			Content: by.content(), Log: g.Logger(),
 		})
 		if ctx.Err() != nil {

@@ -49,7 +49,7 @@ func New(g *command.Global) *cobra.Command {
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	o.Record.Flags(f, "write all traffic to this pcapng file")
-	queues.ServeFlag(f, &o.queues)
+	queues.ServeFlag(f, &o.queues, "also answer the requests of this queue, SOAP over JMS")
 	flags.MaxPerPeer(f, &o.maxPerPeer, peer.DefaultMaxConns/2, "")
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")

@@ -149,6 +149,6 @@ func (o *serveOptions) consume(ctx context.Context, g *command.Global, s *server
 	if err != nil {
 		return nil, err
 	}
-	return queues.Consume(ctx, g, o.queues, &tls.Config{RootCAs: roots}, running.Plain(),
+	return queues.Consume(ctx, g, o.queues, &tls.Config{RootCAs: roots}, running.Plain(), "",
 		queues.QueueShapes{Named: o.Store.Spec, Store: s.Store, Book: s.Book})
 }
