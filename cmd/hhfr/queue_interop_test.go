@@ -155,6 +155,31 @@ func TestInteropQueues(t *testing.T) {
 		assert.Equal(t, 100, replies)
 		assert.Contains(t, stderr, "messages go as XML: the server has another store")
 	})
+	t.Run("exactly once, and one of two servers is killed", func(t *testing.T) {
+		store, folder := t.TempDir(), t.TempDir()
+		j.serve(store, broker+"/books", "--exactly-once")
+		other := j.serve(store, broker+"/books", "--exactly-once")
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			other.kill()
+		}()
+		write := func(name, body string) string {
+			path := filepath.Join(folder, name)
+			text := `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>` + body +
+				`</e:Body></e:Envelope>`
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			return path
+		}
+		add := write("add.xml", `<add xmlns="urn:hhfr:peer:1"><id>a</id><amount>5</amount></add>`)
+		code, replies, stderr := sums(t, "1500", add, "jms:queue:books?targetService=ledger", broker, "--store", store)
+		assert.Zero(t, code, stderr)
+		assert.Equal(t, 1500, replies, "nothing is lost")
+		read := write("read.xml", `<read xmlns="urn:hhfr:peer:1"><most>1</most></read>`)
+		code, out, stderr := do(t, "stream", "jms:queue:books?targetService=ledger", read, "--broker", broker, "-o",
+			"xml")
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, out, "<count>1500</count>", "nothing twice")
+	})
 	t.Run("a pair of proxies, the far one killed", func(t *testing.T) {
 		store := t.TempDir()
 		half := func(args ...string) *proxyProcess {

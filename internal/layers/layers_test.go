@@ -136,6 +136,7 @@ var plan = map[string]row{
 	"internal/upgrade":    {floor: 5, not: []string{"internal/frame"}},
 	"internal/httpmsg":    {floor: 5, not: []string{"internal/frame"}},
 	"internal/coders":     {floor: 5, not: []string{"internal/frame"}},
+	"internal/once":       {floor: 5, not: []string{"internal/shape", "pkg/streamer"}},
 	"internal/solo":       {floor: 5, not: []string{"pkg/streamer"}, third: []string{"github.com/google/uuid"}},
 	"internal/unchanging": {floor: 5, not: []string{"internal/frame"}},
 	"internal/sequenced":  {floor: 5, not: []string{"internal/shape", "pkg/streamer"}},

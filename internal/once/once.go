@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// FilterConfig is what a [Filter] is made of. All fields are required.
-type FilterConfig struct {
+// OnceConfig is what a [OnceFilter] is made of. All fields are required.
+type OnceConfig struct {
 	Store ctxstore.Store
 	// Life is how long a request is remembered after it was handled. Effects in a transaction are
 	// for good.
@@ -26,11 +26,14 @@ type FilterConfig struct {
 	Within        func(ctx context.Context, tx *wsrm.Tx, uri string) context.Context
 }
 
-// Filter has requests handled once. It is safe for concurrent use.
-type Filter struct{ cfg FilterConfig }
+// Handle answers a request, nil for no reply. atomic: an error means that nothing has happened.
+type Handle = func(ctx context.Context, atomic bool) (reply []byte, err error)
+
+// OnceFilter has requests handled once. It is safe for concurrent use.
+type OnceFilter struct{ cfg OnceConfig }
 
 // New makes one.
-func New(cfg FilterConfig) *Filter { return &Filter{cfg} }
+func New(cfg OnceConfig) *OnceFilter { return &OnceFilter{cfg} }
 
 const (
 	// maxReply is how long a reply may be that is recorded, in bytes.
@@ -45,7 +48,7 @@ const (
 // reply is one also when it cannot be recorded. known is false if another server began the request,
 // and nobody knows whether it was handled: for 30 s it has not ended. Errors: those of the store
 // and, of a transaction, of handle, after which nothing has happened.
-func (f *Filter) Do(ctx context.Context, id, path string, handle func(context.Context) ([]byte, error)) (
+func (f *OnceFilter) Do(ctx context.Context, id, path string, handle Handle) (
 	reply []byte, known bool, err error) {
 	sum := sha256.Sum256([]byte(id))
 	uri := ctxstore.SequenceURI([16]byte(sum[:16]))
@@ -85,8 +88,8 @@ func (f *Filter) Do(ctx context.Context, id, path string, handle func(context.Co
 	}
 }
 
-// request is what is known of one.
-type request struct {
+// onceRequest is what is known of one.
+type onceRequest struct {
 	engine      *wsrm.Engine
 	uri         string
 	done, begun bool
@@ -95,8 +98,8 @@ type request struct {
 
 // engineStore is the store of an engine's state.
 type engineStore struct {
-	Filter
-	of *request
+	OnceFilter
+	of *onceRequest
 }
 
 // Commit implements [wsrm.Store].
@@ -112,8 +115,8 @@ func (s engineStore) Commit(ctx context.Context, uri string, expect uint64, valu
 }
 
 // open reads what is known of a request.
-func (f *Filter) open(ctx context.Context, uri string) (*request, error) {
-	r := &request{uri: uri}
+func (f *OnceFilter) open(ctx context.Context, uri string) (*onceRequest, error) {
+	r := &onceRequest{uri: uri}
 	cfg, store := wsrm.Config{Assurance: wsrm.ExactlyOnce, Hold: maxReply}, engineStore{*f, r}
 	e, err := f.cfg.Store.Get(ctx, uri)
 	switch {
@@ -148,12 +151,12 @@ func (f *Filter) open(ctx context.Context, uri string) (*request, error) {
 	return r, nil
 }
 
-func (r *request) step(ctx context.Context, ev wsrm.Event) ([]wsrm.Action, error) {
+func (r *onceRequest) step(ctx context.Context, ev wsrm.Event) ([]wsrm.Action, error) {
 	return r.engine.Step(ctx, time.Now(), ev)
 }
 
 // first has the engine deliver the request, whose text it need not see.
-func (r *request) first(ctx context.Context) (wsrm.Action, error) {
+func (r *onceRequest) first(ctx context.Context) (wsrm.Action, error) {
 	actions, err := r.step(ctx, wsrm.Event{Kind: wsrm.Arrived, Number: 1, Message: []byte{}})
 	for _, a := range actions {
 		if a.Kind == wsrm.Deliver {
@@ -163,23 +166,23 @@ func (r *request) first(ctx context.Context) (wsrm.Action, error) {
 	return wsrm.Action{}, errors.Join(err, errors.New("a request that is not handled"))
 }
 
-// inTransaction is a handler with a transaction.
-type inTransaction func(tx *wsrm.Tx) ([]byte, error)
+// handlerOnce is a handler with a transaction.
+type handlerOnce func(tx *wsrm.Tx) ([]byte, error)
 
 // Deliver implements [wsrm.Handler].
-func (h inTransaction) Deliver(_ context.Context, tx *wsrm.Tx, _ []byte) ([]byte, error) {
+func (h handlerOnce) Deliver(_ context.Context, tx *wsrm.Tx, _ []byte) ([]byte, error) {
 	return h(tx)
 }
 
 // transact has a request handled in a transaction.
-func (r *request) transact(ctx context.Context, within func(context.Context, *wsrm.Tx, string) context.Context,
-	handle func(context.Context) ([]byte, error)) (reply []byte, err error) {
+func (r *onceRequest) transact(ctx context.Context, within func(context.Context, *wsrm.Tx, string) context.Context,
+	handle Handle) (reply []byte, err error) {
 	a, err := r.first(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.engine.Deliver(ctx, time.Now(), a, inTransaction(func(tx *wsrm.Tx) ([]byte, error) {
-		reply, err = handle(within(ctx, tx, r.uri))
+	_, err = r.engine.Deliver(ctx, time.Now(), a, handlerOnce(func(tx *wsrm.Tx) ([]byte, error) {
+		reply, err = handle(within(ctx, tx, r.uri), true)
 		return reply, err
 	}))
 	if err == nil {
@@ -192,14 +195,14 @@ func (r *request) transact(ctx context.Context, within func(context.Context, *ws
 }
 
 // handle has a request handled that has effects of its own.
-func (r *request) handle(ctx context.Context, handle func(context.Context) ([]byte, error)) ([]byte, error) {
+func (r *onceRequest) handle(ctx context.Context, handle Handle) ([]byte, error) {
 	if _, err := r.first(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := r.engine.Begin(ctx, time.Now(), 1); err != nil {
 		return nil, err
 	}
-	reply, err := handle(ctx)
+	reply, err := handle(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type txKey struct{}
 
-func filter(store ctxstore.Store) *once.Filter {
-	return once.New(once.FilterConfig{
+func filter(store ctxstore.Store) *once.OnceFilter {
+	return once.New(once.OnceConfig{
 		Store: store, Life: time.Hour,
 		Transactional: func(path string) bool { return path == "/tx" },
 		Within: func(ctx context.Context, tx *wsrm.Tx, _ string) context.Context {
@@ -40,8 +40,8 @@ func newStore(t *testing.T) ctxstore.Store {
 	return store
 }
 
-func saying(reply string, times *atomic.Int32) func(context.Context) ([]byte, error) {
-	return func(context.Context) ([]byte, error) {
+func saying(reply string, times *atomic.Int32) func(context.Context, bool) ([]byte, error) {
+	return func(context.Context, bool) ([]byte, error) {
 		times.Add(1)
 		return []byte(reply), nil
 	}
@@ -60,7 +60,7 @@ func TestDo(t *testing.T) {
 		}
 		assert.EqualValues(t, 2, times.Load(), path)
 		for range 2 { // one without a reply
-			reply, known, err := filter(store).Do(t.Context(), "c", path, func(context.Context) ([]byte, error) {
+			reply, known, err := filter(store).Do(t.Context(), "c", path, func(context.Context, bool) ([]byte, error) {
 				times.Add(1)
 				return nil, nil
 			})
@@ -76,9 +76,9 @@ func TestTransaction(t *testing.T) {
 	store := newStore(t)
 	f := filter(store)
 	broken := errors.New("no space")
-	_, _, err := f.Do(t.Context(), "a", "/tx", func(context.Context) ([]byte, error) { return nil, broken })
+	_, _, err := f.Do(t.Context(), "a", "/tx", func(context.Context, bool) ([]byte, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
-	reply, known, err := f.Do(t.Context(), "a", "/tx", func(ctx context.Context) ([]byte, error) {
+	reply, known, err := f.Do(t.Context(), "a", "/tx", func(ctx context.Context, _ bool) ([]byte, error) {
 		ctx.Value(txKey{}).(*wsrm.Tx).Set([]byte("effect"))
 		return []byte("reply"), nil
 	})
@@ -109,7 +109,7 @@ func TestBegun(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var wait sync.WaitGroup
 			wait.Go(func() {
-				_, _, _ = filter(store).Do(t.Context(), "a", "/own", func(context.Context) ([]byte, error) {
+				_, _, _ = filter(store).Do(t.Context(), "a", "/own", func(context.Context, bool) ([]byte, error) {
 					times.Add(1)
 					if !ends {
 						<-ctx.Done()
@@ -150,7 +150,7 @@ func TestConcurrently(t *testing.T) {
 				f := filter(store)
 				for j := range 20 {
 					id := fmt.Sprint((i + j) % 20)
-					reply, known, err := f.Do(t.Context(), id, path, func(ctx context.Context) ([]byte, error) {
+					reply, known, err := f.Do(t.Context(), id, path, func(ctx context.Context, _ bool) ([]byte, error) {
 						if tx, is := ctx.Value(txKey{}).(*wsrm.Tx); is {
 							tx.Set([]byte(id))
 						}

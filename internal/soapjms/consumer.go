@@ -40,9 +40,23 @@ type ConsumerConfig struct {
 	Service string
 	// Content is how messages may come, and be answered, beside XML; nil: not at all.
 	Content ContentForm
+	// Once has requests handled once; nil: at least once.
+	Once Once
 	// Log hears of what no client hears. Required.
 	Log *slog.Logger
 }
+
+// Once has requests handled once each, by what identifies them.
+type Once interface {
+	// Do has handle answer a request for the service at a path, or gives the reply from before,
+	// without bytes for none. atomic: an error of handle means that nothing happened. known is
+	// false where nobody knows whether the request was handled. An error means that it was not.
+	Do(ctx context.Context, id, path string, handle func(ctx context.Context, atomic bool) ([]byte, error)) (
+		reply []byte, known bool, err error)
+}
+
+// laterPause is about how long a request waits that cannot be handled now.
+const laterPause = 5 * time.Second
 
 // Consumer answers the requests of a queue. A request is acknowledged when its answer is with the
 // broker: where either dies before, it is handled again, by this consumer or by another one.
@@ -156,8 +170,12 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 	if h := m.Header; h != nil && h.DeliveryCount >= maxDeliveries {
 		return settle(fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
 	}
-	reply, why, now := c.answer(ctx, m)
-	if !now {
+	reply, why, err := c.answer(ctx, m)
+	if err != nil {
+		if !errors.Is(err, ErrNotNow) {
+			tell.Warn("a request cannot be handled now", "err", err)
+			_ = rest(ctx, laterPause)
+		}
 		ctx, cancel := context.WithTimeout(ctx, settleTime)
 		defer cancel()
 		return link.Release(ctx, m)
@@ -196,33 +214,77 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 }
 
 // answer is the reply to a request, nil if there is none; why is why it is a fault of the client's.
-// now is false if it cannot be answered now.
-func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, now bool) {
-	defer func() {
-		if v := recover(); v != nil && v != any(ErrNotNow) {
-			panic(v)
-		}
-	}()
+// An error is that it cannot be answered now, and nothing happened.
+func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, err error) {
 	m, packed, err := unpacked(c.cfg.Content, m)
 	if err != nil {
 		reply, why = c.refuse(m, err)
-		return reply, why, true
+		return reply, why, nil
 	}
-	reply, why = c.answerXML(ctx, m, packed || m.ApplicationProperties[propReads] == true)
+	a, wrong := read(m, cmp.Or(c.cfg.Service, c.cfg.Queue))
+	a.told = packed || m.ApplicationProperties[propReads] == true
+	switch {
+	case wrong != nil:
+		reply, why = c.fault(m, a, wrong), wrong.Reason
+	case c.cfg.Once != nil:
+		reply, why, err = c.answerOnce(ctx, m, a)
+	default:
+		reply, why, err = c.ask(ctx, m, a, false)
+	}
 	if reply != nil {
 		c.dress(ctx, m, reply, packed)
 	}
-	return reply, why, true
+	return reply, why, err
 }
 
-// answerXML is answer to XML. told: the client wants to hear also that there is nothing.
-func (c *Consumer) answerXML(ctx context.Context, m *amqp.Message, told bool) (reply *amqp.Message, why string) {
-	a, wrong := read(m, cmp.Or(c.cfg.Service, c.cfg.Queue))
-	if wrong != nil {
-		return c.fault(m, a, wrong), wrong.Reason
+// answerOnce is answer to a request that may have been answered before.
+func (c *Consumer) answerOnce(ctx context.Context, m *amqp.Message, a asked) (reply *amqp.Message, why string,
+	err error) {
+	id := m.Properties.MessageID
+	if id == nil {
+		wrong := wrongly("", "the request has no JMSMessageID, and cannot be handled exactly once")
+		return c.fault(m, a, wrong), wrong.Reason, nil
 	}
+	key := fmt.Sprintf("%s %T %v", cmp.Or(c.cfg.Service, c.cfg.Queue), id, id)
+	recorded, known, err := c.cfg.Once.Do(ctx, key, a.URL.Path, func(ctx context.Context, atomic bool) (_ []byte,
+		err error) {
+		var reply *amqp.Message
+		if reply, why, err = c.ask(ctx, m, a, atomic); reply == nil || err != nil {
+			return nil, err
+		}
+		return reply.MarshalBinary()
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !known:
+		why = "a server began to handle the request and ended; nobody knows whether it was handled"
+		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: why}), why, nil
+	case len(recorded) == 0:
+		return nil, why, nil
+	}
+	reply = &amqp.Message{}
+	if err := reply.UnmarshalBinary(recorded); err != nil {
+		return nil, "", err
+	}
+	addressed(reply, m)
+	return reply, why, nil
+}
+
+// ask has the handler answer a request. An error is that nothing happened; atomic: so it is also
+// where the handler gives up.
+func (c *Consumer) ask(ctx context.Context, m *amqp.Message, a asked, atomic bool) (reply *amqp.Message, why string,
+	err error) {
 	w := &replyWriter{header: http.Header{}}
-	c.serve(w, a.WithContext(ctx))
+	if err := c.serve(w, a.WithContext(ctx)); errors.Is(err, ErrNotNow) || atomic && err != nil {
+		return nil, "", err
+	}
+	reply, why = c.replyOf(m, a, w)
+	return reply, why, nil
+}
+
+// replyOf is the reply that a handler has written.
+func (c *Consumer) replyOf(m *amqp.Message, a asked, w *replyWriter) (reply *amqp.Message, why string) {
 	contentType := w.header.Get("Content-Type")
 	kind := soap.ParseContentType(contentType).Type
 	switch {
@@ -230,7 +292,7 @@ func (c *Consumer) answerXML(ctx context.Context, m *amqp.Message, told bool) (r
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: fmt.Sprintf("the reply is longer than %d bytes",
 			maxMessage)}), ""
 	case w.status == 0 || w.body.Len() == 0 && w.status < http.StatusBadRequest:
-		if !told {
+		if !a.told {
 			return nil, ""
 		}
 		reply = answer(m, classBytes, "", "", nil, false)
@@ -249,13 +311,13 @@ func (c *Consumer) answerXML(ctx context.Context, m *amqp.Message, told bool) (r
 // isText reports whether a media type is none of SOAP: an error of HTTP has it.
 func isText(kind string) bool { return kind == "" || kind == "text/plain" || kind == "text/html" }
 
-// serve has the handler answer. One that panics has answered by a fault.
-func (c *Consumer) serve(w *replyWriter, r *http.Request) {
+// serve has the handler answer. One that panics has answered by a fault; with an error, that is
+// returned.
+func (c *Consumer) serve(w *replyWriter, r *http.Request) (err error) {
 	defer func() {
-		if v := recover(); v == any(ErrNotNow) {
-			panic(v)
-		} else if v != nil {
-			if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		if v := recover(); v != nil {
+			err, _ = v.(error)
+			if err == nil || !errors.Is(err, http.ErrAbortHandler) && !errors.Is(err, ErrNotNow) {
 				c.cfg.Log.Error("a service failed", "path", r.URL.Path, "err", v)
 			}
 			*w = replyWriter{header: http.Header{}, status: http.StatusInternalServerError}
@@ -263,6 +325,7 @@ func (c *Consumer) serve(w *replyWriter, r *http.Request) {
 		}
 	}()
 	c.cfg.Handler.ServeHTTP(w, r)
+	return nil
 }
 
 // fault is one as a reply, in the version of SOAP of the request.

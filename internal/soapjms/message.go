@@ -125,6 +125,7 @@ type asked struct {
 	*http.Request
 	class   int8
 	version soap.Version
+	told    bool // its client wants to hear also that there is no reply
 }
 
 // read makes a request of a message; its fault is what the client did wrong (section 2.8), in the
@@ -206,14 +207,20 @@ const namespace = "http://www.w3.org/2010/soapjms/"
 // answer makes the message that replies to another one, as text if that was.
 func answer(to *amqp.Message, class int8, contentType, encoding string, body []byte, failed bool) *amqp.Message {
 	properties := map[string]any{propContentType: contentType, propIsFault: failed}
-	if uri := text(to, propRequestURI); uri != "" {
-		properties[propRequestURI] = uri // CXF takes no reply without it
-	}
 	if encoding != "" {
 		properties[propContentEncoding] = encoding
 		class = classBytes
 	}
 	m := pack(class, body, properties)
+	addressed(m, to)
+	return m
+}
+
+// addressed has a message be the reply to another one.
+func addressed(m, to *amqp.Message) {
+	if uri := text(to, propRequestURI); uri != "" {
+		m.ApplicationProperties[propRequestURI] = uri // CXF takes no reply without it
+	}
 	if h := to.Header; h != nil {
 		m.Header.Durable, m.Header.Priority = h.Durable, h.Priority
 	}
@@ -225,7 +232,6 @@ func answer(to *amqp.Message, class int8, contentType, encoding string, body []b
 	if kind, given := to.Annotations[annotationReplyTo]; given {
 		m.Annotations[annotationTo] = kind
 	}
-	return m
 }
 
 // bodyOf is what a message of bytes or of text carries. Others are an error.

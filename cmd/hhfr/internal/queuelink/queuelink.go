@@ -171,8 +171,8 @@ func (p *LinkHalf) far(ctx context.Context, g *command.Global, s *server.OpenedS
 	}
 	defer client.CloseIdleConnections()
 	half := &farHalf{origin: origin, client: client, log: g.Logger(), ends: ctx}
-	consumers, err := queues.Consume(ctx, g, p.from, &tls.Config{RootCAs: roots}, half,
-		cmp.Or(origin.Path, "/"), by)
+	consumers, err := queues.Consume(ctx, g, p.from, &tls.Config{RootCAs: roots},
+		queues.Answering{Handler: half, Service: cmp.Or(origin.Path, "/"), Shapes: by})
 	if err != nil {
 		return err
 	}

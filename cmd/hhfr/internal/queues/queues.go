@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -19,9 +20,11 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/once"
 	"github.com/hhfr/hhfr/internal/soapjms"
 	"github.com/hhfr/hhfr/internal/solo"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // passwordVariable is the environment variable with the password of a broker's user.
@@ -133,10 +136,47 @@ type Consumers struct {
 	wait sync.WaitGroup
 }
 
-// Consume opens queues, and has a handler answer their requests until the result is closed. Those
-// that name no service are for this one; empty: that of the name of the queue.
-func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.Config, handler http.Handler,
-	service string, by QueueShapes) (*Consumers, error) {
+// Answering is what answers the requests of queues.
+type Answering struct {
+	Handler http.Handler
+	// Service is that of requests that name none; empty: that of the name of the queue.
+	Service string
+	Shapes  QueueShapes
+	// Once has each request handled once, as it says, by the store of Shapes; nil: at least once.
+	Once *OnceServices
+}
+
+// OnceServices are services whose requests are handled once.
+type OnceServices struct {
+	// Transactional and Within are as in [once.OnceConfig].
+	Transactional func(path string) bool
+	Within        func(ctx context.Context, tx *wsrm.Tx, uri string) context.Context
+}
+
+// onceLife is how long a request is remembered after it was handled.
+const onceLife = 7 * 24 * time.Hour
+
+// filter is nil for at least once.
+func (a *Answering) filter() soapjms.Once {
+	if a.Once == nil {
+		return nil
+	}
+	return once.New(once.OnceConfig{Store: a.Shapes.Store, Life: onceLife, Transactional: a.Once.Transactional,
+		Within: a.Once.Within})
+}
+
+// CheckOnce checks --exactly-once of a server of queues with a store that is named.
+func CheckOnce(is bool, urls []string, store string) error {
+	if is && (len(urls) == 0 || store == "" || store == stores.MemoryStore) {
+		return exit.Usagef("name one: --store bolt:FILE, or nats:// for several servers",
+			"--exactly-once is for --queue, and needs a store that outlives the process")
+	}
+	return nil
+}
+
+// Consume opens queues, and has their requests answered until the result is closed.
+func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.Config, by Answering) (
+	*Consumers, error) {
 	c := &Consumers{}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
@@ -149,8 +189,8 @@ func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.
 			return nil, c.fails(err)
 		}
 		consumers, err := soapjms.NewConsumers(ctx, soapjms.ConsumerConfig{
-			Queues: b, Queue: queue, Service: cmp.Or(service, queue), Handler: handler, Concurrency: concurrency,
-			Content: by.content(), Log: g.Logger(),
+			Queues: b, Queue: queue, Service: cmp.Or(by.Service, queue), Handler: by.Handler,
+			Concurrency: concurrency, Content: by.Shapes.content(), Once: by.filter(), Log: g.Logger(),
 		})
 		if ctx.Err() != nil {
 			return nil, c.fails(context.Cause(ctx))

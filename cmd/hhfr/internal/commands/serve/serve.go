@@ -28,6 +28,7 @@ type serveOptions struct {
 	udp, geoip, misbehave, soapRM string
 	allowHost, queues             []string
 	maxPerPeer                    int
+	exactlyOnce                   bool
 	work                          peer.Work
 }
 
@@ -50,6 +51,8 @@ func New(g *command.Global) *cobra.Command {
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	o.Record.Flags(f, "write all traffic to this pcapng file")
 	queues.ServeFlag(f, &o.queues, "also answer the requests of this queue, SOAP over JMS")
+	f.BoolVar(&o.exactlyOnce, "exactly-once", false, "handle each request of --queue once, by what --store remembers "+
+		"of them, also if other servers at the queue have it")
 	flags.MaxPerPeer(f, &o.maxPerPeer, peer.DefaultMaxConns/2, "")
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
@@ -137,7 +140,8 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 	case len(o.allowHost) > 0 && o.soapRM == "":
 		return cfg, exit.Usagef("", "--allow-host goes with --soap-rm")
 	}
-	if err := cmp.Or(o.mock.Check(), command.CheckHost("--advertise", o.Advertise)); err != nil {
+	if err := cmp.Or(o.mock.Check(), queues.CheckOnce(o.exactlyOnce, o.queues, o.Store.Spec),
+		command.CheckHost("--advertise", o.Advertise)); err != nil {
 		return cfg, err
 	}
 	cfg = peer.Config{

@@ -149,6 +149,10 @@ func (o *serveOptions) consume(ctx context.Context, g *command.Global, s *server
 	if err != nil {
 		return nil, err
 	}
-	return queues.Consume(ctx, g, o.queues, &tls.Config{RootCAs: roots}, running.Plain(), "",
-		queues.QueueShapes{Named: o.Store.Spec, Store: s.Store, Book: s.Book})
+	by := queues.Answering{Handler: running.Plain(),
+		Shapes: queues.QueueShapes{Named: o.Store.Spec, Store: s.Store, Book: s.Book}}
+	if o.exactlyOnce {
+		by.Once = &queues.OnceServices{Transactional: running.Transactional, Within: peer.InTransaction}
+	}
+	return queues.Consume(ctx, g, o.queues, &tls.Config{RootCAs: roots}, by)
 }
