@@ -109,6 +109,12 @@ func TestInteropQueues(t *testing.T) {
 			assert.Contains(t, string(out), "200 right answers")
 		})
 	}
+	t.Run("hhfr call", func(t *testing.T) {
+		code, out, stderr := do(t, "call", "http://"+one.listen+"/sum?wsdl", "sum", "item:=[1,2.5]", "--to",
+			"jms:queue:hhfr?targetService=sum", "--broker", broker)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, out, `"result": 3.5`)
+	})
 	t.Run("a server of CXF", func(t *testing.T) {
 		_, stop := j.start("serve", port, "jms:queue:cxf")
 		defer stop()

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -92,6 +93,14 @@ type QueueShapes struct {
 	Store ctxstore.Store
 	Book  *binary.Book
 }
+
+// ShapesOf has a book of its own for a store.
+func ShapesOf(named string, store ctxstore.Store) QueueShapes {
+	return QueueShapes{named, store, binary.NewBook(ctxstore.Shapes{Store: store})}
+}
+
+// MayBeHandled reports whether an error is that a request at a queue has no reply.
+func MayBeHandled(err error) bool { return errors.Is(err, &soapjms.Error{Code: soapjms.NoReply}) }
 
 // content is nil without a store that others have.
 func (s QueueShapes) content() soapjms.ContentForm {

@@ -15,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/login"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/wsdl"
@@ -52,6 +53,7 @@ type callOptions struct {
 	fields, headerFiles, expects []string
 	plain, full, curl            bool
 	timeout                      time.Duration
+	queue                        queues.QueueOptions
 	store                        stores.StoreOptions
 	tls                          trust.ClientTLS
 }
@@ -75,7 +77,9 @@ func New(g *command.Global) *cobra.Command {
 	}
 	f := c.Flags()
 	o.flags(f)
-	f.StringVar(&o.to, "to", "", "URL of the service; empty: the one that the WSDL names")
+	f.StringVar(&o.to, "to", "",
+		"URL of the service, or jms:queue:NAME?targetService=SERVICE; empty: the one that the WSDL names")
+	o.queue.Flag(f)
 	f.StringArrayVar(&o.headerFiles, "soap-header", nil, "file with a SOAP header block; may be given again")
 	o.CallFlags(f, &o.fields)
 	f.BoolVar(&o.plain, "plain", false, "plain SOAP: no stream is asked for")
@@ -108,7 +112,8 @@ tree, and a sample of it in JSON. What does not fit is reported with its place, 
 expected; then nothing is sent.
 
 The stream is that of hhfr stream: asked for with the first call, and plain SOAP where the service
-does not know it. --plain does not ask.
+does not know it. --plain does not ask. A service at a queue (--to jms:queue:NAME, --broker) is called as
+SOAP over JMS has it, without fields of HTTP; with --store, by content of hhfr.
 
 --user with --password-file sends HTTP Basic; --wss text or digest sends a UsernameToken of
 WS-Security with a timestamp in its place. HHFR_PASSWORD is a password in place of the file.
@@ -120,7 +125,8 @@ be reached; 4: the values, or the WSDL, are not as they have to be.`
 const callExamples = `  hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum item:='[1,2.5]'
   hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum @request.json --expect result=3.5 -o values
   hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum - --extract result < requests.jsonl
-  hhfr call service.wsdl GetStatus id=17 --to http://far.example/status --user ann --password-file password`
+  hhfr call service.wsdl GetStatus id=17 --to http://far.example/status --user ann --password-file password
+  hhfr call service.wsdl GetStatus id=17 --to jms:queue:orders --broker amqp://broker.example`
 
 // complete completes operations.
 func (o *callOptions) complete(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

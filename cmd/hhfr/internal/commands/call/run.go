@@ -49,6 +49,10 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if err != nil {
 		return err
 	}
+	if o.queue.Address != nil && (len(header) > 0 || o.Digest || o.curl) {
+		return exit.Usagef("--wss has a login in the message", "fields of HTTP do not pass a queue: --user, "+
+			"--token-file, --digest, --header and --as-curl do not go with it")
+	}
 	calls, lines, err := inputs(ctx, g, args[2:])
 	if err != nil {
 		return err
@@ -142,6 +146,9 @@ func (o *callOptions) operation(ctx context.Context, args []string, client *http
 		if flag, at = "the address in "+file, d.LocationOf(found); at == "" {
 			return nil, exit.Usagef("--to URL says it", "%s does not say where the service is", file)
 		}
+	}
+	if at, err = o.queue.Parse(at); err != nil {
+		return nil, err
 	}
 	op.url, err = command.CheckURL(flag, at)
 	return op, err

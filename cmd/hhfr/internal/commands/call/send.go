@@ -17,9 +17,9 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -70,20 +70,23 @@ func (o *callOptions) open(
 	if err != nil {
 		return nil, err
 	}
-	if s.client, err = hhfr.Dial(ctx, op.url.String(), o.config(g, store, secure, header)); err != nil {
+	if o.queue.Address != nil {
+		q, err := o.queue.Client(g, op.Output == nil, secure, nil, queues.ShapesOf(o.store.Spec, store))
+		if err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+		s.http, s.close = &http.Client{Transport: q}, func() error { return errors.Join(q.Close(), store.Close()) }
+		return s, nil
+	}
+	cfg := &hhfr.Config{
+		Store: store, TLS: secure, Header: header, Log: g.Logger(),
+		OnPlain: func(why error) { g.Detail("plain SOAP: %v", why) },
+	}
+	if s.client, err = hhfr.Dial(ctx, op.url.String(), cfg); err != nil {
 		return nil, errors.Join(unreached(err), store.Close())
 	}
 	s.close = func() error { return errors.Join(s.client.Close(), store.Close()) }
 	return s, nil
-}
-
-func (o *callOptions) config(
-	g *command.Global, store ctxstore.Store, secure *tls.Config, header http.Header,
-) *hhfr.Config {
-	return &hhfr.Config{
-		Store: store, TLS: secure, Header: header, Log: g.Logger(),
-		OnPlain: func(why error) { g.Detail("plain SOAP: %v", why) },
-	}
 }
 
 func plainClient(secure *tls.Config) *http.Client {
@@ -208,6 +211,9 @@ func (s *callSender) plainCall(ctx context.Context, x *madeCall, own http.Header
 func unreached(err error) error {
 	if err == nil {
 		return nil
+	}
+	if queues.MayBeHandled(err) {
+		return exit.With(exit.Partial, err, "")
 	}
 	var e *hhfr.Error
 	if errors.As(err, &e) && e.Code != hhfr.Unreachable && e.Code != hhfr.NoHHFR {
