@@ -114,6 +114,10 @@ func TestInteropQueues(t *testing.T) {
 			"jms:queue:hhfr?targetService=sum", "--broker", broker)
 		assert.Zero(t, code, stderr)
 		assert.Contains(t, out, `"result": 3.5`)
+		code, out, stderr = do(t, "call", "http://"+one.listen+"/sum?wsdl", "sum", "item:=[1,3]", "--binding",
+			"sumSoapJMS", "--broker", broker)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, out, `"result": 4`)
 	})
 	t.Run("a server of CXF", func(t *testing.T) {
 		_, stop := j.start("serve", port, "jms:queue:cxf")

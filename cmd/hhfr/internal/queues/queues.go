@@ -139,6 +139,16 @@ func ServeFlag(f *pflag.FlagSet, to *[]string, about string) {
 		"USER is in "+passwordVariable+"; may be given again")
 }
 
+// Names are those of the queues at URLs, as far as these are right.
+func Names(urls []string) (names []string) {
+	for _, text := range urls {
+		if u, err := url.Parse(text); err == nil && len(u.Path) > 1 {
+			names = append(names, u.Path[1:])
+		}
+	}
+	return names
+}
+
 // Consumers are of the queues of a server.
 type Consumers struct {
 	stop context.CancelFunc

@@ -162,6 +162,7 @@ func (o *serveOptions) complete(ctx context.Context, cfg *peer.Config, g *comman
 	if cfg.Services, err = o.services(ctx, g, ranges, s); err != nil {
 		return err
 	}
+	cfg.Services = cfg.Services.AtQueues(queues.Names(o.queues))
 	if cfg.CallbackClient, err = callbackClient(g.System, s.Recording); err != nil {
 		return err
 	}
