@@ -126,7 +126,7 @@ const callExamples = `  hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum item:='[1
   hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum @request.json --expect result=3.5 -o values
   hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum - --extract result < requests.jsonl
   hhfr call service.wsdl GetStatus id=17 --to http://far.example/status --user ann --password-file password
-  hhfr call service.wsdl GetStatus id=17 --to jms:queue:orders --broker amqp://broker.example`
+  hhfr call service.wsdl GetStatus id=17 --to jms:queue:orders --broker amqp://broker.example/`
 
 // complete completes operations.
 func (o *callOptions) complete(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -113,6 +113,6 @@ const proxyExamples = `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://12
   hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
 	`--upstream http://127.0.0.1:8080/echo --store ./store --no-offer
   hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem
-  hhfr proxy --listen 127.0.0.1:8081 --upstream jms:queue:link --broker amqp://broker.example
+  hhfr proxy --listen 127.0.0.1:8081 --upstream jms:queue:link --broker amqp://broker.example/
   hhfr proxy --queue amqp://broker.example/link --upstream http://127.0.0.1:8080/
   hhfr proxy --config pair.conf`
