@@ -68,10 +68,10 @@ func (j *jms) start(args ...string) (said string, kill func()) {
 }
 
 // serve starts a process of hhfr that answers the requests of a queue.
-func (j *jms) serve(broker string) *proxyProcess {
+func (j *jms) serve(store, queue string, more ...string) *proxyProcess {
 	j.Helper()
-	return startCommand(j.T, exec.CommandContext(j.Context(), "hhfr", "serve", "--listen", "127.0.0.1:0", "--store",
-		"mem:", "-o", "json", "-v", "--queue", broker+"/hhfr"))
+	return startCommand(j.T, exec.CommandContext(j.Context(), "hhfr", append([]string{"serve", "--listen",
+		"127.0.0.1:0", "--store", store, "-o", "json", "-v", "--queue", queue}, more...)...))
 }
 
 const sumOfTwo = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` +
@@ -98,7 +98,7 @@ func TestInteropQueues(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(sumOfTwo), 0o600))
 	port, kill := j.start("broker", folder)
 	broker := "amqp://127.0.0.1:" + port
-	one := j.serve(broker)
+	one := j.serve("mem:", broker+"/hhfr")
 
 	for name, address := range map[string]string{
 		"text": "jms:queue:hhfr?targetService=sum", "bytes": "jms:queue:hhfr?targetService=sum&messageType=byte",
@@ -109,6 +109,16 @@ func TestInteropQueues(t *testing.T) {
 			assert.Contains(t, string(out), "200 right answers")
 		})
 	}
+	t.Run("hhfr call", func(t *testing.T) {
+		code, out, stderr := do(t, "call", "http://"+one.listen+"/sum?wsdl", "sum", "item:=[1,2.5]", "--to",
+			"jms:queue:hhfr?targetService=sum", "--broker", broker)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, out, `"result": 3.5`)
+		code, out, stderr = do(t, "call", "http://"+one.listen+"/sum?wsdl", "sum", "item:=[1,3]", "--binding",
+			"sumSoapJMS", "--broker", broker)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, out, `"result": 4`)
+	})
 	t.Run("a server of CXF", func(t *testing.T) {
 		_, stop := j.start("serve", port, "jms:queue:cxf")
 		defer stop()
@@ -126,7 +136,7 @@ func TestInteropQueues(t *testing.T) {
 		assert.Contains(t, out, "nothing to add")
 	})
 	t.Run("one of two servers is killed", func(t *testing.T) {
-		other := j.serve(broker)
+		other := j.serve("mem:", broker+"/hhfr")
 		go func() {
 			time.Sleep(300 * time.Millisecond) // some requests are with it, whenever that is
 			other.kill()
@@ -134,6 +144,82 @@ func TestInteropQueues(t *testing.T) {
 		code, replies, stderr := sums(t, "2000", file, "jms:queue:hhfr?targetService=sum", broker)
 		assert.Zero(t, code, stderr)
 		assert.Equal(t, 2000, replies, "nothing is lost")
+	})
+	t.Run("content of hhfr, and one of two servers is killed", func(t *testing.T) {
+		store := t.TempDir()
+		j.serve(store, broker+"/both")
+		other := j.serve(store, broker+"/both")
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			other.kill()
+		}()
+		code, replies, stderr := sums(t, "2000", file, "jms:queue:both?targetService=sum", broker, "--store", store)
+		assert.Zero(t, code, stderr)
+		assert.Equal(t, 2000, replies, "nothing is lost")
+		assert.Regexp(t, `1\d\d\d requests went as content of hhfr`, stderr)
+		out, err := j.command("call", port, "jms:queue:both?targetService=sum", "50", "4").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		assert.Contains(t, string(out), "50 right answers")
+		code, replies, stderr = sums(t, "100", file, "jms:queue:both?targetService=sum", broker, "--store", t.TempDir())
+		assert.Zero(t, code, stderr)
+		assert.Equal(t, 100, replies)
+		assert.Contains(t, stderr, "messages go as XML: the server has another store")
+	})
+	t.Run("exactly once, and one of two servers is killed", func(t *testing.T) {
+		store, folder := t.TempDir(), t.TempDir()
+		j.serve(store, broker+"/books", "--exactly-once")
+		other := j.serve(store, broker+"/books", "--exactly-once")
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			other.kill()
+		}()
+		write := func(name, body string) string {
+			path := filepath.Join(folder, name)
+			text := `<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>` + body +
+				`</e:Body></e:Envelope>`
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			return path
+		}
+		add := write("add.xml", `<add xmlns="urn:hhfr:peer:1"><id>a</id><amount>5</amount></add>`)
+		code, replies, stderr := sums(t, "1500", add, "jms:queue:books?targetService=ledger", broker, "--store", store)
+		assert.Zero(t, code, stderr)
+		assert.Equal(t, 1500, replies, "nothing is lost")
+		read := write("read.xml", `<read xmlns="urn:hhfr:peer:1"><most>1</most></read>`)
+		code, out, stderr := do(t, "stream", "jms:queue:books?targetService=ledger", read, "--broker", broker, "-o",
+			"xml")
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, out, "<count>1500</count>", "nothing twice")
+	})
+	t.Run("a pair of proxies, the far one killed", func(t *testing.T) {
+		store := t.TempDir()
+		half := func(args ...string) *proxyProcess {
+			return startCommand(t, exec.CommandContext(t.Context(), "hhfr", append([]string{"proxy", "--store", store,
+				"-o", "json", "-v"}, args...)...))
+		}
+		origin := startCommand(t, exec.CommandContext(t.Context(), "hhfr", "serve", "--listen", "127.0.0.1:0", "-o",
+			"json"))
+		far := func() *proxyProcess { return half("--queue", broker+"/link", "--upstream", "http://"+origin.listen) }
+		first := far()
+		near := half("--listen", "127.0.0.1:0", "--upstream", "jms:queue:link?timeToLive=60000", "--broker", broker)
+		one := half("--listen", "127.0.0.1:0", "--upstream", "jms:queue:link", "--one-way", "--broker", broker)
+		send := func(calls, to string, more ...string) string {
+			code, out, stderr := do(t, append([]string{"stream", "http://" + to + "/sum", file, "--repeat", calls, "-o",
+				"json"}, more...)...)
+			assert.Zero(t, code, stderr)
+			return out
+		}
+		assert.Contains(t, send("1", near.listen), `"messages":1,"failed":0`)
+		near.told("messages go as content of hhfr")
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			first.kill()
+			far()
+		}()
+		assert.Contains(t, send("2000", near.listen), `"messages":2000,"failed":0`)
+		near.end()
+		assert.Contains(t, near.errs.String(), "requests went as content of hhfr")
+		send("50", one.listen, "--one-way")
+		one.told("messages go as content of hhfr")
 	})
 	t.Run("the broker is killed, and comes back", func(t *testing.T) {
 		go func() {

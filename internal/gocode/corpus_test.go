@@ -53,15 +53,12 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		p, err := gocode.Generate(d, gocode.GoOptions{Package: "service"})
-		require.NoError(t, err, file)
+		p := formed(t, d, gocode.GoOptions{Package: "service"})
 		generated += len(p.Generated)
 		refused += len(p.Refused)
 		if p.Source == nil {
 			continue
 		}
-		_, err = parser.ParseFile(token.NewFileSet(), file, p.Source, 0)
-		require.NoError(t, err)
 		if i%every != 0 {
 			continue
 		}
@@ -71,8 +68,7 @@ func TestCorpus(t *testing.T) {
 		for j := 0; j < len(p.Generated); j += len(p.Generated)/most + 1 {
 			some = append(some, p.Generated[j].Name)
 		}
-		p, err = gocode.Generate(d, gocode.GoOptions{Package: "service", Operations: some})
-		require.NoError(t, err, file)
+		p = formed(t, d, gocode.GoOptions{Package: "service", Operations: some})
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, p.Source, parser.ParseComments)
 		require.NoError(t, err)
 		types := messagesIn(parsed)

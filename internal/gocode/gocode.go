@@ -5,7 +5,6 @@ package gocode
 import (
 	"cmp"
 	"fmt"
-	"go/format"
 	"slices"
 	"strings"
 
@@ -85,7 +84,7 @@ type fileGenerator struct {
 
 // Generate writes the code for a description; that is to have been loaded with
 // [wsdl.SourceOptions].Texts for comments.
-func Generate(d *wsdl.ServiceDescription, opt GoOptions) (*GoProgram, error) {
+func Generate(d *wsdl.ServiceDescription, opt GoOptions) *GoProgram {
 	g := &fileGenerator{d: d, opt: opt, out: &GoProgram{}, names: nameScope{}, b: builder{
 		types: map[*xsd.TypeDef]*structType{}, roots: map[*xsd.ElementDecl]*structType{},
 		enums: map[*xsd.Simple]*enumType{},
@@ -94,17 +93,13 @@ func Generate(d *wsdl.ServiceDescription, opt GoOptions) (*GoProgram, error) {
 	g.b.resolve()
 	g.choose()
 	if len(g.services) == 0 {
-		return g.out, nil
+		return g.out
 	}
 	g.name()
 	w := &goFile{docs: d.Documentation()}
 	g.write(w)
-	text, err := format.Source([]byte(w.String()))
-	if err != nil {
-		return nil, fmt.Errorf("generated code: %w", err)
-	}
-	g.out.Source = text
-	return g.out, nil
+	g.out.Source = []byte(w.String())
+	return g.out
 }
 
 // take makes the structs of all operations that are asked for.

@@ -1,7 +1,9 @@
 package gocode_test
 
 import (
+	"bytes"
 	"flag"
+	"go/format"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +22,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestGolden(t *testing.T) {
 	d, err := wsdl.Load(t.Context(), filepath.Join("testdata", "stock.wsdl"), wsdl.SourceOptions{Texts: true})
 	require.NoError(t, err)
-	p, err := gocode.Generate(d, gocode.GoOptions{Package: "stock"})
-	require.NoError(t, err)
+	p := formed(t, d, gocode.GoOptions{Package: "stock"})
 	assert.Empty(t, p.Refused)
 	golden := filepath.Join("testdata", "stock.go.golden")
 	if *update {
@@ -33,9 +34,7 @@ func TestGolden(t *testing.T) {
 	for range 5 {
 		again, err := wsdl.Load(t.Context(), filepath.Join("testdata", "stock.wsdl"), wsdl.SourceOptions{Texts: true})
 		require.NoError(t, err)
-		p, err := gocode.Generate(again, gocode.GoOptions{Package: "stock"})
-		require.NoError(t, err)
-		assert.Equal(t, string(want), string(p.Source))
+		assert.Equal(t, string(want), string(formed(t, again, gocode.GoOptions{Package: "stock"}).Source))
 	}
 }
 
@@ -205,9 +204,40 @@ func generate(t *testing.T, text string) *gocode.GoProgram {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	d, err := wsdl.Load(t.Context(), file, wsdl.SourceOptions{Texts: true})
 	require.NoError(t, err)
-	p, err := gocode.Generate(d, gocode.GoOptions{Package: "service"})
-	require.NoError(t, err)
+	return formed(t, d, gocode.GoOptions{Package: "service"})
+}
+
+// formed generates, and checks that what comes of it is Go, as gofmt has it.
+func formed(t *testing.T, d *wsdl.ServiceDescription, opt gocode.GoOptions) *gocode.GoProgram {
+	t.Helper()
+	p := gocode.Generate(d, opt)
+	if p.Source != nil {
+		want, err := format.Source(p.Source)
+		require.NoError(t, err)
+		if !bytes.Equal(want, p.Source) {
+			require.Equal(t, string(want), string(p.Source))
+		}
+	}
 	return p
+}
+
+// TestComments: texts of descriptions that gofmt would take for headings, links, lists, directives
+// and quotes are as it has them.
+func TestComments(t *testing.T) {
+	for _, text := range []string{
+		"First.\n\nA Heading\n\nLast.", "# One\n\n# Two\n\nText", "- a\n- b\n\n1. c\n\n  - d",
+		"[a]: http://a.example/\n\n[b]: http://b.example/", "[a]: http://a.example/", "``quoted'' ```code``` '''",
+		"go:build none\n\n+build none", "line one.go:1", "a {\n\n\tb\n}", strings.Repeat("long", 40) + " {\n x",
+		"*/ /* // \u00a0\u2028\u200b", "Deprecated: not any more\n\nX", "日本語\n\nÉté\n\n\t", "[Client] and [xml.Name]",
+	} {
+		documented := `<xs:annotation><xs:documentation>` + strings.ReplaceAll(text, "<", "&lt;") +
+			`</xs:documentation></xs:annotation>`
+		p := generate(t, strings.Replace(operation(documented+`<xs:complexType>`+documented+`<xs:sequence>
+			<xs:element name="a" type="xs:string"/><xs:element name="longer" type="xs:int" nillable="true">`+documented+
+			`</xs:element><xs:element name="c" type="xs:date"/></xs:sequence></xs:complexType>`, ""),
+			`<operation name="Do"><input m`, `<operation name="Do"><documentation>`+text+`</documentation><input m`, 1))
+		require.NotNil(t, p.Source, text)
+	}
 }
 
 func notesOf(p *gocode.GoProgram) string {

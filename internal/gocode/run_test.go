@@ -48,8 +48,7 @@ Move: true
 func TestOddities(t *testing.T) {
 	d, err := wsdl.Load(t.Context(), filepath.Join("testdata", "odd", "odd.wsdl"), wsdl.SourceOptions{Texts: true})
 	require.NoError(t, err)
-	p, err := gocode.Generate(d, gocode.GoOptions{Package: "odd"})
-	require.NoError(t, err)
+	p := formed(t, d, gocode.GoOptions{Package: "odd"})
 	var refused []string
 	for _, r := range p.Refused {
 		refused = append(refused, r.String())

@@ -5,14 +5,16 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/internal/xsd"
 )
 
-// goFile is the text of a file of Go that is being written.
+// goFile is the text of a file of Go that is being written, as gofmt has it; tests compare the two.
 type goFile struct {
 	strings.Builder
-	docs map[xsd.Position]string
+	docs   map[xsd.Position]string
+	indent string // of comments
 }
 
 func (w *goFile) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
@@ -22,34 +24,59 @@ const commentWidth = 96
 
 // comment writes paragraphs as a comment.
 func (w *goFile) comment(paragraphs ...string) {
-	first := true
-	for _, text := range paragraphs {
-		for _, p := range strings.Split(text, "\n\n") {
-			fields := strings.FieldsFunc(p, func(r rune) bool {
-				return unicode.IsSpace(r) || !unicode.IsPrint(r)
-			})
-			if len(fields) == 0 {
-				continue
-			}
-			if !first {
-				w.line("//")
-			}
-			first = false
-			w.wrap(fields)
-		}
+	for _, line := range commentOf(paragraphs...) {
+		w.line("%s", strings.TrimRight(w.indent+"// "+line, " "))
 	}
 }
 
-func (w *goFile) wrap(words []string) {
-	line := "//"
-	for _, word := range words {
-		if len(line) > len("//") && len([]rune(line))+1+len([]rune(word)) > commentWidth {
-			w.line("%s", line)
-			line = "//"
+// commentOf are the lines of a comment.
+func commentOf(paragraphs ...string) (list []string) {
+	var all [][]string
+	for _, text := range paragraphs {
+		for _, p := range strings.Split(text, "\n\n") {
+			if lines := wrapped(p); len(lines) > 0 {
+				all = append(all, lines)
+			}
 		}
-		line += " " + word
 	}
-	w.line("%s", line)
+	for i, lines := range all {
+		if i > 0 {
+			list = append(list, "")
+		}
+		// gofmt takes a line between paragraphs, without a full stop, for a heading.
+		last, _ := utf8.DecodeLastRuneInString(lines[0])
+		if i > 0 && i < len(all)-1 && len(lines) == 1 && (unicode.IsLetter(last) || unicode.IsDigit(last)) {
+			lines[0] += "."
+		}
+		list = append(list, lines...)
+	}
+	return list
+}
+
+// quotes are as gofmt writes them in comments.
+var quotes = strings.NewReplacer("``", "“", "''", "”")
+
+// wrapped are the lines of a paragraph.
+func wrapped(text string) (lines []string) {
+	words := strings.FieldsFunc(quotes.Replace(text), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	})
+	width := commentWidth
+	for _, word := range words {
+		if before, is := strings.CutSuffix(word, "]:"); is { // gofmt takes it for a link, which it moves
+			word = before + "] :"
+		}
+		if word == "+build" { // it would be a condition
+			word = "“+build”"
+		}
+		size := utf8.RuneCountInString(word) + 1
+		if width += size; width > commentWidth {
+			lines, width = append(lines, word), len("//")+size
+			continue
+		}
+		lines[len(lines)-1] += " " + word
+	}
+	return lines
 }
 
 // structs writes types, and the constants of their values.
@@ -70,20 +97,55 @@ func (w *goFile) structType(s *structType) {
 	}
 	w.comment(append(about, s.remarks()...)...)
 	w.line("type %s struct {", s.name)
+	var block [][]string
 	if s.element != (xsd.QName{}) {
 		form := ""
 		if s.hasUnqualified() {
 			form = "unqualified"
 		}
-		w.line("XMLName xml.Name %s", tag(s.element, "", form))
+		block = append(block, []string{"XMLName", "xml.Name", tag(s.element, "", form)})
 	}
 	for _, f := range s.fields {
-		if text := w.docs[f.place]; text != "" {
+		if text := w.docs[f.place]; len(commentOf(text)) > 0 {
+			w.aligned(block)
+			block = nil
+			w.indent = "\t"
 			w.comment(text)
+			w.indent = ""
 		}
-		w.line("%s", f.line())
+		cells := []string{f.name, f.goType(), tag(f.xml, f.options(), f.soap())}
+		if len(f.says) > 0 {
+			cells = append(cells, "// "+oneLine(strings.Join(f.says, ", ")))
+		}
+		block = append(block, cells)
 	}
+	w.aligned(block)
 	w.line("}")
+}
+
+// aligned writes lines of cells as gofmt does: a cell is as wide as those above and below it, as
+// far as cells follow them.
+func (w *goFile) aligned(lines [][]string) {
+	widths := make([][]int, len(lines))
+	for i, cells := range lines {
+		widths[i] = make([]int, len(cells)-1)
+		for c := range widths[i] {
+			if i > 0 && c < len(widths[i-1]) {
+				widths[i][c] = widths[i-1][c]
+				continue
+			}
+			for below := i; below < len(lines) && c+1 < len(lines[below]); below++ {
+				widths[i][c] = max(widths[i][c], utf8.RuneCountInString(lines[below][c]))
+			}
+		}
+	}
+	for i, cells := range lines {
+		w.WriteByte('\t')
+		for c, cell := range cells[:len(cells)-1] {
+			fmt.Fprintf(w, "%-*s ", widths[i][c], cell)
+		}
+		w.line("%s", cells[len(cells)-1])
+	}
 }
 
 // hasUnqualified reports whether an element in a message has no namespace.
@@ -145,15 +207,6 @@ func (s *structType) remarks() (list []string) {
 		list = append(list, "Not carried: "+strings.Join(what, "; ")+".")
 	}
 	return list
-}
-
-// line is the declaration of a field.
-func (f *structField) line() string {
-	text := f.name + " " + f.goType() + " " + tag(f.xml, f.options(), f.soap())
-	if len(f.says) > 0 {
-		text += " // " + oneLine(strings.Join(f.says, ", "))
-	}
-	return text
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -231,8 +284,10 @@ func (w *goFile) enum(e *enumType) {
 	w.line("")
 	w.line("// Values of %s.", e.name)
 	w.line("const (")
+	var block [][]string
 	for i, v := range e.values {
-		w.line("%s %s = %s", e.constants[i], e.name, strconv.Quote(v))
+		block = append(block, []string{e.constants[i], e.name, "= " + strconv.Quote(v)})
 	}
+	w.aligned(block)
 	w.line(")")
 }

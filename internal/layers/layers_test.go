@@ -137,6 +137,8 @@ var plan = map[string]row{
 	"internal/httpmsg":    {floor: 5, not: []string{"internal/frame"}},
 	"internal/infosets":   {floor: 5, not: []string{"internal/frame", "internal/shape", "pkg/streamer"}},
 	"internal/coders":     {floor: 5, not: []string{"internal/frame"}},
+	"internal/once":       {floor: 5, not: []string{"internal/shape", "pkg/streamer"}},
+	"internal/solo":       {floor: 5, not: []string{"pkg/streamer"}, third: []string{"github.com/google/uuid"}},
 	"internal/unchanging": {floor: 5, not: []string{"internal/frame"}},
 	"internal/sequenced":  {floor: 5, not: []string{"internal/shape", "pkg/streamer"}},
 

@@ -76,7 +76,7 @@ var apart = []room{
 		measured pending_call upstream_log observer first_word server dial
 		journey plain_way raw plain_calls plain_reply common_store in_sequence
 		vacant progress caller link link_lanes client_memory caller_end caller_now
-		caller_reply caller_request near_half
+		caller_reply caller_request near_way
 		upstream carry routes
 		far_stream lane relay message
 		context front choose late_hello upgrade offer client

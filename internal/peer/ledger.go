@@ -110,9 +110,25 @@ func (l *ledger) alone(ctx context.Context, e *envelope) (name string, c content
 	return name, c, err
 }
 
-// transactionOf is that of a message, and the URI of its sequence's state: of a session, or of
-// WS-ReliableMessaging in plain SOAP. nil: it is in none.
+// InTransaction gives a service that is transactional the transaction of its message, with the URI
+// of the sequence's state.
+func InTransaction(ctx context.Context, tx *wsrm.Tx, sequence string) context.Context {
+	return context.WithValue(ctx, transactionKey{}, givenTransaction{tx, sequence})
+}
+
+type transactionKey struct{}
+
+type givenTransaction struct {
+	tx       *wsrm.Tx
+	sequence string
+}
+
+// transactionOf is that of a message, and the URI of its sequence's state: of a session, of
+// WS-ReliableMessaging in plain SOAP, or as it was given. nil: it is in none.
 func transactionOf(ctx context.Context) (tx *wsrm.Tx, sequence string) {
+	if given, is := ctx.Value(transactionKey{}).(givenTransaction); is {
+		return given.tx, given.sequence
+	}
 	if tx, sequence = soaprm.TxOf(ctx); tx != nil {
 		return tx, sequence
 	}

@@ -122,6 +122,10 @@ func Start(cfg Config) (*Server, error) {
 // Plain answers calls that come in plain SOAP by other means than HTTP, and counts them.
 func (s *Server) Plain() http.Handler { return s.plain }
 
+// Transactional reports whether the service at a path puts its effects into a transaction, which it
+// may be given by [InTransaction].
+func (s *Server) Transactional(path string) bool { return s.cfg.Services.At(path).Transactional }
+
 func newServer(cfg Config) (*Server, error) {
 	if cfg.HTTP == nil || cfg.Services == nil {
 		return nil, &Error{Code: BadConfig, Err: errors.New("HTTP and Services are required")}

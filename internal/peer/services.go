@@ -50,6 +50,14 @@ type Services struct {
 	byPath    map[string]Service
 	contracts map[string]func() *typed.Contract // of those that have a description
 	machine   func() experiment.Computer        // nil: it is not told
+	queues    []string                          // whose requests are answered, too
+}
+
+// AtQueues returns the same services, whose descriptions name these queues.
+func (s *Services) AtQueues(names []string) *Services {
+	other := *s
+	other.queues = names
+	return &other
 }
 
 // Telling returns the same services, with a JSON object at [experiment.MachinePath] for a GET: what

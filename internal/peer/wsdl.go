@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -137,7 +139,7 @@ func (s *Services) describe(w http.ResponseWriter, r *http.Request, streams *wsd
 		sendText(w, r, http.StatusNotFound, "no description here\n")
 		return
 	}
-	text := service.WSDL(baseURL(r) + path)
+	text := atQueues(service.WSDL(baseURL(r)+path), strings.TrimPrefix(path, "/"), s.queues)
 	if streams != nil {
 		var err error
 		if text, err = wsdl.Annotate(text, streams); err != nil {
@@ -160,6 +162,34 @@ type described struct {
 	*Services
 	streams *wsdl.DeclaredStreams
 	policy  []byte
+}
+
+// The binding and the port of a service at a queue are those of SOAP 1.1 but for these.
+const (
+	overHTTP  = `transport="http://schemas.xmlsoap.org/soap/http"`
+	overQueue = `transport="http://www.w3.org/2010/soapjms/"`
+)
+
+// atQueues adds ports at queues to a description that this package made; another one stays as it
+// is.
+func atQueues(text []byte, name string, queues []string) []byte {
+	begin, end := `  <wsdl:binding name="`+name+`Soap11"`, "  </wsdl:binding>\n"
+	before, rest, found := strings.Cut(string(text), begin)
+	inside, after, whole := strings.Cut(rest, end)
+	if !found || !whole || len(queues) == 0 {
+		return text
+	}
+	queued := `  <wsdl:binding name="` + name + `SoapJMS"` + strings.Replace(inside, overHTTP, overQueue, 1) + end
+	var ports strings.Builder
+	for i, queue := range queues {
+		var at bytes.Buffer
+		escape(&at, "jms:queue:"+url.PathEscape(queue)+"?targetService="+url.QueryEscape(name))
+		fmt.Fprintf(&ports, `    <wsdl:port name="%sSoapJMS%d" binding="tns:%sSoapJMS"><soap11:address location="%s"/>`+
+			"</wsdl:port>\n", name, i+1, name, &at)
+	}
+	after = strings.Replace(after, "  <wsdl:service ", queued+"  <wsdl:service ", 1)
+	after = strings.Replace(after, "  </wsdl:service>", ports.String()+"  </wsdl:service>", 1)
+	return []byte(before + begin + inside + end + after)
 }
 
 // ServeHTTP has the service at the path of a request serve it. A GET gives its description.

@@ -47,7 +47,7 @@ func (p *core) nextHead(ctx context.Context, in *sock.Source) (next nextHead) {
 }
 
 // visitor waits for the first head of a connection, which says whose memory it uses.
-func (u *nearHalf) visitor(in *sock.Source) (v visitor) {
+func (u *nearWay) visitor(in *sock.Source) (v visitor) {
 	v.first = u.p.nextHead(u.p.ctx, in)
 	v.from = peerOf(in.Conn)
 	if v.first.st == stateWhole {
@@ -70,7 +70,7 @@ func peerOf(conn net.Conn) (from principal.Peer) {
 }
 
 // judge says what a request may share; opens: it is the first one of its connection.
-func (u *nearHalf) judge(from principal.Peer, h *http1.Head, opens bool) principal.Verdict {
+func (u *nearWay) judge(from principal.Peer, h *http1.Head, opens bool) principal.Verdict {
 	u.principals.mu.Lock()
 	v := u.principals.registry.Judge(from, h, opens, u.p.cfg.Clock.Now())
 	u.principals.mu.Unlock()
@@ -89,7 +89,7 @@ func (u *nearHalf) judge(from principal.Peer, h *http1.Head, opens bool) princip
 }
 
 // keeps is the owner of a lane whose connection had this key.
-func (u *nearHalf) keeps(key principal.Key) principal.Key {
+func (u *nearWay) keeps(key principal.Key) principal.Key {
 	u.principals.mu.Lock()
 	defer u.principals.mu.Unlock()
 	if !u.principals.registry.Keeps(key, u.p.cfg.Clock.Now()) {

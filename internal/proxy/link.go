@@ -14,7 +14,7 @@ import (
 // link is one session as the near end.
 type link struct {
 	p       *core
-	u       *nearHalf
+	u       *nearWay
 	session *session.Session
 	stream  *streamer.Stream
 
@@ -32,7 +32,7 @@ type link struct {
 }
 
 // negotiate opens a session with the upstream; the error says why there is none.
-func (u *nearHalf) negotiate(ctx context.Context) (*link, error) {
+func (u *nearWay) negotiate(ctx context.Context) (*link, error) {
 	p := u.p
 	l := &link{p: p, u: u, callers: map[uint64]*caller{}, clients: map[uint64]uint64{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
@@ -69,7 +69,7 @@ func (u *nearHalf) negotiate(ctx context.Context) (*link, error) {
 
 // meet opens a session that the upstream has confirmed: a remembered session may no longer be
 // valid, and no call must go over a stream that is rejected. Instead, another one is requested.
-func (u *nearHalf) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
+func (u *nearWay) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
 	for {
 		sess, err := d.Dial(ctx, u.cfg.URL.String())
 		if err != nil {

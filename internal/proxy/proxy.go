@@ -9,7 +9,7 @@
 // From the lowest part up: what all share (core); how a message of HTTP travels (control,
 // read_message, send_body, copy_message); a server, as connections to it are opened and counted;
 // what goes to it plainly (plain_way), in sequences (in_sequence), and as the near end of a stream
-// (near_half, link, caller); an upstream, which chooses among these; the far end of a stream, whose
+// (near_way, link, caller); an upstream, which chooses among these; the far end of a stream, whose
 // lanes lead to upstreams (far_stream, lane, relay); a front, by which all comes in; and the proxy.
 package proxy
 

@@ -44,7 +44,7 @@ func (r *renewedTLS) Listen(ctx context.Context, addr string) (net.Listener, err
 // it is to have them so, plainly otherwise.
 type upstream struct {
 	*server
-	streams   *nearHalf
+	streams   *nearWay
 	plain     *plainWay
 	sequences *sequencer // nil: messages go as they are
 }
@@ -64,7 +64,7 @@ func (p *core) newUpstream(cfg Upstream) (*upstream, error) {
 	}
 	u.plain = &plainWay{server: u.server, mayRefer: len(transports) > 0 && !cfg.FarOnly}
 	u.sequences = newSequencer(u.plain)
-	u.streams = newNearHalf(u.plain, transports)
+	u.streams = newNearWay(u.plain, transports)
 	u.use.release = func() {
 		u.streams.links.Close()
 		u.plain.close()

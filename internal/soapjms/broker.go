@@ -34,6 +34,8 @@ type QueueLink interface {
 	// Accept has the broker forget a message, Reject put it with those that cannot be handled.
 	Accept(ctx context.Context, m *amqp.Message) error
 	Reject(ctx context.Context, m *amqp.Message, why string) error
+	// Release has it come again, to this link or another.
+	Release(ctx context.Context, m *amqp.Message) error
 	// Send returns when the broker has the message for the queue that its properties name. It is
 	// errNotNow where another attempt may help, and an [amqp.Error] where none does.
 	Send(ctx context.Context, m *amqp.Message) error
@@ -172,6 +174,11 @@ func (l *amqpLink) Accept(ctx context.Context, m *amqp.Message) error {
 // Reject implements [QueueLink].
 func (l *amqpLink) Reject(ctx context.Context, m *amqp.Message, why string) error {
 	return l.receiver.RejectMessage(ctx, m, &amqp.Error{Condition: amqp.ErrCondDecodeError, Description: why})
+}
+
+// Release implements [QueueLink].
+func (l *amqpLink) Release(ctx context.Context, m *amqp.Message) error {
+	return l.receiver.ReleaseMessage(ctx, m)
 }
 
 // Send implements [QueueLink].

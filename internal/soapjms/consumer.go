@@ -2,6 +2,7 @@ package soapjms
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,10 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/soap"
 )
+
+// ErrNotNow is what a handler panics with that has done nothing, and cannot now: the request comes
+// again.
+var ErrNotNow = errors.New("not now")
 
 // maxDeliveries is how often a request is begun, which each time ended without an answer, before it
 // goes to those that cannot be handled.
@@ -31,9 +36,27 @@ type ConsumerConfig struct {
 	// Concurrency is how many requests are handled at once; so many more are not had from the
 	// broker. Required.
 	Concurrency int32
+	// Service answers requests that name none; empty: the one that the queue is named after.
+	Service string
+	// Content is how messages may come, and be answered, beside XML; nil: not at all.
+	Content ContentForm
+	// Once has requests handled once; nil: at least once.
+	Once Once
 	// Log hears of what no client hears. Required.
 	Log *slog.Logger
 }
+
+// Once has requests handled once each, by what identifies them.
+type Once interface {
+	// Do has handle answer a request for the service at a path, or gives the reply from before,
+	// without bytes for none. atomic: an error of handle means that nothing happened. known is
+	// false where nobody knows whether the request was handled. An error means that it was not.
+	Do(ctx context.Context, id, path string, handle func(ctx context.Context, atomic bool) ([]byte, error)) (
+		reply []byte, known bool, err error)
+}
+
+// laterPause is about how long a request waits that cannot be handled now.
+const laterPause = 5 * time.Second
 
 // Consumer answers the requests of a queue. A request is acknowledged when its answer is with the
 // broker: where either dies before, it is handled again, by this consumer or by another one.
@@ -49,6 +72,30 @@ func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 		return nil, err
 	}
 	return &Consumer{cfg, link}, nil
+}
+
+// NewConsumers opens a queue, and the one for content beside it, if there is content; where that
+// cannot be had, messages are XML alone, and the log says so. Errors: Unreachable.
+func NewConsumers(ctx context.Context, cfg ConsumerConfig) (all []*Consumer, err error) {
+	if cfg.Content != nil {
+		beside := cfg
+		beside.Queue += ContentQueue
+		c, err := NewConsumer(ctx, beside)
+		if err == nil {
+			all = append(all, c)
+		} else {
+			cfg.Content = nil
+			cfg.Log.Warn("messages come as XML alone", "queue", beside.Queue, "err", err)
+		}
+	}
+	c, err := NewConsumer(ctx, cfg)
+	if err != nil {
+		for _, c := range all {
+			_ = c.link.Close()
+		}
+		return nil, err
+	}
+	return append(all, c), nil
 }
 
 // Run answers requests until the context is done, and then those that it has begun. A broker that
@@ -123,7 +170,16 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 	if h := m.Header; h != nil && h.DeliveryCount >= maxDeliveries {
 		return settle(fmt.Sprintf("begun %d times without an answer", h.DeliveryCount))
 	}
-	reply, why := c.answer(ctx, m)
+	reply, why, err := c.answer(ctx, m)
+	if err != nil {
+		if !errors.Is(err, ErrNotNow) {
+			tell.Warn("a request cannot be handled now", "err", err)
+			_ = rest(ctx, laterPause)
+		}
+		ctx, cancel := context.WithTimeout(ctx, settleTime)
+		defer cancel()
+		return link.Release(ctx, m)
+	}
 	to := m.Properties.ReplyTo
 	switch asks := to != nil && *to != ""; {
 	case !asks && why != "":
@@ -158,13 +214,77 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 }
 
 // answer is the reply to a request, nil if there is none; why is why it is a fault of the client's.
-func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string) {
-	a, wrong := read(m, c.cfg.Queue)
-	if wrong != nil {
-		return c.fault(m, a, wrong), wrong.Reason
+// An error is that it cannot be answered now, and nothing happened.
+func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, err error) {
+	m, packed, err := unpacked(c.cfg.Content, m)
+	if err != nil {
+		reply, why = c.refuse(m, err)
+		return reply, why, nil
 	}
+	a, wrong := read(m, cmp.Or(c.cfg.Service, c.cfg.Queue))
+	a.told = packed || m.ApplicationProperties[propReads] == true
+	switch {
+	case wrong != nil:
+		reply, why = c.fault(m, a, wrong), wrong.Reason
+	case c.cfg.Once != nil:
+		reply, why, err = c.answerOnce(ctx, m, a)
+	default:
+		reply, why, err = c.ask(ctx, m, a, false)
+	}
+	if reply != nil {
+		c.dress(ctx, m, reply, packed)
+	}
+	return reply, why, err
+}
+
+// answerOnce is answer to a request that may have been answered before.
+func (c *Consumer) answerOnce(ctx context.Context, m *amqp.Message, a asked) (reply *amqp.Message, why string,
+	err error) {
+	id := m.Properties.MessageID
+	if id == nil {
+		wrong := wrongly("", "the request has no JMSMessageID, and cannot be handled exactly once")
+		return c.fault(m, a, wrong), wrong.Reason, nil
+	}
+	key := fmt.Sprintf("%s %T %v", cmp.Or(c.cfg.Service, c.cfg.Queue), id, id)
+	recorded, known, err := c.cfg.Once.Do(ctx, key, a.URL.Path, func(ctx context.Context, atomic bool) (_ []byte,
+		err error) {
+		var reply *amqp.Message
+		if reply, why, err = c.ask(ctx, m, a, atomic); reply == nil || err != nil {
+			return nil, err
+		}
+		return reply.MarshalBinary()
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !known:
+		why = "a server began to handle the request and ended; nobody knows whether it was handled"
+		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: why}), why, nil
+	case len(recorded) == 0:
+		return nil, why, nil
+	}
+	reply = &amqp.Message{}
+	if err := reply.UnmarshalBinary(recorded); err != nil {
+		return nil, "", err
+	}
+	addressed(reply, m)
+	return reply, why, nil
+}
+
+// ask has the handler answer a request. An error is that nothing happened; atomic: so it is also
+// where the handler gives up.
+func (c *Consumer) ask(ctx context.Context, m *amqp.Message, a asked, atomic bool) (reply *amqp.Message, why string,
+	err error) {
 	w := &replyWriter{header: http.Header{}}
-	c.serve(w, a.WithContext(ctx))
+	if err := c.serve(w, a.WithContext(ctx)); errors.Is(err, ErrNotNow) || atomic && err != nil {
+		return nil, "", err
+	}
+	reply, why = c.replyOf(m, a, w)
+	return reply, why, nil
+}
+
+// replyOf is the reply that a handler has written.
+func (c *Consumer) replyOf(m *amqp.Message, a asked, w *replyWriter) (reply *amqp.Message, why string) {
 	contentType := w.header.Get("Content-Type")
 	kind := soap.ParseContentType(contentType).Type
 	switch {
@@ -172,7 +292,12 @@ func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Mes
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: fmt.Sprintf("the reply is longer than %d bytes",
 			maxMessage)}), ""
 	case w.status == 0 || w.body.Len() == 0 && w.status < http.StatusBadRequest:
-		return nil, ""
+		if !a.told {
+			return nil, ""
+		}
+		reply = answer(m, classBytes, "", "", nil, false)
+		reply.ApplicationProperties[propStatus] = int32(max(w.status, http.StatusAccepted))
+		return reply, ""
 	case w.status >= http.StatusInternalServerError && isText(kind):
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: strings.TrimSpace(w.body.String())}), ""
 	case w.status >= http.StatusBadRequest && isText(kind):
@@ -186,11 +311,13 @@ func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Mes
 // isText reports whether a media type is none of SOAP: an error of HTTP has it.
 func isText(kind string) bool { return kind == "" || kind == "text/plain" || kind == "text/html" }
 
-// serve has the handler answer. One that panics has answered by a fault.
-func (c *Consumer) serve(w *replyWriter, r *http.Request) {
+// serve has the handler answer. One that panics has answered by a fault; with an error, that is
+// returned.
+func (c *Consumer) serve(w *replyWriter, r *http.Request) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			err, _ = v.(error)
+			if err == nil || !errors.Is(err, http.ErrAbortHandler) && !errors.Is(err, ErrNotNow) {
 				c.cfg.Log.Error("a service failed", "path", r.URL.Path, "err", v)
 			}
 			*w = replyWriter{header: http.Header{}, status: http.StatusInternalServerError}
@@ -198,6 +325,7 @@ func (c *Consumer) serve(w *replyWriter, r *http.Request) {
 		}
 	}()
 	c.cfg.Handler.ServeHTTP(w, r)
+	return nil
 }
 
 // fault is one as a reply, in the version of SOAP of the request.

@@ -28,6 +28,7 @@ type ends struct {
 	broker *memory
 	client *Requester
 	log    *strings.Builder
+	logger *slog.Logger // to log
 	stop   context.CancelFunc
 	served chan struct{}
 	left   atomic.Bool // the last request may be handled
@@ -37,6 +38,7 @@ type ends struct {
 func start(t *testing.T, cfg RequesterConfig, handler http.HandlerFunc) *ends {
 	t.Helper()
 	e := &ends{T: t, broker: newMemory(), log: &strings.Builder{}, served: make(chan struct{})}
+	e.logger = slog.New(slog.NewTextHandler(e.log, nil))
 	ctx, stop := context.WithCancel(t.Context())
 	e.stop = stop
 	if cfg.Address.Queue == "" {
@@ -46,14 +48,14 @@ func start(t *testing.T, cfg RequesterConfig, handler http.HandlerFunc) *ends {
 		close(e.served)
 	} else {
 		c, err := NewConsumer(ctx, ConsumerConfig{Queues: e.broker, Queue: "q", Handler: handler, Concurrency: 8,
-			Log: slog.New(slog.NewTextHandler(e.log, nil))})
+			Log: e.logger})
 		require.NoError(t, err)
 		go func() {
 			c.Run(ctx)
 			close(e.served)
 		}()
 	}
-	cfg.Queues = e.broker
+	cfg.Queues, cfg.Log = e.broker, e.logger
 	e.client = NewRequester(cfg)
 	return e
 }
@@ -381,5 +383,26 @@ func TestHalfALinkIsGivenUp(t *testing.T) {
 		synctest.Wait()
 		assert.Greater(t, e.broker.opened, 1)
 		assert.Contains(t, e.log.String(), "a request may come again")
+	})
+}
+
+// A handler that cannot now gives the request back, and it is there again.
+func TestNotNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := 0
+		e := start(t, RequesterConfig{Paths: true}, func(w http.ResponseWriter, r *http.Request) {
+			assert.Equal(t, "/q", r.URL.Path, "/ names no service")
+			if times++; times < 9 {
+				time.Sleep(time.Second)
+				panic(ErrNotNow)
+			}
+			echo(w, r)
+		})
+		defer e.end()
+		_, text, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Equal(t, envelope11, text)
+		assert.Equal(t, 9, times)
+		assert.Empty(t, e.broker.dead)
 	})
 }

@@ -22,6 +22,7 @@ type memory struct {
 	queues   map[string][]*amqp.Message
 	links    map[*memoryLink]bool
 	dead     []*amqp.Message
+	sent     []*amqp.Message // all that was
 	opened   int
 	down     error // why links cannot be opened
 	refusing error // why messages are not taken
@@ -152,6 +153,14 @@ func (l *memoryLink) settle(m *amqp.Message) error {
 
 func (l *memoryLink) Accept(_ context.Context, m *amqp.Message) error { return l.settle(m) }
 
+func (l *memoryLink) Release(_ context.Context, m *amqp.Message) error {
+	err := l.settle(m)
+	if err == nil {
+		l.of.put(l.queue, m)
+	}
+	return err
+}
+
 func (l *memoryLink) Reject(_ context.Context, m *amqp.Message, why string) error {
 	err := l.settle(m)
 	if err == nil {
@@ -178,6 +187,9 @@ func (l *memoryLink) Send(_ context.Context, m *amqp.Message) error {
 		return err
 	}
 	sent := *m
+	l.of.mu.Lock()
+	l.of.sent = append(l.of.sent, m)
+	l.of.mu.Unlock()
 	l.of.put(*m.Properties.To, &sent)
 	return nil
 }

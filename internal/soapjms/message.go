@@ -61,8 +61,8 @@ func pack(class int8, body []byte, properties map[string]any) *amqp.Message {
 	return m
 }
 
-// request is that of HTTP as a message to a queue. id is its JMSMessageID.
-func (a *Address) request(r *http.Request, body []byte, id string) *amqp.Message {
+// request is that of HTTP as a message to a queue.
+func (a *Address) request(r *http.Request, body []byte) *amqp.Message {
 	contentType := r.Header.Get("Content-Type")
 	properties := map[string]any{propRequestURI: a.RequestURI(), propContentType: contentType}
 	action := soap.ParseContentType(contentType).Action
@@ -78,7 +78,7 @@ func (a *Address) request(r *http.Request, body []byte, id string) *amqp.Message
 	}
 	m := pack(classBytes, body, properties)
 	m.Header.Durable, m.Header.Priority, m.Header.TTL = !a.Transient, a.Priority, a.TimeToLive
-	m.Properties.MessageID, m.Properties.CorrelationID, m.Properties.To = id, id, &a.Queue
+	m.Properties.To = &a.Queue
 	return m
 }
 
@@ -95,7 +95,8 @@ func replyTo(m *amqp.Message, queue string, temporary bool) {
 func response(m *amqp.Message, r *http.Request) (*http.Response, error) {
 	body, class, err := bodyOf(m)
 	contentType := text(m, propContentType)
-	if err == nil && contentType == "" {
+	bare, noSOAP := m.ApplicationProperties[propStatus].(int32)
+	if err == nil && contentType == "" && !noSOAP {
 		err = errors.New("it has no property " + propContentType)
 	}
 	if err != nil {
@@ -106,6 +107,9 @@ func response(m *amqp.Message, r *http.Request) (*http.Response, error) {
 		status = http.StatusInternalServerError
 	}
 	head := http.Header{"Content-Type": {charset(contentType, class)}}
+	if noSOAP && bare >= http.StatusOK && bare <= 599 {
+		status, head = int(bare), http.Header{}
+	}
 	if encoding := text(m, propContentEncoding); encoding != "" {
 		head.Set("Content-Encoding", encoding)
 	}
@@ -121,6 +125,7 @@ type asked struct {
 	*http.Request
 	class   int8
 	version soap.Version
+	told    bool // its client wants to hear also that there is no reply
 }
 
 // read makes a request of a message; its fault is what the client did wrong (section 2.8), in the
@@ -163,8 +168,7 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 	if service == "" {
 		service = queue
 	}
-	at := &url.URL{Scheme: "http", Host: "queue", Path: "/" + strings.TrimPrefix(service, "/")}
-	a.Request, err = http.NewRequest(http.MethodPost, at.String(), bytes.NewReader(body))
+	a.Request, err = http.NewRequest(http.MethodPost, at(service).String(), bytes.NewReader(body))
 	if err != nil {
 		return a, wrongly("", "the service %q: %v", service, err)
 	}
@@ -176,6 +180,16 @@ func read(m *amqp.Message, queue string) (a asked, wrong *soap.Fault) {
 		a.Header.Set("Content-Encoding", encoding)
 	}
 	return a, nil
+}
+
+// at is the URL of a service, which is named by its path, with a query or without.
+func at(service string) *url.URL {
+	path := "/" + strings.TrimPrefix(service, "/")
+	to := &url.URL{Scheme: "http", Host: "queue", Path: path}
+	if u, err := url.ParseRequestURI(path); err == nil && u.Host == "" {
+		to.Path, to.RawPath, to.RawQuery = u.Path, u.RawPath, u.RawQuery
+	}
+	return to
 }
 
 // wrongly is a fault of the client; subcode is of SOAP over JMS, or empty.
@@ -193,14 +207,20 @@ const namespace = "http://www.w3.org/2010/soapjms/"
 // answer makes the message that replies to another one, as text if that was.
 func answer(to *amqp.Message, class int8, contentType, encoding string, body []byte, failed bool) *amqp.Message {
 	properties := map[string]any{propContentType: contentType, propIsFault: failed}
-	if uri := text(to, propRequestURI); uri != "" {
-		properties[propRequestURI] = uri // CXF takes no reply without it
-	}
 	if encoding != "" {
 		properties[propContentEncoding] = encoding
 		class = classBytes
 	}
 	m := pack(class, body, properties)
+	addressed(m, to)
+	return m
+}
+
+// addressed has a message be the reply to another one.
+func addressed(m, to *amqp.Message) {
+	if uri := text(to, propRequestURI); uri != "" {
+		m.ApplicationProperties[propRequestURI] = uri // CXF takes no reply without it
+	}
 	if h := to.Header; h != nil {
 		m.Header.Durable, m.Header.Priority = h.Durable, h.Priority
 	}
@@ -212,7 +232,6 @@ func answer(to *amqp.Message, class int8, contentType, encoding string, body []b
 	if kind, given := to.Annotations[annotationReplyTo]; given {
 		m.Annotations[annotationTo] = kind
 	}
-	return m
 }
 
 // bodyOf is what a message of bytes or of text carries. Others are an error.

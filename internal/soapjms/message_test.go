@@ -46,6 +46,10 @@ func TestRead(t *testing.T) {
 		"1.2": {jmsRequest(classBytes, envelope12, map[string]any{
 			propContentType: `application/soap+xml; action="urn:a"`, propSOAPAction: "urn:a"}), "/q",
 			`application/soap+xml; action="urn:a"`, ""},
+		"a path with a query": {jmsRequest(classBytes, envelope11, map[string]any{propTargetService: "/a/b%2Fc?d=e"}),
+			"/a/b/c", "text/xml; charset=iso-8859-1", `""`},
+		"no host": {jmsRequest(classBytes, envelope11, map[string]any{propTargetService: "//a.example/b"}),
+			"//a.example/b", "text/xml; charset=iso-8859-1", `""`},
 		"without a version": {jmsRequest(classBytes, envelope11, map[string]any{propBindingVersion: nil}), "/q",
 			"text/xml; charset=iso-8859-1", `""`},
 	} {

@@ -1,13 +1,16 @@
 package soapjms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +21,8 @@ import (
 // credit is how many replies may come before the first is taken.
 const credit = 256
 
-// longestWait is how long a request may take with its reply, where it does not live shorter.
-const longestWait = time.Minute
+// usualWait is how long a request may take with its reply, where it has no time to live.
+const usualWait = time.Minute
 
 // RequesterConfig is what a [Requester] is made of.
 type RequesterConfig struct {
@@ -29,10 +32,17 @@ type RequesterConfig struct {
 	Address Address
 	// OneWay: there are no replies. A request is answered by status 202 when the broker has it.
 	OneWay bool
+	// Paths: a request is for the service that its path names, where the address names none.
+	Paths bool
+	// Content is how messages go, beside XML, where the server agreed to that; nil: not at all.
+	Content ContentForm
+	// Log hears of how they go. Required.
+	Log *slog.Logger
 }
 
 // Requester sends requests to a queue, and waits for the replies. It implements
-// [http.RoundTripper], and ignores the URLs of requests. It is safe for concurrent use.
+// [http.RoundTripper], and ignores the hosts of requests, and their paths but for Paths. It is safe
+// for concurrent use.
 //
 // A request that the broker does not have, or may not have as the connection ended, is sent again
 // after a pause, as long as there is time. What it has is not: a service may have handled it. Where
@@ -43,6 +53,9 @@ type Requester struct {
 	prefix string        // of the ids of its requests
 	limit  time.Duration // of a request with its reply
 	wait   sync.WaitGroup
+
+	agreement contentAgreement
+	saved     savings
 
 	dialing sync.Mutex
 	linked  bool // it was
@@ -63,13 +76,8 @@ type attached struct {
 
 // NewRequester makes one; it connects when it is used. The caller closes it.
 func NewRequester(cfg RequesterConfig) *Requester {
-	limit := longestWait
-	if live := cfg.Address.TimeToLive; live > 0 {
-		limit = min(limit, live)
-	}
-	return &Requester{
-		cfg: cfg, prefix: "ID:" + uuid.NewString() + ":", limit: limit, waiting: map[string]chan *amqp.Message{},
-	}
+	return &Requester{cfg: cfg, prefix: "ID:" + uuid.NewString() + ":",
+		limit: cmp.Or(cfg.Address.TimeToLive, usualWait), waiting: map[string]chan *amqp.Message{}}
 }
 
 // RoundTrip implements [http.RoundTripper]. Errors: Unreachable, Refused, TooLarge, NoReply,
@@ -82,26 +90,72 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), c.limit, &Error{Code: NoReply,
 		Err: fmt.Errorf("within %v from %s; it may have been handled", c.limit, c.cfg.Address)})
 	defer cancel()
-	id, reply := c.expect()
-	defer c.forget(id)
-	link, err := c.send(ctx, c.cfg.Address.request(r, body, id))
-	if err != nil {
-		return nil, err
+	if m := c.packed(r, body); m != nil {
+		reply, err := c.exchange(ctx, m)
+		why := refused(reply)
+		if errors.Is(err, &Error{Code: NoReply}) { // perhaps nobody reads content any more
+			c.disagree(err)
+		}
+		if why == nil {
+			return c.response(reply, r, err)
+		}
+		c.disagree(why)
 	}
-	if c.cfg.OneWay {
+	m := c.request(r, body)
+	if c.cfg.Content != nil {
+		m.ApplicationProperties[propReads] = true
+	}
+	reply, err := c.exchange(ctx, m)
+	return c.response(reply, r, err)
+}
+
+// request is one of HTTP as a message.
+func (c *Requester) request(r *http.Request, body []byte) *amqp.Message {
+	a := c.cfg.Address
+	if c.cfg.Paths && a.Service == "" {
+		a.Service = strings.TrimPrefix(r.URL.RequestURI(), "/")
+	}
+	return a.request(r, body)
+}
+
+// response is the reply to a request, or what became of that instead.
+func (c *Requester) response(reply *amqp.Message, r *http.Request, err error) (*http.Response, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case reply == nil:
 		return &http.Response{Status: "202 Accepted", StatusCode: http.StatusAccepted, Proto: "HTTP/1.1",
 			ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	plain, _, err := unpacked(c.cfg.Content, reply)
+	if err != nil {
+		c.disagree(err)
+		return nil, &Error{Code: Malformed, Err: fmt.Errorf("the request was handled, but its reply cannot be read: %w",
+			err)}
+	}
+	return response(plain, r)
+}
+
+// exchange sends a message and waits for the reply, which is nil without an error where there is
+// none.
+func (c *Requester) exchange(ctx context.Context, m *amqp.Message) (*amqp.Message, error) {
+	id, reply := c.expect()
+	defer c.forget(id)
+	m.Properties.MessageID, m.Properties.CorrelationID = id, id
+	link, err := c.send(ctx, m)
+	if err != nil || c.cfg.OneWay {
+		return nil, err
 	}
 	for {
 		select {
 		case m := <-reply:
-			return response(m, r)
+			return m, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-link.ended:
 			select {
 			case m := <-reply: // it came before
-				return response(m, r)
+				return m, nil
 			default:
 			}
 			if c.cfg.Address.ReplyTo == "" {
@@ -150,7 +204,7 @@ func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error
 		if err != nil {
 			return nil, err
 		}
-		if !c.cfg.OneWay {
+		if !c.cfg.OneWay || m.ApplicationProperties[propReads] == true { // which only a reply agrees to
 			replyTo(m, link.Address(), c.cfg.Address.ReplyTo == "")
 		}
 		err = link.Send(ctx, m)
@@ -250,6 +304,7 @@ func (c *Requester) receive(link *attached) {
 			return
 		}
 		if m.Properties != nil {
+			c.agree(ctx, m)
 			c.deliver(m)
 		}
 		_ = link.Accept(ctx, m) // one that comes again is not waited for

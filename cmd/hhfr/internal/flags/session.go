@@ -34,6 +34,9 @@ func Delivery(f *pflag.FlagSet, assurance *string, ordered *bool) {
 		"messages are handled in the order in which they were sent, which plain SOAP alone cannot do")
 }
 
+// OneWay has a command expect no replies.
+func OneWay(f *pflag.FlagSet, to *bool, about string) { f.BoolVar(to, "one-way", false, about) }
+
 // SaveDir has a command write messages to files.
 func SaveDir(f *pflag.FlagSet, to *string) {
 	f.StringVar(to, "save-dir", "", "write each message to a file there: 000001-request.xml, 000001-reply.xml, …")

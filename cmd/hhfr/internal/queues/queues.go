@@ -2,20 +2,29 @@
 package queues
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
+	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/once"
 	"github.com/hhfr/hhfr/internal/soapjms"
+	"github.com/hhfr/hhfr/internal/solo"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // passwordVariable is the environment variable with the password of a broker's user.
@@ -40,7 +49,9 @@ func brokerOf(flag, text string, secure *tls.Config, dial dialFunc) (b *soapjms.
 type QueueOptions struct {
 	// Address is where requests go; nil: to a URL of HTTP.
 	Address *soapjms.Address
-	broker  string
+	// Paths: requests are for the services that their paths name, where the address names none.
+	Paths  bool
+	broker string
 }
 
 // Flag declares --broker.
@@ -75,24 +86,63 @@ func (o *QueueOptions) Parse(to string) (string, error) {
 	return at.String(), nil
 }
 
-// Client is of the queue of Address. The caller closes it.
-func (o *QueueOptions) Client(oneWay bool, secure *tls.Config,
-	dial dialFunc) (*soapjms.Requester, error) {
+// QueueShapes are those by which messages go as content, where other processes have them, too.
+type QueueShapes struct {
+	Named string // the name of the store that was given; empty: none was
+	Store ctxstore.Store
+	Book  *binary.Book
+}
+
+// ShapesOf has a book of its own for a store.
+func ShapesOf(named string, store ctxstore.Store) QueueShapes {
+	return QueueShapes{named, store, binary.NewBook(ctxstore.Shapes{Store: store})}
+}
+
+// content is nil without a store that others have.
+func (s QueueShapes) content() soapjms.ContentForm {
+	if s.Named == "" || s.Named == stores.MemoryStore {
+		return nil
+	}
+	return solo.New(s.Store, s.Book)
+}
+
+// Client is of the queue of Address, over connections in TLS as secure says, that dial opens. The
+// caller closes it.
+func (o *QueueOptions) Client(g *command.Global, oneWay bool, secure *tls.Config, dial dialFunc, by QueueShapes) (
+	*soapjms.Requester, error) {
 	b, _, err := brokerOf("--broker", o.broker, secure, dial)
 	if err != nil {
 		return nil, err
 	}
-	return soapjms.NewRequester(soapjms.RequesterConfig{Queues: b, Address: *o.Address, OneWay: oneWay}), nil
+	return soapjms.NewRequester(soapjms.RequesterConfig{
+		Queues: b, Address: *o.Address, OneWay: oneWay, Paths: o.Paths, Content: by.content(), Log: g.Logger(),
+	}), nil
+}
+
+// TellSaved says what was sent as content.
+func TellSaved(g *command.Global, s soapjms.Saved) {
+	if s.Messages > 0 {
+		g.Note("%s went as content of hhfr: %d bytes for %d", printing.Count(s.Messages, "request"), s.Content, s.XML)
+	}
 }
 
 // concurrency is how many requests of a queue a server handles at once.
 const concurrency = 64
 
-// ServeFlag declares --queue.
-func ServeFlag(f *pflag.FlagSet, to *[]string) {
-	f.StringArrayVar(to, "queue", nil, "also answer the requests of this queue, SOAP over JMS: "+
-		"amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of USER is in "+passwordVariable+
-		"; may be given again")
+// ServeFlag declares --queue of a command that takes requests from it for what about says.
+func ServeFlag(f *pflag.FlagSet, to *[]string, about string) {
+	f.StringArrayVar(to, "queue", nil, about+": amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of "+
+		"USER is in "+passwordVariable+"; may be given again")
+}
+
+// Names are those of the queues at URLs, as far as these are right.
+func Names(urls []string) (names []string) {
+	for _, text := range urls {
+		if u, err := url.Parse(text); err == nil && len(u.Path) > 1 {
+			names = append(names, u.Path[1:])
+		}
+	}
+	return names
 }
 
 // Consumers are of the queues of a server.
@@ -101,8 +151,46 @@ type Consumers struct {
 	wait sync.WaitGroup
 }
 
-// Consume opens queues, and has a handler answer their requests until the result is closed.
-func Consume(ctx context.Context, urls []string, secure *tls.Config, handler http.Handler, log *slog.Logger) (
+// Answering is what answers the requests of queues.
+type Answering struct {
+	Handler http.Handler
+	// Service is that of requests that name none; empty: that of the name of the queue.
+	Service string
+	Shapes  QueueShapes
+	// Once has each request handled once, as it says, by the store of Shapes; nil: at least once.
+	Once *OnceServices
+}
+
+// OnceServices are services whose requests are handled once.
+type OnceServices struct {
+	// Transactional and Within are as in [once.OnceConfig].
+	Transactional func(path string) bool
+	Within        func(ctx context.Context, tx *wsrm.Tx, uri string) context.Context
+}
+
+// onceLife is how long a request is remembered after it was handled.
+const onceLife = 7 * 24 * time.Hour
+
+// filter is nil for at least once.
+func (a *Answering) filter() soapjms.Once {
+	if a.Once == nil {
+		return nil
+	}
+	return once.New(once.OnceConfig{Store: a.Shapes.Store, Life: onceLife, Transactional: a.Once.Transactional,
+		Within: a.Once.Within})
+}
+
+// CheckOnce checks --exactly-once of a server of queues with a store that is named.
+func CheckOnce(is bool, urls []string, store string) error {
+	if is && (len(urls) == 0 || store == "" || store == stores.MemoryStore) {
+		return exit.Usagef("name one: --store bolt:FILE, or nats:// for several servers",
+			"--exactly-once is for --queue, and needs a store that outlives the process")
+	}
+	return nil
+}
+
+// Consume opens queues, and has their requests answered until the result is closed.
+func Consume(ctx context.Context, g *command.Global, urls []string, secure *tls.Config, by Answering) (
 	*Consumers, error) {
 	c := &Consumers{}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -115,8 +203,9 @@ func Consume(ctx context.Context, urls []string, secure *tls.Config, handler htt
 		if err != nil {
 			return nil, c.fails(err)
 		}
-		one, err := soapjms.NewConsumer(ctx, soapjms.ConsumerConfig{
-			Queues: b, Queue: queue, Handler: handler, Concurrency: concurrency, Log: log,
+		consumers, err := soapjms.NewConsumers(ctx, soapjms.ConsumerConfig{
+			Queues: b, Queue: queue, Service: cmp.Or(by.Service, queue), Handler: by.Handler,
+			Concurrency: concurrency, Content: by.Shapes.content(), Once: by.filter(), Log: g.Logger(),
 		})
 		if ctx.Err() != nil {
 			return nil, c.fails(context.Cause(ctx))
@@ -124,7 +213,9 @@ func Consume(ctx context.Context, urls []string, secure *tls.Config, handler htt
 		if err != nil {
 			return nil, c.fails(exit.Withf(exit.NoPeer, "is there a broker that speaks AMQP 1.0?", "--queue: %w", err))
 		}
-		c.wait.Go(func() { one.Run(running) })
+		for _, one := range consumers {
+			c.wait.Go(func() { one.Run(running) })
+		}
 	}
 	return c, nil
 }

@@ -43,7 +43,8 @@ func (o *UpstreamOptions) Flags(f *pflag.FlagSet) {
 	defaults := *o
 	o.tls.Prefix = "upstream-"
 	f.StringVar(&o.URL, "upstream", "",
-		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
+		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are; or "+
+			"the address of a queue, jms:queue:NAME, for a pair with a queue as its link")
 	flags.Mode(f, &o.mode, "met if --store remembers a session, otherwise first-call")
 	flags.AllowHost(f, &o.allowHost)
 	flags.AllowCleartext(f, &o.allowCleartext)
@@ -61,6 +62,11 @@ func (o *UpstreamOptions) Flags(f *pflag.FlagSet) {
 	if defaults.mode != "" {
 		*o = defaults
 	}
+}
+
+// TLS is the configuration of connections to the upstream.
+func (o *UpstreamOptions) TLS(system resolve.System) (*tls.Config, error) {
+	return o.tls.Config(system)
 }
 
 // Check returns the URL of the upstream.

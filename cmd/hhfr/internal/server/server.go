@@ -25,6 +25,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/codec/binary"
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -105,6 +106,9 @@ type OpenedServer struct {
 
 	command.Closers
 }
+
+// Coders make the coders of streams.
+func (s *OpenedServer) Coders() coders.Func { return coders.OfBook(s.Book) }
 
 // ServerKind is how one server differs from another.
 type ServerKind struct {

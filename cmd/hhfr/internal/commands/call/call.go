@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/description"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/login"
-	"github.com/hhfr/hhfr/cmd/hhfr/internal/negotiated"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/plainsoap"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/trust"
 	"github.com/hhfr/hhfr/internal/wsdl"
@@ -53,8 +53,8 @@ type callOptions struct {
 	fields, headerFiles, expects []string
 	plain, full, curl            bool
 	timeout                      time.Duration
+	by                           plainsoap.PlainBinding
 	store                        stores.StoreOptions
-	fastInfoset                  negotiated.FastInfoset
 	tls                          trust.ClientTLS
 }
 
@@ -77,11 +77,12 @@ func New(g *command.Global) *cobra.Command {
 	}
 	f := c.Flags()
 	o.flags(f)
-	f.StringVar(&o.to, "to", "", "URL of the service; empty: the one that the WSDL names")
+	f.StringVar(&o.to, "to", "",
+		"URL of the service, or jms:queue:NAME?targetService=SERVICE; empty: the one that the WSDL names")
+	o.by.Flags(f)
 	f.StringArrayVar(&o.headerFiles, "soap-header", nil, "file with a SOAP header block; may be given again")
 	o.CallFlags(f, &o.fields)
 	f.BoolVar(&o.plain, "plain", false, "plain SOAP: no stream is asked for")
-	o.fastInfoset.Flag(f)
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "give up a call after this time; 0: never")
 	f.BoolVar(&o.full, "full", false, "print the whole exchange as one object: URL, status, times, sizes, values")
 	f.BoolVar(&o.curl, "as-curl", false, "print a shell command that makes the call with curl, and make none")
@@ -112,7 +113,9 @@ expected; then nothing is sent.
 
 The stream is that of hhfr stream: asked for with the first call, and plain SOAP where the service
 does not know it. --plain does not ask, and --fast-infoset does not either: it is for services that
-speak Fast Infoset, as those of Apache CXF with that feature.
+speak Fast Infoset, as those of Apache CXF with that feature. A service at a queue (--to
+jms:queue:NAME, --broker) is called as SOAP over JMS has it, without fields of HTTP; with --store, by
+content of hhfr.
 
 --user with --password-file sends HTTP Basic; --wss text or digest sends a UsernameToken of
 WS-Security with a timestamp in its place. HHFR_PASSWORD is a password in place of the file.
@@ -124,7 +127,8 @@ be reached; 4: the values, or the WSDL, are not as they have to be.`
 const callExamples = `  hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum item:='[1,2.5]'
   hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum @request.json --expect result=3.5 -o values
   hhfr call 'http://127.0.0.1:8080/sum?wsdl' sum - --extract result < requests.jsonl
-  hhfr call service.wsdl GetStatus id=17 --to http://far.example/status --user ann --password-file password`
+  hhfr call service.wsdl GetStatus id=17 --to http://far.example/status --user ann --password-file password
+  hhfr call service.wsdl GetStatus id=17 --to jms:queue:orders --broker amqp://broker.example/`
 
 // complete completes operations.
 func (o *callOptions) complete(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

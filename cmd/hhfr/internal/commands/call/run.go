@@ -32,9 +32,6 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if o.timeout < 0 {
 		return exit.Usagef("", "--timeout is 0 or more")
 	}
-	if err := o.fastInfoset.Check(); err != nil {
-		return err
-	}
 	expected, err := expectations(o.expects)
 	if err != nil {
 		return err
@@ -51,6 +48,13 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	op, err := o.operation(ctx, args, descriptionClient(args[0], secure.Config, header))
 	if err != nil {
 		return err
+	}
+	if err := o.by.Check(); err != nil {
+		return err
+	}
+	if o.by.Queue.Address != nil && (len(header) > 0 || o.Digest || o.curl) {
+		return exit.Usagef("--wss has a login in the message", "fields of HTTP do not pass a queue: --user, "+
+			"--token-file, --digest, --header and --as-curl do not go with it")
 	}
 	calls, lines, err := inputs(ctx, g, args[2:])
 	if err != nil {
@@ -145,6 +149,9 @@ func (o *callOptions) operation(ctx context.Context, args []string, client *http
 		if flag, at = "the address in "+file, d.LocationOf(found); at == "" {
 			return nil, exit.Usagef("--to URL says it", "%s does not say where the service is", file)
 		}
+	}
+	if at, err = o.by.Queue.Parse(at); err != nil {
+		return nil, err
 	}
 	op.url, err = command.CheckURL(flag, at)
 	return op, err

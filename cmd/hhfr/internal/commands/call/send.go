@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/exit"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/plainsoap"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/envelope"
 	"github.com/hhfr/hhfr/internal/values"
@@ -61,14 +62,26 @@ func (o *callOptions) open(
 	if op.SOAP == 12 {
 		s.version = soap.V12
 	}
-	if o.plain || o.fastInfoset != "" {
+	if o.by.Queue.Address == nil && (o.plain || o.by.FastInfoset != "") {
 		s.http, s.close = plainClient(secure), func() error { return nil }
-		s.http.Transport = o.fastInfoset.Over(s.http.Transport, g)
+		s.http.Transport = o.by.FastInfoset.Over(s.http.Transport, g)
 		return s, nil
 	}
 	store, err := o.store.Open(ctx, g)
 	if err != nil {
 		return nil, err
+	}
+	if o.by.Queue.Address != nil {
+		named := o.store.Spec
+		if o.plain {
+			named = ""
+		}
+		q, err := o.by.QueueClient(g, op.Output == nil, secure, named, store)
+		if err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+		s.http, s.close = &http.Client{Transport: q}, func() error { return errors.Join(q.Close(), store.Close()) }
+		return s, nil
 	}
 	cfg := o.config(g, secure, header)
 	cfg.Store = store
@@ -208,6 +221,9 @@ func (s *callSender) plainCall(ctx context.Context, x *madeCall, own http.Header
 func unreached(err error) error {
 	if err == nil {
 		return nil
+	}
+	if plainsoap.MayBeHandled(err) {
+		return exit.With(exit.Partial, err, "")
 	}
 	var e *hhfr.Error
 	if errors.As(err, &e) && e.Code != hhfr.Unreachable && e.Code != hhfr.NoHHFR {

@@ -84,6 +84,14 @@ What has no stream goes plainly. With --require-hhfr it is refused with status 5
 near half whose link must carry nothing in clear, or no more than a stream takes. A near half that
 never found a far one says so, once, if a flag such as --store shows that it is half of a pair.
 
+The link may be a queue of a broker, for sites that are online now and then. The near half has
+--upstream jms:queue:NAME and --broker: it puts requests into the queue, as SOAP over JMS has them,
+and waits for each reply as long as the request lives (timeToLive, a minute without), or with
+--one-way for none. The far half has --queue: it sends the requests of the queue to --upstream. What
+it cannot reach gets nothing, and the requests stay in the queue. Where --store names the same store
+for both, messages go as content. Of HTTP only POST, paths, content types and actions pass, and one
+of: a reply, a fault, status 202. Only flags for --listen, --upstream and --store go with it.
+
 --check reads flags, variables, the --config file, certificates, tokens and descriptions, prints what
 the proxy would be, and ends with exit code 0; with another one what is wrong stands on stderr. It
 opens no store and no listener, writes nothing and asks nobody, so it can run beside a proxy.
@@ -105,4 +113,6 @@ const proxyExamples = `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://12
   hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key ` +
 	`--upstream http://127.0.0.1:8080/echo --store ./store --no-offer
   hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem
+  hhfr proxy --listen 127.0.0.1:8081 --upstream jms:queue:link --broker amqp://broker.example/
+  hhfr proxy --queue amqp://broker.example/link --upstream http://127.0.0.1:8080/
   hhfr proxy --config pair.conf`

@@ -2,6 +2,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/listen"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/negotiated"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queuelink"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/internal/proxy"
@@ -30,6 +32,7 @@ const proxyGrace = 5 * time.Second
 type proxyOptions struct {
 	server.ServerOptions
 	routes.RoutingOptions
+	link           queuelink.LinkOptions
 	schema         description.SchemaSource
 	timeout, drain time.Duration
 	maxConns       int
@@ -51,7 +54,12 @@ func New(g *command.Global) *cobra.Command {
 		Example:     proxyExamples,
 		Annotations: map[string]string{cmdline.KeysOfRoutes: strings.Join(routes.Keys(), " ")},
 		Args:        command.Takes(),
-		RunE:        func(c *cobra.Command, _ []string) error { return runProxy(c, g, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.link.Used(o.URL) {
+				return o.overQueue(c, g)
+			}
+			return runProxy(c, g, o)
+		},
 	}
 	o.flags(c.Flags())
 	command.OutputFlag(c, &o.Output)
@@ -60,6 +68,7 @@ func New(g *command.Global) *cobra.Command {
 
 func (o *proxyOptions) flags(f *pflag.FlagSet) {
 	o.UpstreamOptions.Flags(f)
+	o.link.Flags(f)
 	o.Flags(f, "127.0.0.1:8081", true)
 	o.schema.Flags(f)
 	o.schema.AnnotationFlag(f)
@@ -133,6 +142,28 @@ func (o *proxyOptions) toServers() bool {
 		}
 	}
 	return is(&o.UpstreamOptions)
+}
+
+// overQueue is a proxy with a queue as its link.
+func (o *proxyOptions) overQueue(c *cobra.Command, g *command.Global) error {
+	if err := queuelink.CheckFlags(c.Flags(), c.InheritedFlags()); err != nil {
+		return err
+	}
+	p := queuelink.LinkHalf{LinkOptions: &o.link, Server: &o.ServerOptions, Upstream: o.URL, Drain: o.drain,
+		TLS: func() (*tls.Config, error) { return o.TLS(g.System) },
+		Announce: func(addrs map[string]string, store, to string) error {
+			if o.Output == "json" {
+				return g.JSON(ProxyReport{Version: 1, Addresses: addrs, Store: store, Upstream: to})
+			}
+			for what, at := range addrs {
+				if _, err := fmt.Fprintf(g.Out, "%-9s %s\n", what, at); err != nil {
+					return err
+				}
+			}
+			_, err := fmt.Fprintf(g.Out, "upstream  %s\nstore     %s\n", to, store)
+			return err
+		}}
+	return p.Run(c.Context(), g)
 }
 
 // addresses are those of calls.

@@ -17,7 +17,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/routes"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/stores"
-	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
@@ -98,7 +97,7 @@ func (o *proxyOptions) config(
 	return proxy.Config{
 		Listen: s.Manager.Watched(bound.main), ListenTLS: s.Secure, Streams: bound.streams,
 		NearOnly: o.TCP == listen.None, Admit: s.Access.AdmitSession,
-		Advertise: o.Advertise, ListenTo: bound.listenTo, Store: s.Store, Coders: coders.OfBook(s.Book),
+		Advertise: o.Advertise, ListenTo: bound.listenTo, Store: s.Store, Coders: s.Coders(),
 		Times: proxy.Times{Timeout: o.timeout}, Stream: o.Stream(),
 		Bounds:   proxy.Bounds{MaxConns: o.maxConns, MaxPerPeer: o.maxPerPeer, MaxBuffer: int(o.maxBuffer)},
 		Contract: described.Contract, Schema: described.HHFR,

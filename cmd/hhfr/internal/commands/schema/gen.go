@@ -86,10 +86,7 @@ func runGo(ctx context.Context, g *command.Global, o goOptions, file string) err
 	if o.packageName == "" {
 		name = nameOf(file)
 	}
-	p, err := gocode.Generate(d, gocode.GoOptions{Package: name, Binding: o.binding, Operations: o.operations})
-	if err != nil {
-		return err
-	}
+	p := gocode.Generate(d, gocode.GoOptions{Package: name, Binding: o.binding, Operations: o.operations})
 	for _, l := range p.Notes {
 		g.Note("not carried: %s", l)
 	}

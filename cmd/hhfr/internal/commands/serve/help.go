@@ -67,7 +67,8 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 With --queue it also answers the requests of a queue, as SOAP over JMS has them: each by the service
 that the request names as its target service, otherwise by the one that the queue is named after. A
 request is acknowledged when its reply is with the broker; those that cannot be handled go to its
-dead letters. A broker that is gone is looked for again.
+dead letters. A broker that is gone is looked for again. With --exactly-once a request that comes again
+has the reply from before, also from another server with the same --store, and is not handled again.
 
 --workers and --service-time make the capacity of the services small, to measure what a server does
 beyond it (hhfr bench load): requests wait in a short queue, and others are refused at once, by a

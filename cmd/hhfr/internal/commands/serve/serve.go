@@ -18,7 +18,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/mocked"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/server"
-	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
 )
 
@@ -28,6 +27,7 @@ type serveOptions struct {
 	udp, geoip, misbehave, soapRM string
 	allowHost, queues             []string
 	maxPerPeer                    int
+	exactlyOnce                   bool
 	work                          peer.Work
 }
 
@@ -49,7 +49,9 @@ func New(g *command.Global) *cobra.Command {
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	o.Record.Flags(f, "write all traffic to this pcapng file")
-	queues.ServeFlag(f, &o.queues)
+	queues.ServeFlag(f, &o.queues, "also answer the requests of this queue, SOAP over JMS")
+	f.BoolVar(&o.exactlyOnce, "exactly-once", false, "handle each request of --queue once, by what --store remembers "+
+		"of them, also if other servers at the queue have it")
 	flags.MaxPerPeer(f, &o.maxPerPeer, peer.DefaultMaxConns/2, "")
 	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
 		"FIRST-LAST or ADDRESS")
@@ -100,7 +102,7 @@ func runServe(ctx context.Context, g *command.Global, o *serveOptions) (err erro
 		return err
 	}
 	defer cfg.CallbackClient.CloseIdleConnections() // while it is recorded
-	consumers, err := o.consume(ctx, g, running)
+	consumers, err := o.consume(ctx, g, s, running)
 	if err != nil {
 		return errors.Join(err, running.Close())
 	}
@@ -137,7 +139,8 @@ func (o *serveOptions) config() (cfg peer.Config, err error) {
 	case len(o.allowHost) > 0 && o.soapRM == "":
 		return cfg, exit.Usagef("", "--allow-host goes with --soap-rm")
 	}
-	if err := cmp.Or(o.mock.Check(), command.CheckHost("--advertise", o.Advertise)); err != nil {
+	if err := cmp.Or(o.mock.Check(), queues.CheckOnce(o.exactlyOnce, o.queues, o.Store.Spec),
+		command.CheckHost("--advertise", o.Advertise)); err != nil {
 		return cfg, err
 	}
 	cfg = peer.Config{
@@ -158,6 +161,7 @@ func (o *serveOptions) complete(ctx context.Context, cfg *peer.Config, g *comman
 	if cfg.Services, err = o.services(ctx, g, ranges, s); err != nil {
 		return err
 	}
+	cfg.Services = cfg.Services.AtQueues(queues.Names(o.queues))
 	if cfg.CallbackClient, err = callbackClient(g.System, s.Recording); err != nil {
 		return err
 	}
@@ -165,7 +169,7 @@ func (o *serveOptions) complete(ctx context.Context, cfg *peer.Config, g *comman
 	cfg.Store, cfg.Common, cfg.Meter = s.Store, s.Common, s.Seen.Meter
 	cfg.HTTP = s.Manager.Watched(cfg.HTTP)
 	cfg.Log = g.Logger()
-	cfg.Coders, cfg.WrapConn, cfg.OnSession = coders.OfBook(s.Book), s.Recording.Accepted(), s.Recording.Facts
+	cfg.Coders, cfg.WrapConn, cfg.OnSession = s.Coders(), s.Recording.Accepted(), s.Recording.Facts
 	return nil
 }
 

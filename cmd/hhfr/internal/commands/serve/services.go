@@ -143,11 +143,16 @@ func announce(g *command.Global, o *serveOptions, at *peer.Server, s *server.Ope
 }
 
 // consume answers the requests of queues.
-func (o *serveOptions) consume(ctx context.Context, g *command.Global, running *peer.Server) (
-	*queues.Consumers, error) {
+func (o *serveOptions) consume(ctx context.Context, g *command.Global, s *server.OpenedServer,
+	running *peer.Server) (*queues.Consumers, error) {
 	roots, err := trust.TermuxRoots(g.System)
 	if err != nil {
 		return nil, err
 	}
-	return queues.Consume(ctx, o.queues, &tls.Config{RootCAs: roots}, running.Plain(), g.Logger())
+	by := queues.Answering{Handler: running.Plain(),
+		Shapes: queues.QueueShapes{Named: o.Store.Spec, Store: s.Store, Book: s.Book}}
+	if o.exactlyOnce {
+		by.Once = &queues.OnceServices{Transactional: running.Transactional, Within: peer.InTransaction}
+	}
+	return queues.Consume(ctx, g, o.queues, &tls.Config{RootCAs: roots}, by)
 }

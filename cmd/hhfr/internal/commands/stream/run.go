@@ -12,6 +12,7 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/client"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/command"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/dial"
+	"github.com/hhfr/hhfr/cmd/hhfr/internal/queues"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/reliable"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/results"
 	"github.com/hhfr/hhfr/internal/sender"
@@ -98,11 +99,13 @@ func (r *streamRun) dial(ctx context.Context) error {
 		cfg.Shapes = r.o.files.Shapes(book, cfg.Headers, r.with.Described.Messages())
 	}
 	if r.o.queue.Address != nil {
-		q, err := r.o.queue.Client(r.o.files.OneWay, r.with.Secure.Config, r.with.Dialer())
+		q, err := r.o.queue.Client(r.g, r.o.files.OneWay, r.with.Secure.Config, r.with.Dialer(),
+			queues.QueueShapes{Named: r.o.Store.Spec, Store: r.with.Store, Book: book})
 		if err != nil {
 			return err
 		}
 		r.with.Closes(q.Close)
+		r.with.Ends(func() { queues.TellSaved(r.g, q.Saved()) })
 		cfg.HTTPClient = &http.Client{Transport: q}
 	}
 	if cfg.LateReply = r.late.Take; r.pushed != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// nearHalf is the near half toward one upstream: it keeps a stream with the partner there, and
+// nearWay is the near half toward one upstream: it keeps a stream with the partner there, and
 // knows whose memory the connections of clients use.
-type nearHalf struct {
+type nearWay struct {
 	*plainWay
 	transports map[string]streamer.Transport
 	links      Keeper[*link]
@@ -19,9 +19,9 @@ type nearHalf struct {
 	principals principals
 }
 
-func newNearHalf(plain *plainWay, transports map[string]streamer.Transport) *nearHalf {
+func newNearWay(plain *plainWay, transports map[string]streamer.Transport) *nearWay {
 	cfg := &plain.p.cfg
-	u := &nearHalf{plainWay: plain, transports: transports, principals: newPrincipals(plain.cfg.Clients)}
+	u := &nearWay{plainWay: plain, transports: transports, principals: newPrincipals(plain.cfg.Clients)}
 	u.links = Keeper[*link]{
 		Open: u.negotiate, Quiet: u.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
 		Told: u.told,
@@ -32,13 +32,13 @@ func newNearHalf(plain *plainWay, transports map[string]streamer.Transport) *nea
 }
 
 // begin makes offers from now on.
-func (u *nearHalf) begin() {
+func (u *nearWay) begin() {
 	u.links.Begin()
 	u.p.wait.Go(func() { u.links.Run(u.ctx) })
 }
 
 // told notes the result of an attempt to open a stream.
-func (u *nearHalf) told(l *link, err error) {
+func (u *nearWay) told(l *link, err error) {
 	u.teller.tell(l != nil, err)
 	if l != nil {
 		u.alone.met()
@@ -50,7 +50,7 @@ func (u *nearHalf) told(l *link, err error) {
 
 // quiet is how long no offer is made in any case: the upstream has answered one, and wants no
 // stream, or none now. returns: it may have one after that time, also if no call asks for it.
-func (u *nearHalf) quiet(err error) (pause time.Duration, returns bool) {
+func (u *nearWay) quiet(err error) (pause time.Duration, returns bool) {
 	var answered *noSession
 	isAnswered := errors.As(err, &answered)
 	if !isAnswered || !answered.again || answered.after > 0 {

@@ -1,0 +1,181 @@
+package soapjms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/go-amqp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// answers remembers what was answered; with lost nobody knows.
+type answers struct {
+	mu     sync.Mutex
+	by     map[string]chan []byte
+	lost   bool
+	broken int
+}
+
+func (a *answers) Do(ctx context.Context, id, _ string, handle func(context.Context, bool) ([]byte, error)) (
+	_ []byte, _ bool, err error) {
+	a.mu.Lock()
+	if a.broken--; a.broken >= 0 {
+		a.mu.Unlock()
+		return nil, false, errors.New("the store is gone")
+	}
+	at, again := a.by[id]
+	if !again {
+		at = make(chan []byte, 1)
+		a.by[id] = at
+	}
+	a.mu.Unlock()
+	if a.lost {
+		return nil, false, nil
+	}
+	var reply []byte
+	if again {
+		reply = <-at
+	}
+	if reply == nil {
+		reply, err = handle(ctx, true)
+	}
+	at <- reply
+	return reply, true, err
+}
+
+// startOnce starts several servers, and what ends each of them.
+func startOnce(t *testing.T, broker *memory, once Once, log *strings.Builder, handler http.HandlerFunc) (
+	kill []func(), wait func()) {
+	t.Helper()
+	var all sync.WaitGroup
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	for range 2 {
+		ctx, stop := context.WithCancel(t.Context())
+		c, err := NewConsumer(ctx, ConsumerConfig{Queues: broker, Queue: "q", Handler: handler, Concurrency: 4,
+			Once: once, Log: logger})
+		require.NoError(t, err)
+		all.Go(func() { c.Run(ctx) })
+		kill = append(kill, func() {
+			stop()
+			_ = c.link.Close() // what it has begun is not acknowledged
+		})
+	}
+	return kill, all.Wait
+}
+
+// Two servers, one of which is killed: what it has begun and not acknowledged comes to the other
+// one, with its reply, and nothing is handled twice.
+func TestOnceOverKills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broker, once := newMemory(), &answers{by: map[string]chan []byte{}}
+		handled := map[string]int{}
+		var mu sync.Mutex
+		kill, wait := startOnce(t, broker, once, &strings.Builder{}, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			handled[r.Header.Get("SOAPAction")]++
+			mu.Unlock()
+			time.Sleep(time.Second)
+			echo(w, r)
+		})
+		for i := range 40 {
+			m := jmsRequest(classText, envelope11, map[string]any{propSOAPAction: fmt.Sprint(i)})
+			m.Properties.MessageID = fmt.Sprint(i)
+			broker.put("q", m)
+		}
+		time.Sleep(5500 * time.Millisecond)
+		kill[0]()
+		for range 100 {
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		assert.Equal(t, 40, broker.answered(), "nothing is lost")
+		assert.Len(t, handled, 40)
+		for action, n := range handled {
+			assert.Equal(t, 1, n, action)
+		}
+		assert.Empty(t, broker.dead)
+		kill[1]()
+		wait()
+	})
+}
+
+// One that is sent again has the reply again, at the queue that it names then.
+func TestOnceIsAnsweredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broker, once, handled := newMemory(), &answers{by: map[string]chan []byte{}}, 0
+		kill, wait := startOnce(t, broker, once, &strings.Builder{}, func(w http.ResponseWriter, r *http.Request) {
+			handled++
+			echo(w, r)
+		})
+		for _, queue := range []string{"one", "other"} {
+			m := jmsRequest(classText, envelope11, nil)
+			m.Properties.ReplyTo = &queue
+			broker.put("q", m)
+			synctest.Wait()
+			require.Len(t, broker.queues[queue], 1)
+			reply := broker.queues[queue][0]
+			assert.Equal(t, envelope11, reply.Value)
+			assert.Equal(t, "ID:1", reply.Properties.CorrelationID)
+			assert.Equal(t, "text/xml; charset=utf-8", text(reply, propContentType))
+		}
+		assert.Equal(t, 1, handled)
+		for _, end := range kill {
+			end()
+		}
+		wait()
+	})
+}
+
+func TestOnceFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		once    *answers
+		change  func(m *amqp.Message)
+		handler http.HandlerFunc
+		says    string // in the reply
+		logged  string
+	}{
+		"nobody knows": {&answers{lost: true}, nil, echo, "nobody knows whether it was handled", ""},
+		"no id": {&answers{}, func(m *amqp.Message) { m.Properties.MessageID = nil }, echo,
+			"the request has no JMSMessageID", ""},
+		"the store is gone": {&answers{broken: 3}, nil, echo, "<a/>", "the store is gone"},
+		"the handler gives up": {&answers{}, nil, func() http.HandlerFunc {
+			times := 0
+			return func(w http.ResponseWriter, r *http.Request) {
+				if times++; times < 4 {
+					panic(fmt.Errorf("%w: no space", http.ErrAbortHandler))
+				}
+				echo(w, r)
+			}
+		}(), "<a/>", "no space"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			broker, log := newMemory(), &strings.Builder{}
+			c.once.by = map[string]chan []byte{}
+			kill, wait := startOnce(t, broker, c.once, log, c.handler)
+			m := jmsRequest(classBytes, envelope11, nil)
+			if c.change != nil {
+				c.change(m)
+			}
+			broker.put("q", m)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Len(t, broker.queues["answers"], 1, name)
+			assert.Contains(t, string(broker.queues["answers"][0].Data[0]), c.says, name)
+			assert.Contains(t, log.String(), c.logged, name)
+			assert.Empty(t, broker.dead, name)
+			for _, end := range kill {
+				end()
+			}
+			wait()
+		})
+	}
+}
