@@ -28,13 +28,12 @@ func (b *PlainBinding) Flags(f *pflag.FlagSet) {
 	b.FastInfoset.Flag(f)
 }
 
-// Check returns why values of the flags are invalid, once the address is known; nil if they are
-// valid.
-func (b *PlainBinding) Check() error {
+// CheckAddress returns why the flags do not go with the address; nil if they do.
+func (b *PlainBinding) CheckAddress() error {
 	if b.Queue.Address != nil && b.FastInfoset != "" {
 		return exit.Usagef("", "--fast-infoset is for services of HTTP, not of queues")
 	}
-	return b.FastInfoset.Check()
+	return nil
 }
 
 // QueueClient is of the queue of the address. Its messages go as content of hhfr where named says

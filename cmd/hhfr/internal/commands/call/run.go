@@ -32,6 +32,9 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if o.timeout < 0 {
 		return exit.Usagef("", "--timeout is 0 or more")
 	}
+	if err := o.by.FastInfoset.Check(); err != nil {
+		return err
+	}
 	expected, err := expectations(o.expects)
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func runCall(ctx context.Context, g *command.Global, o *callOptions, args []stri
 	if err != nil {
 		return err
 	}
-	if err := o.by.Check(); err != nil {
+	if err := o.by.CheckAddress(); err != nil {
 		return err
 	}
 	if o.by.Queue.Address != nil && (len(header) > 0 || o.Digest || o.curl) {
