@@ -135,8 +135,8 @@ const concurrency = 64
 
 // ServeFlag declares --queue of a command that takes requests from it.
 func ServeFlag(f *pflag.FlagSet, to *[]string) {
-	f.StringArrayVar(to, "queue", nil, "take the requests of this queue, SOAP over JMS: amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of "+
-		"USER is in "+passwordVariable+"; may be given again")
+	f.StringArrayVar(to, "queue", nil, "take the requests of this queue, SOAP over JMS: amqp://[USER@]HOST:PORT/NAME "+
+		"or amqps://, AMQP 1.0; the password of USER is in "+passwordVariable+"; may be given again")
 }
 
 // Names are those of the queues at URLs, as far as these are right.
