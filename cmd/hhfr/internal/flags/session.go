@@ -35,7 +35,9 @@ func Delivery(f *pflag.FlagSet, assurance *string, ordered *bool) {
 }
 
 // OneWay has a command expect no replies.
-func OneWay(f *pflag.FlagSet, to *bool, about string) { f.BoolVar(to, "one-way", false, about) }
+func OneWay(f *pflag.FlagSet, to *bool) {
+	f.BoolVar(to, "one-way", false, "send messages that expect no reply")
+}
 
 // SaveDir has a command write messages to files.
 func SaveDir(f *pflag.FlagSet, to *string) {

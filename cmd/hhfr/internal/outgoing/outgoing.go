@@ -36,7 +36,7 @@ func (m *FileMessages) Flags(f *pflag.FlagSet) {
 	f.IntVar(&m.repeat, "repeat", 1, "how many times to send all the FILEs")
 	f.StringVar(&m.Action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	f.StringVar(&m.wrap, "wrap", "", "put each FILE, which is a body, into an envelope of SOAP 1.1 or 1.2")
-	flags.OneWay(f, &m.OneWay, "send messages that expect no reply")
+	flags.OneWay(f, &m.OneWay)
 }
 
 // Check checks the flags and FILEs of messages to a URL, with these HTTP fields.

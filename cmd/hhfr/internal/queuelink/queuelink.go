@@ -33,11 +33,9 @@ type LinkOptions struct {
 
 // Flags declares them.
 func (o *LinkOptions) Flags(f *pflag.FlagSet) {
-	queues.ServeFlag(f, &o.from, "be the far half of a pair with a queue as its link: send the requests of this queue "+
-		"to --upstream")
+	queues.ServeFlag(f, &o.from)
 	o.to.Flag(f)
-	flags.OneWay(f, &o.oneWay, "where --upstream is a queue: answer status 202 when the broker has a request; "+
-		"nobody expects replies")
+	flags.OneWay(f, &o.oneWay)
 }
 
 // Used reports whether the link is a queue: --upstream names one, or --queue does.

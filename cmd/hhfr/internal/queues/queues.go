@@ -129,10 +129,10 @@ func TellSaved(g *command.Global, s soapjms.Saved) {
 // concurrency is how many requests of a queue a server handles at once.
 const concurrency = 64
 
-// ServeFlag declares --queue of a command that takes requests from it for what about says.
-func ServeFlag(f *pflag.FlagSet, to *[]string, about string) {
-	f.StringArrayVar(to, "queue", nil, about+": amqp://[USER@]HOST:PORT/NAME or amqps://, AMQP 1.0; the password of "+
-		"USER is in "+passwordVariable+"; may be given again")
+// ServeFlag declares --queue of a command that takes requests from it.
+func ServeFlag(f *pflag.FlagSet, to *[]string) {
+	f.StringArrayVar(to, "queue", nil, "take the requests of this queue, SOAP over JMS: amqp://[USER@]HOST:PORT/NAME "+
+		"or amqps://, AMQP 1.0; the password of USER is in "+passwordVariable+"; may be given again")
 }
 
 // Names are those of the queues at URLs, as far as these are right.

@@ -49,7 +49,7 @@ func New(g *command.Global) *cobra.Command {
 	f.StringArrayVar(&o.allowHost, "allow-host", nil,
 		"HOST or HOST:PORT, besides the host of the client, to which --soap-rm may send replies; may be given again")
 	o.Record.Flags(f, "write all traffic to this pcapng file")
-	queues.ServeFlag(f, &o.queues, "also answer the requests of this queue, SOAP over JMS")
+	queues.ServeFlag(f, &o.queues)
 	f.BoolVar(&o.exactlyOnce, "exactly-once", false, "handle each request of --queue once, by what --store remembers "+
 		"of them, also if other servers at the queue have it")
 	flags.MaxPerPeer(f, &o.maxPerPeer, peer.DefaultMaxConns/2, "")
