@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,10 +79,14 @@ func (h *Hop) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	}
 	here, there, err := h.pipe(ctx)
 	if err == nil {
+		open, leave := context.WithCancel(context.Background())
 		select {
-		case h.came.conns <- &hopConn{Conn: there, ends: origin, to: to, addr: addr, first: first}:
-			return &hopConn{Conn: here, ends: origin}, nil
+		case h.came.conns <- &hopConn{
+			Conn: there, ends: origin, open: open, leave: leave, to: to, addr: addr, first: first,
+		}:
+			return &hopConn{Conn: here, ends: origin, leave: leave}, nil
 		case <-h.came.closed:
+			leave()
 			err = net.ErrClosed
 			_ = here.Close()
 		}
@@ -113,6 +118,8 @@ func (h *Hop) pipe(ctx context.Context) (here, there net.Conn, err error) {
 type hopConn struct {
 	net.Conn
 	ends  net.Conn
+	open  context.Context // ends when one of both ends is closed
+	leave context.CancelFunc
 	to    *http.Transport // of the origin; nil: the end of who dialed
 	addr  string
 	first chan net.Conn // the connection to it, until a request goes there
@@ -134,6 +141,7 @@ func (c *hopConn) Close() error {
 		_ = conn.Close()
 	default:
 	}
+	c.leave()
 	return c.Conn.Close()
 }
 
@@ -150,13 +158,28 @@ func (toOrigin) RoundTrip(r *http.Request) (*http.Response, error) {
 // ofOneHop are the fields that concern a connection (RFC 9110 7.6.1).
 var ofOneHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// pass passes on a request and its reply.
-func (h *Hop) pass(w http.ResponseWriter, r *http.Request) {
-	out := r.Clone(r.Context())
-	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", r.Context().Value(hopKey{}).(*hopConn).addr, ""
-	for _, name := range ofOneHop {
-		out.Header.Del(name)
+// withoutHop deletes the fields that concern a connection, and those that Connection names.
+func withoutHop(h http.Header) {
+	for _, list := range h["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
 	}
+	for _, name := range ofOneHop {
+		h.Del(name)
+	}
+}
+
+// pass passes on a request and its reply. Who has ended his direction waits for the reply still,
+// which net/http takes for his end: so a request ends with its connection.
+func (h *Hop) pass(w http.ResponseWriter, r *http.Request) {
+	from := r.Context().Value(hopKey{}).(*hopConn)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	defer context.AfterFunc(from.open, cancel)()
+	out := r.Clone(ctx)
+	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", from.addr, ""
+	withoutHop(out.Header)
 	if _, named := out.Header["User-Agent"]; !named {
 		out.Header.Set("User-Agent", "") // net/http has one of its own otherwise
 	}
@@ -167,10 +190,10 @@ func (h *Hop) pass(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
-	for name, values := range resp.Header {
-		if !slices.Contains(ofOneHop, name) {
-			w.Header()[name] = values
-		}
+	withoutHop(resp.Header)
+	maps.Copy(w.Header(), resp.Header)
+	if _, typed := resp.Header["Content-Type"]; !typed {
+		w.Header()["Content-Type"] = nil // net/http guesses one otherwise
 	}
 	w.WriteHeader(resp.StatusCode)
 	flushed := http.NewResponseController(w)

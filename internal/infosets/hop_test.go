@@ -1,11 +1,14 @@
 package infosets_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/internal/infosets"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -79,4 +83,99 @@ func TestHopWithoutOrigin(t *testing.T) {
 		_, _ = io.WriteString(w, "<a/>")
 	})
 	assert.Contains(t, post(t, client, cut.URL, soap.V11, envelope(soap.V11, "")).fail, "EOF")
+}
+
+// TestHopOfCodings: a reply in Fast Infoset that is compressed comes as XML; one by a coding that
+// is not known is an error, and not the client's to read.
+func TestHopOfCodings(t *testing.T) {
+	text := envelope(soap.V11, "<a/>")
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, err := z.Write([]byte(document(t, text)))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	for coding, one := range map[string]struct {
+		octets []byte
+		status int
+		text   string
+	}{
+		"gzip": {zipped.Bytes(), 200, text},
+		"br":   {[]byte("?"), 502, "coded by"},
+	} {
+		t.Run(coding, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				assert.Equal(t, []string{"gzip"}, r.Header["Accept-Encoding"])
+				w.Header().Set("Content-Type", "application/fastinfoset")
+				w.Header().Set("Content-Encoding", coding)
+				_, _ = w.Write(one.octets)
+			}))
+			defer s.Close()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader(text))
+			require.NoError(t, err)
+			req.Header.Set("Content-Type", "text/xml; charset=utf-8")
+			req.Header.Set("Accept-Encoding", "br, gzip")
+			resp, err := through(t, false).RoundTrip(req)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			assert.Equal(t, one.status, resp.StatusCode)
+			assert.Contains(t, string(body), one.text)
+			assert.Empty(t, resp.Header.Get("Content-Encoding"))
+		})
+	}
+}
+
+// exchange sends bytes through a hop, and ends its direction; what comes then, until the end.
+func exchange(t *testing.T, hop *infosets.Hop, origin, said string) string {
+	conn, err := hop.Dial(t.Context(), "tcp", origin)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, said)
+	require.NoError(t, err)
+	require.NoError(t, netconn.CloseWrite(conn))
+	all, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	return string(all)
+}
+
+// TestHopOfOneDirection: a client that has ended its direction has its reply; one that is gone does
+// not keep its request going.
+func TestHopOfOneDirection(t *testing.T) {
+	came, ended := make(chan struct{}, 2), make(chan struct{})
+	stays := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		came <- struct{}{}
+		if r.URL.Path == "/gone" {
+			<-r.Context().Done()
+			close(ended)
+			return
+		}
+		<-stays
+		w.Header()["Content-Type"] = nil
+		w.Header().Set("Connection", "X-Own")
+		w.Header().Set("X-Own", "of the connection")
+		_, _ = io.WriteString(w, "<a/>")
+	}))
+	defer s.Close()
+	hop := infosets.NewHop(new(net.Dialer).DialContext, false, nil)
+	defer hop.Close()
+	go func() {
+		<-came
+		close(stays)
+	}()
+	got := exchange(t, hop, s.Listener.Addr().String(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+	assert.Contains(t, got, "HTTP/1.1 200 OK\r\n")
+	assert.NotContains(t, got, "Content-Type")
+	assert.NotContains(t, got, "X-Own")
+	assert.Contains(t, got, "<a/>")
+
+	conn, err := hop.Dial(t.Context(), "tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "POST /gone HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+	require.NoError(t, err)
+	<-came
+	require.NoError(t, conn.Close())
+	<-ended
 }

@@ -5,11 +5,14 @@ package infosets
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/codec/fastinfoset"
@@ -86,6 +89,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		accept += ", " + media.Type + ", */*"
 	}
 	asked.Header.Set("Accept", accept)
+	onlyGzip(asked.Header)
 	service := req.URL.Scheme + "://" + req.URL.Host + req.URL.Path
 	takes, most := t.takes(service), int64(maxKnown)
 	if takes {
@@ -197,8 +201,12 @@ func (t *Transport) reply(
 	}
 	media := soap.ParseContentType(resp.Header.Get("Content-Type"))
 	switch {
-	case Is(media) && resp.Header.Get("Content-Encoding") == "":
-		if err := inXML(resp, media); err != nil {
+	case Is(media):
+		if err = unzipped(resp); err == nil {
+			err = inXML(resp, media)
+		}
+		if err != nil {
+			_ = resp.Body.Close()
 			if t.Tell != nil {
 				t.Tell(service, nil, err)
 			}
@@ -210,6 +218,35 @@ func (t *Transport) reply(
 		t.learn(service, resp)
 	}
 	return resp, false, nil
+}
+
+// onlyGzip leaves of the codings that a client takes the one that replies in Fast Infoset may have.
+func onlyGzip(h http.Header) {
+	isGzip := func(one string) bool { return strings.TrimSpace(one) == "gzip" }
+	takes := slices.ContainsFunc(h["Accept-Encoding"], func(list string) bool {
+		return slices.ContainsFunc(strings.Split(list, ","), isGzip)
+	})
+	if h.Del("Accept-Encoding"); takes {
+		h.Set("Accept-Encoding", "gzip")
+	}
+}
+
+// unzipped takes the coding off a reply in Fast Infoset.
+func unzipped(resp *http.Response) error {
+	switch coding := resp.Header.Get("Content-Encoding"); coding {
+	case "", "identity":
+		return nil
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return fmt.Errorf("the reply cannot be read: %w", err)
+		}
+		resp.Body = &rest{z, resp.Body}
+		resp.Header.Del("Content-Encoding")
+		return nil
+	default:
+		return fmt.Errorf("the reply cannot be read: it is coded by %.20q", coding)
+	}
 }
 
 // refuses reports whether a status says that a message of this form is not understood.

@@ -41,14 +41,6 @@ func (u *server) begin() {
 	u.near.Use()
 }
 
-// end is called when nobody uses it any more.
-func (u *server) end() {
-	u.stop()
-	if u.near != nil {
-		u.near.Leave()
-	}
-}
-
 // meterName is the name of an upstream for counters: its URL without what may be secret.
 func meterName(u *url.URL) string {
 	c := Canonical(u)

@@ -66,10 +66,13 @@ func (p *core) newUpstream(cfg Upstream) (*upstream, error) {
 	u.sequences = newSequencer(u.plain)
 	u.streams = newNearWay(u.plain, transports)
 	u.use.release = func() {
+		u.stop() // no further offer
 		u.streams.links.Close()
 		u.plain.close()
 		u.sequences.close()
-		u.end()
+		if u.near != nil {
+			u.near.Leave()
+		}
 	}
 	return u, nil
 }
