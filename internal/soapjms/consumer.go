@@ -80,6 +80,7 @@ func NewConsumers(ctx context.Context, cfg ConsumerConfig) (all []*Consumer, err
 	if cfg.Content != nil {
 		beside := cfg
 		beside.Queue += ContentQueue
+		beside.Service = cmp.Or(cfg.Service, cfg.Queue) // what is told of a request once is the same at both
 		c, err := NewConsumer(ctx, beside)
 		if err == nil {
 			all = append(all, c)

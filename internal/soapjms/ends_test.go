@@ -242,6 +242,40 @@ func TestRepliesAreGone(t *testing.T) {
 	})
 }
 
+// A broker that had the request, or may have, and is gone until the time is over: that it cannot be
+// reached says nothing of the request.
+func TestBrokerHasIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		refusing error // the first attempt, with which the broker goes
+		then     error // why there is no other link, and otherwise why messages are not taken
+	}{
+		"accepted":        {nil, errors.New("connection refused")},
+		"sent":            {&amqp.LinkError{}, errors.New("connection refused")},
+		"sent, then full": {&amqp.LinkError{}, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := start(t, RequesterConfig{Address: Address{Queue: "q", ReplyTo: "answers"}}, nil)
+			defer e.end()
+			e.broker.refusing, e.broker.refuses = c.refusing, 1
+			go func() {
+				time.Sleep(time.Millisecond)
+				if c.then != nil {
+					e.broker.breaks(c.then)
+					return
+				}
+				e.broker.mu.Lock()
+				defer e.broker.mu.Unlock()
+				e.broker.refusing, e.broker.refuses = &amqp.Error{Description: "full"}, 0
+			}()
+			_, _, err := e.call(envelope11)
+			require.ErrorIs(t, err, &Error{Code: NoReply}, name)
+			require.NotErrorIs(t, err, &Error{Code: Unreachable}, name)
+			assert.ErrorContains(t, err, "the request may have been handled", name)
+			assert.True(t, e.left.Load(), name)
+		})
+	}
+}
+
 func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, RequesterConfig{Address: Address{Queue: "q", TimeToLive: 3 * time.Second}}, nil)

@@ -179,3 +179,53 @@ func TestOnceFails(t *testing.T) {
 		})
 	}
 }
+
+// A request as content that one server handled, whose link ended before it was acknowledged, and
+// that another one cannot read, comes as XML, and has the reply from before.
+func TestOnceOverRefusedContent(t *testing.T) {
+	for name, replyTo := range map[string]string{"a queue with a name": "answers", "its own": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			broker, content, handled := newMemory(), newAside(), 0
+			once, logger := &answers{by: map[string]chan []byte{}}, slog.New(slog.DiscardHandler)
+			var drop func()
+			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if handled++; drop != nil {
+					drop()
+				}
+				echo(w, r)
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			all, err := NewConsumers(ctx, ConsumerConfig{Queues: broker, Queue: "q", Handler: handler, Concurrency: 4,
+				Once: once, Content: content, Log: logger})
+			require.NoError(t, err)
+			var served sync.WaitGroup
+			for _, c := range all {
+				served.Go(func() { c.Run(ctx) })
+			}
+			e := &ends{T: t, broker: broker, client: NewRequester(RequesterConfig{Queues: broker, Content: content,
+				Address: Address{Queue: "q", Priority: defaultPriority, ReplyTo: replyTo}, Log: logger})}
+			for range 2 {
+				_, _, err := e.call(envelope11)
+				require.NoError(t, err, name)
+			}
+			drop = func() { // the links of the servers end, and the next has no shapes
+				broker.mu.Lock()
+				defer broker.mu.Unlock()
+				for l := range broker.links {
+					if l.queue == "q" || l.queue == "q.hhfr" {
+						l.end(errBroken)
+					}
+				}
+				content.lose(true)
+			}
+			_, got, err := e.call(envelope11)
+			require.NoError(t, err, name)
+			assert.Equal(t, envelope11, got, name)
+			assert.Equal(t, 3, handled, name)
+			assert.Len(t, broker.sentTo("q"), 2, "it was sent as XML: %s", name)
+			require.NoError(t, e.client.Close())
+			stop()
+			served.Wait()
+		})
+	}
+}
