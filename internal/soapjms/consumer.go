@@ -18,8 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// ErrNotNow is what a handler panics with that has done nothing, and cannot now: the request comes
-// again.
+// ErrNotNow is what a handler panics with that has done nothing, and cannot now, and of content
+// whose store fails: the request comes again.
 var ErrNotNow = errors.New("not now")
 
 // maxDeliveries is how often a request is begun, which each time ended without an answer, before it
@@ -76,6 +76,9 @@ const laterPause = 5 * time.Second
 type Consumer struct {
 	cfg  ConsumerConfig
 	link QueueLink // nil: there is none now
+
+	marking   sync.Mutex
+	markAfter time.Time // no mark before
 }
 
 // NewConsumer opens a queue. Errors: Unreachable.
@@ -84,7 +87,7 @@ func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{cfg, link}, nil
+	return &Consumer{cfg: cfg, link: link}, nil
 }
 
 // NewConsumers opens a queue, and the one for content beside it, if there is content; where that
@@ -233,6 +236,9 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, err error) {
 	m, packed, err := unpacked(c.cfg.Content, m)
 	if err != nil {
+		if down := c.unreadNow(ctx, err); down != nil {
+			return nil, "", down
+		}
 		reply, why = c.refuse(m, err)
 		return reply, why, nil
 	}

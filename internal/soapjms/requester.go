@@ -56,6 +56,8 @@ type Requester struct {
 
 	agreement contentAgreement
 	saved     savings
+	open      context.Context // done when it is closed
+	shut      context.CancelFunc
 
 	dialing sync.Mutex
 	linked  bool // it was
@@ -84,7 +86,8 @@ type attached struct {
 
 // NewRequester makes one; it connects when it is used. The caller closes it.
 func NewRequester(cfg RequesterConfig) *Requester {
-	return &Requester{cfg: cfg, prefix: "ID:" + uuid.NewString() + ":",
+	open, shut := context.WithCancel(context.Background())
+	return &Requester{cfg: cfg, open: open, shut: shut, prefix: "ID:" + uuid.NewString() + ":",
 		limit: cmp.Or(cfg.Address.TimeToLive, usualWait), waiting: map[string]*awaited{}}
 }
 
@@ -100,7 +103,7 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	w := c.expect()
 	defer c.forget(w)
-	if m := c.packed(r, body); m != nil {
+	if m := c.packed(ctx, r, body); m != nil {
 		reply, err := c.exchange(ctx, m, w, w.refused)
 		why := refused(reply)
 		if errors.Is(err, &Error{Code: NoReply}) { // perhaps nobody reads content any more
@@ -328,8 +331,11 @@ func (c *Requester) receive(link *attached) {
 			return
 		}
 		if m.Properties != nil {
-			c.agree(ctx, m)
+			look := c.agree(m) // before the next request, which waits for it a little
 			c.deliver(m)
+			if look != nil {
+				c.wait.Go(look) // replies that are there do not
+			}
 		}
 		_ = link.Accept(ctx, m) // one that comes again is not waited for
 	}
@@ -367,6 +373,7 @@ func (c *Requester) drop(link *attached) {
 func (c *Requester) Close() error {
 	c.mu.Lock()
 	c.closed = true
+	c.shut()
 	link := c.link
 	c.mu.Unlock()
 	if link != nil {
