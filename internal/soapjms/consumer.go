@@ -195,7 +195,7 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 		}
 		ctx, cancel := context.WithTimeout(ctx, settleTime)
 		defer cancel()
-		// What a service fails at counts: it may fail at it for ever. A store is there again some day.
+		// What a service fails at counts: it may fail for ever. A store is there again some day.
 		return link.Release(ctx, m, errors.As(err, new(serviceFailure)))
 	}
 	to := m.Properties.ReplyTo
@@ -325,8 +325,8 @@ func (c *Consumer) ask(ctx context.Context, m *amqp.Message, a asked, atomic boo
 	return reply, why, nil
 }
 
-// replyOf is the reply that a handler has written. What is no SOAP of status 200, 202 or 500 becomes
-// a fault, unless that is what it is.
+// replyOf is the reply that a handler has written. What is no SOAP of status 200, 202 or 500
+// becomes a fault, unless it is one.
 func (c *Consumer) replyOf(m *amqp.Message, a asked, w *replyWriter) (reply *amqp.Message, why string) {
 	status, body, contentType := cmp.Or(w.status, http.StatusOK), w.body.Bytes(), w.header.Get("Content-Type")
 	fault, failed := soap.IsFault(body), status >= http.StatusBadRequest

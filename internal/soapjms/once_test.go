@@ -137,8 +137,8 @@ func TestOnceIsAnsweredAgain(t *testing.T) {
 	})
 }
 
-// What a service fails at for ever is begun so often, and no more; a reply that cannot be remembered
-// is a fault at once.
+// What a service fails at for ever is begun so often, and no more; a reply that cannot be
+// remembered is a fault at once.
 func TestOncePoison(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

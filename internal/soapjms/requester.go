@@ -118,7 +118,7 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.cfg.Content != nil {
 		m.ApplicationProperties[propReads] = true
 	}
-	// It has the id of the content: another server may have handled that, and been unable to say so.
+	// It has the id of the content: another server may have handled that, and not have said so.
 	reply, err := c.exchange(ctx, m, w, nil)
 	return c.response(reply, r, err)
 }
