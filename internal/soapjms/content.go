@@ -136,7 +136,7 @@ const (
 )
 
 // agree takes what a reply says of content; look finds out whether it holds. nil: there is nothing
-// to find out, or that is underway.
+// to find out, or a store is asked already.
 func (c *Requester) agree(m *amqp.Message) (look func()) {
 	a, mark := &c.agreement, text(m, propMark)
 	if c.cfg.Content == nil || mark == "" {

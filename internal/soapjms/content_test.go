@@ -290,7 +290,7 @@ func TestUnpackedLeavesItsMessage(t *testing.T) {
 	assert.NotNil(t, same)
 }
 
-// askedStore is a form with a store that is asked in other ways; nil: as that of aside.
+// askedStore is a form whose store answers by these functions; nil: as that of aside.
 type askedStore struct {
 	aside
 	mark   func(ctx context.Context) (string, error)
