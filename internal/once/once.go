@@ -43,11 +43,15 @@ const (
 	patience                 = 30 * time.Second
 )
 
+// MaxReply is how long a reply may be that is recorded, in bytes.
+func (f *OnceFilter) MaxReply() int { return maxReply }
+
 // Do has handle answer the request with an id, for the service at a path, unless it is answered
 // already: then reply is what that was. nil: there is no reply. Without a transaction handle's
 // reply is one also when it cannot be recorded. known is false if another server began the request,
 // and nobody knows whether it was handled: for 30 s it has not ended. Errors: those of the store
-// and, of a transaction, of handle, after which nothing has happened.
+// and, of a transaction, of handle, after which nothing has happened: so it is where a reply in one
+// is longer than [OnceFilter.MaxReply].
 func (f *OnceFilter) Do(ctx context.Context, id, path string, handle Handle) (
 	reply []byte, known bool, err error) {
 	sum := sha256.Sum256([]byte(id))

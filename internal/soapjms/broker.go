@@ -34,8 +34,9 @@ type QueueLink interface {
 	// Accept has the broker forget a message, Reject put it with those that cannot be handled.
 	Accept(ctx context.Context, m *amqp.Message) error
 	Reject(ctx context.Context, m *amqp.Message, why string) error
-	// Release has it come again, to this link or another.
-	Release(ctx context.Context, m *amqp.Message) error
+	// Release has it come again, to this link or another; begun counts this time among those that
+	// it was begun.
+	Release(ctx context.Context, m *amqp.Message, begun bool) error
 	// Send returns when the broker has the message for the queue that its properties name. It is
 	// errNotNow where another attempt may help, and an [amqp.Error] where none does.
 	Send(ctx context.Context, m *amqp.Message) error
@@ -177,7 +178,10 @@ func (l *amqpLink) Reject(ctx context.Context, m *amqp.Message, why string) erro
 }
 
 // Release implements [QueueLink].
-func (l *amqpLink) Release(ctx context.Context, m *amqp.Message) error {
+func (l *amqpLink) Release(ctx context.Context, m *amqp.Message, begun bool) error {
+	if begun {
+		return l.receiver.ModifyMessage(ctx, m, &amqp.ModifyMessageOptions{DeliveryFailed: true})
+	}
 	return l.receiver.ReleaseMessage(ctx, m)
 }
 

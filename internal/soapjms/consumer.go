@@ -11,14 +11,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Azure/go-amqp"
 
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// ErrNotNow is what a handler panics with that has done nothing, and cannot now: the request comes
-// again.
+// ErrNotNow is what a handler panics with that has done nothing, and cannot now, and of content
+// whose store fails: the request comes again.
 var ErrNotNow = errors.New("not now")
 
 // maxDeliveries is how often a request is begun, which each time ended without an answer, before it
@@ -53,7 +54,19 @@ type Once interface {
 	// false where nobody knows whether the request was handled. An error means that it was not.
 	Do(ctx context.Context, id, path string, handle func(ctx context.Context, atomic bool) ([]byte, error)) (
 		reply []byte, known bool, err error)
+	// MaxReply is how long a reply may be that is remembered, in bytes.
+	MaxReply() int
 }
+
+// serviceFailure is why a service gave up, after which nothing has happened. What that wraps says
+// nothing about the store of a [Once].
+type serviceFailure struct{ error }
+
+// replyLimit is how many bytes a reply has more than, which is therefore no answer; nothing has
+// happened.
+type replyLimit int
+
+func (n replyLimit) Error() string { return fmt.Sprintf("the reply is longer than %d bytes", int(n)) }
 
 // laterPause is about how long a request waits that cannot be handled now.
 const laterPause = 5 * time.Second
@@ -63,6 +76,9 @@ const laterPause = 5 * time.Second
 type Consumer struct {
 	cfg  ConsumerConfig
 	link QueueLink // nil: there is none now
+
+	marking   sync.Mutex
+	markAfter time.Time // no mark before
 }
 
 // NewConsumer opens a queue. Errors: Unreachable.
@@ -71,7 +87,7 @@ func NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{cfg, link}, nil
+	return &Consumer{cfg: cfg, link: link}, nil
 }
 
 // NewConsumers opens a queue, and the one for content beside it, if there is content; where that
@@ -80,6 +96,7 @@ func NewConsumers(ctx context.Context, cfg ConsumerConfig) (all []*Consumer, err
 	if cfg.Content != nil {
 		beside := cfg
 		beside.Queue += ContentQueue
+		beside.Service = cmp.Or(cfg.Service, cfg.Queue) // what is told of a request once is the same at both
 		c, err := NewConsumer(ctx, beside)
 		if err == nil {
 			all = append(all, c)
@@ -178,7 +195,8 @@ func (c *Consumer) handle(ctx context.Context, link QueueLink, m *amqp.Message) 
 		}
 		ctx, cancel := context.WithTimeout(ctx, settleTime)
 		defer cancel()
-		return link.Release(ctx, m)
+		// What a service fails at counts: it may fail for ever. A store is there again some day.
+		return link.Release(ctx, m, errors.As(err, new(serviceFailure)))
 	}
 	to := m.Properties.ReplyTo
 	switch asks := to != nil && *to != ""; {
@@ -218,6 +236,9 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, err error) {
 	m, packed, err := unpacked(c.cfg.Content, m)
 	if err != nil {
+		if down := c.unreadNow(ctx, err); down != nil {
+			return nil, "", down
+		}
 		reply, why = c.refuse(m, err)
 		return reply, why, nil
 	}
@@ -252,75 +273,121 @@ func (c *Consumer) answerOnce(ctx context.Context, m *amqp.Message, a asked) (re
 		if reply, why, err = c.ask(ctx, m, a, atomic); reply == nil || err != nil {
 			return nil, err
 		}
-		return reply.MarshalBinary()
+		if why != "" {
+			reply.ApplicationProperties[propWhy] = why
+		}
+		record, err := reply.MarshalBinary()
+		if most := c.cfg.Once.MaxReply(); err == nil && atomic && len(record) > most {
+			err = replyLimit(most)
+		}
+		return record, err
 	})
+	var long replyLimit
 	switch {
+	case errors.As(err, &long):
+		why = long.Error() + ": nothing was done"
+		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: why}), why, nil
 	case err != nil:
 		return nil, "", err
 	case !known:
 		why = "a server began to handle the request and ended; nobody knows whether it was handled"
 		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: why}), why, nil
 	case len(recorded) == 0:
-		return nil, why, nil
+		return nil, "", nil
 	}
 	reply = &amqp.Message{}
 	if err := reply.UnmarshalBinary(recorded); err != nil {
 		return nil, "", err
 	}
+	why = text(reply, propWhy)
+	delete(reply.ApplicationProperties, propWhy)
 	addressed(reply, m)
 	return reply, why, nil
 }
+
+// propWhy is of a reply in a record alone: why it is a fault of the client's.
+const propWhy = "HHFR_why"
 
 // ask has the handler answer a request. An error is that nothing happened; atomic: so it is also
 // where the handler gives up.
 func (c *Consumer) ask(ctx context.Context, m *amqp.Message, a asked, atomic bool) (reply *amqp.Message, why string,
 	err error) {
 	w := &replyWriter{header: http.Header{}}
-	if err := c.serve(w, a.WithContext(ctx)); errors.Is(err, ErrNotNow) || atomic && err != nil {
+	switch err := c.serve(w, a.WithContext(ctx)); {
+	case errors.Is(err, ErrNotNow):
 		return nil, "", err
+	case atomic && w.over:
+		return nil, "", replyLimit(maxMessage)
+	case atomic && err != nil:
+		return nil, "", serviceFailure{err}
 	}
 	reply, why = c.replyOf(m, a, w)
 	return reply, why, nil
 }
 
-// replyOf is the reply that a handler has written.
+// replyOf is the reply that a handler has written. What is no SOAP of status 200, 202 or 500
+// becomes a fault, unless it is one.
 func (c *Consumer) replyOf(m *amqp.Message, a asked, w *replyWriter) (reply *amqp.Message, why string) {
-	contentType := w.header.Get("Content-Type")
-	kind := soap.ParseContentType(contentType).Type
+	status, body, contentType := cmp.Or(w.status, http.StatusOK), w.body.Bytes(), w.header.Get("Content-Type")
+	fault, failed := soap.IsFault(body), status >= http.StatusBadRequest
+	if contentType == "" && len(body) > 0 && (fault || !failed) { // an origin that does not say so
+		said, _ := soap.ContentType(max(soap.Recognize(body).Version, soap.V11), "")
+		contentType = soap.ParseContentType(said).Type // the text says its charset
+	}
 	switch {
 	case w.over:
-		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: fmt.Sprintf("the reply is longer than %d bytes",
-			maxMessage)}), ""
-	case w.status == 0 || w.body.Len() == 0 && w.status < http.StatusBadRequest:
+		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: replyLimit(maxMessage).Error()}), ""
+	case len(body) == 0 && status < http.StatusMultipleChoices:
 		if !a.told {
 			return nil, ""
 		}
 		reply = answer(m, classBytes, "", "", nil, false)
-		reply.ApplicationProperties[propStatus] = int32(max(w.status, http.StatusAccepted))
+		reply.ApplicationProperties[propStatus] = int32(max(status, http.StatusAccepted))
 		return reply, ""
-	case w.status >= http.StatusInternalServerError && isText(kind):
-		return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: strings.TrimSpace(w.body.String())}), ""
-	case w.status >= http.StatusBadRequest && isText(kind):
-		why = strings.TrimSpace(fmt.Sprintf("%s: %s", a.URL.Path, w.body.String()))
+	case len(body) > 0 && isSOAP(contentType, body) && (fault && failed || status == http.StatusOK ||
+		status == http.StatusAccepted || status == http.StatusInternalServerError):
+		return answer(m, a.class, contentType, w.header.Get("Content-Encoding"), body, fault || failed), ""
+	}
+	reason := strings.TrimSpace(string(body))
+	if !failed || reason == "" || !isText(w.header) || !utf8.Valid(body) {
+		reason = fmt.Sprintf("status %d %s without SOAP, but %d bytes of type %q", status, http.StatusText(status),
+			len(body), contentType)
+	}
+	if failed && status < http.StatusInternalServerError {
+		why = a.URL.Path + ": " + reason
 		return c.fault(m, a, &soap.Fault{Code: soap.Client, Reason: why}), why
 	}
-	failed := w.status >= http.StatusBadRequest || soap.IsFault(w.body.Bytes())
-	return answer(m, a.class, contentType, w.header.Get("Content-Encoding"), w.body.Bytes(), failed), ""
+	return c.fault(m, a, &soap.Fault{Code: soap.Server, Reason: reason}), ""
 }
 
-// isText reports whether a media type is none of SOAP: an error of HTTP has it.
-func isText(kind string) bool { return kind == "" || kind == "text/plain" || kind == "text/html" }
+// isSOAP reports whether a reply is SOAP, in any form of envelope.
+func isSOAP(contentType string, body []byte) bool {
+	media := soap.ParseContentType(contentType)
+	return media.Version() != soap.None || media.BinaryVersion() != soap.None || media.Type == "multipart/related" ||
+		media.Type == "application/xml" && soap.Recognize(body).Version != soap.None
+}
 
-// serve has the handler answer. One that panics has answered by a fault; with an error, that is
+// isText reports whether an error of HTTP says in words what it is.
+func isText(header http.Header) bool {
+	kind := soap.ParseContentType(header.Get("Content-Type")).Type
+	return header.Get("Content-Encoding") == "" &&
+		(kind == "" || kind == "text/plain" || kind == "text/html" || strings.HasSuffix(kind, "json"))
+}
+
+// serve has the handler answer. One that panics has answered by a fault, and what it panics with is
 // returned.
 func (c *Consumer) serve(w *replyWriter, r *http.Request) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err, _ = v.(error)
-			if err == nil || !errors.Is(err, http.ErrAbortHandler) && !errors.Is(err, ErrNotNow) {
-				c.cfg.Log.Error("a service failed", "path", r.URL.Path, "err", v)
+			var is bool
+			if err, is = v.(error); !is {
+				err = fmt.Errorf("%v", v)
 			}
-			*w = replyWriter{header: http.Header{}, status: http.StatusInternalServerError}
+			if !errors.Is(err, http.ErrAbortHandler) && !errors.Is(err, ErrNotNow) {
+				c.cfg.Log.Error("a service failed", "path", r.URL.Path, "err", err)
+			}
+			// One that cannot write a reply that is too long may end so.
+			*w = replyWriter{header: http.Header{}, status: http.StatusInternalServerError, over: w.over}
 			w.body.WriteString("the service failed")
 		}
 	}()

@@ -19,7 +19,8 @@ import (
 // same store as its writer. It is safe for concurrent use.
 type ContentForm interface {
 	Pack(message []byte) ([]byte, error)
-	// Unpack is the reverse, of a message of at most most bytes.
+	// Unpack is the reverse, of a message of at most most bytes. Where it is [ErrNotNow], or the
+	// store does not answer Shares either, the message is not refused, but comes again.
 	Unpack(packed []byte, most int) ([]byte, error)
 	// Mark gives the name of an entry that is in the store of this end, and Shares reports whether
 	// one is.
@@ -88,14 +89,28 @@ const firstTruce, longestTruce = time.Minute, time.Hour
 
 // contentAgreement is whether a client sends content.
 type contentAgreement struct {
-	mu    sync.Mutex
-	holds bool
-	after time.Time // not before
-	truce time.Duration
-	met   string // the mark that is not in the store
+	mu      sync.Mutex
+	holds   bool
+	after   time.Time // not before
+	truce   time.Duration
+	met     string        // the mark that is not in the store
+	looking chan struct{} // closed when a store has said whether a mark is there; nil: none is asked
 }
 
-func (a *contentAgreement) is() bool {
+// is waits a little for a store that is asked.
+func (a *contentAgreement) is(ctx context.Context) bool {
+	a.mu.Lock()
+	looking := a.looking
+	a.mu.Unlock()
+	if looking != nil {
+		timer := time.NewTimer(lookPause)
+		defer timer.Stop()
+		select {
+		case <-looking:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.holds
@@ -113,33 +128,52 @@ func (a *contentAgreement) end() (pause time.Duration, ended bool) {
 	return a.truce, true
 }
 
-// lookTime is how long a store may take to say whether a mark is there.
-const lookTime = 5 * time.Second
+const (
+	// lookTime is how long a store may take to say whether a mark is there, or to have one.
+	lookTime = 5 * time.Second
+	// lookPause is how long a request waits for that: most of a short run are content so.
+	lookPause = 200 * time.Millisecond
+)
 
-// agree takes what a reply says of content.
-func (c *Requester) agree(ctx context.Context, m *amqp.Message) {
+// agree takes what a reply says of content; look finds out whether it holds. nil: there is nothing
+// to find out, or a store is asked already.
+func (c *Requester) agree(m *amqp.Message) (look func()) {
 	a, mark := &c.agreement, text(m, propMark)
 	if c.cfg.Content == nil || mark == "" {
-		return
+		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.holds || mark == a.met || time.Now().Before(a.after) {
+	if a.holds || a.looking != nil || mark == a.met || time.Now().Before(a.after) {
+		return nil
+	}
+	a.looking = make(chan struct{})
+	return func() {
+		ctx, cancel := context.WithTimeout(c.open, lookTime)
+		defer cancel()
+		is, err := c.cfg.Content.Shares(ctx, mark)
+		c.found(mark, is, err)
+	}
+}
+
+// found takes what a store says of a mark.
+func (c *Requester) found(mark string, is bool, err error) {
+	a := &c.agreement
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.looking)
+	a.looking = nil
+	if a.holds = is && err == nil; a.holds {
+		c.cfg.Log.Info("messages go as content of hhfr", "queue", c.cfg.Address.Queue+ContentQueue)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	is, err := c.cfg.Content.Shares(ctx, mark)
-	switch a.holds = is; {
-	case err != nil:
-		a.after = time.Now().Add(firstTruce)
+	a.after = time.Now().Add(firstTruce) // also where servers have other stores, each its mark
+	if err != nil {
 		c.cfg.Log.Warn("messages go as XML", "queue", c.cfg.Address.Queue, "err", err)
-	case is:
-		c.cfg.Log.Info("messages go as content of hhfr", "queue", c.cfg.Address.Queue+ContentQueue)
-	default:
-		a.met = mark
-		c.cfg.Log.Warn("messages go as XML: the server has another store", "queue", c.cfg.Address.Queue)
+		return
 	}
+	a.met = mark
+	c.cfg.Log.Warn("messages go as XML: the server has another store", "queue", c.cfg.Address.Queue)
 }
 
 // disagree has messages go as XML for a while.
@@ -150,8 +184,8 @@ func (c *Requester) disagree(why error) {
 }
 
 // packed makes a request as content; nil: it goes as XML.
-func (c *Requester) packed(r *http.Request, body []byte) *amqp.Message {
-	if c.cfg.Content == nil || !c.agreement.is() || r.Header.Get("Content-Encoding") != "" {
+func (c *Requester) packed(ctx context.Context, r *http.Request, body []byte) *amqp.Message {
+	if c.cfg.Content == nil || !c.agreement.is(ctx) || r.Header.Get("Content-Encoding") != "" {
 		return nil
 	}
 	m := c.request(r, body)
@@ -216,15 +250,52 @@ func (c *Consumer) dress(ctx context.Context, to, reply *amqp.Message, packed bo
 			c.cfg.Log.Warn("a reply goes as XML", "queue", c.cfg.Queue, "err", err)
 		}
 	case !packed && to.ApplicationProperties[propReads] == true:
+		if mark := c.mark(ctx); mark != "" {
+			reply.ApplicationProperties[propMark] = mark
+		}
+	}
+}
+
+// mark is one for a reply; empty: the store has none now. One reply at once waits for the store,
+// and for a while none after it failed.
+func (c *Consumer) mark(ctx context.Context) string {
+	if !c.marking.TryLock() {
+		return ""
+	}
+	defer c.marking.Unlock()
+	if time.Now().Before(c.markAfter) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	mark, err := c.cfg.Content.Mark(ctx)
+	if err != nil {
+		c.markAfter = time.Now().Add(firstTruce)
+		c.cfg.Log.Warn("messages come as XML", "queue", c.cfg.Queue, "for", firstTruce, "err", err)
+		return ""
+	}
+	return mark
+}
+
+// anyMark is a name by which a store is asked for nothing but an answer.
+const anyMark = "urn:hhfr:queue:any"
+
+// unreadNow is why content cannot be read now, and may be later: its store fails. nil: it is of no
+// use.
+func (c *Consumer) unreadNow(ctx context.Context, err error) error {
+	if c.cfg.Content == nil {
+		return nil
+	}
+	if !errors.Is(err, ErrNotNow) {
 		ctx, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		mark, err := c.cfg.Content.Mark(ctx)
-		if err != nil {
-			c.cfg.Log.Warn("messages come as XML", "queue", c.cfg.Queue, "err", err)
-			return
+		_, down := c.cfg.Content.Shares(ctx, anyMark)
+		if down == nil {
+			return nil
 		}
-		reply.ApplicationProperties[propMark] = mark
+		err = down
 	}
+	return errors.New("content that cannot be read now: " + err.Error()) // it has a pause
 }
 
 // refuse is the fault for content that is not read, which is as if it had not come.

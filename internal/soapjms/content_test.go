@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -266,7 +269,7 @@ func TestContentOfReplyIsMalformed(t *testing.T) {
 		_, _, err := e.call(envelope11)
 		require.ErrorIs(t, err, &Error{Code: Malformed})
 		assert.ErrorContains(t, err, "the request was handled")
-		assert.False(t, e.client.agreement.is())
+		assert.False(t, e.client.agreement.is(t.Context()))
 	})
 }
 
@@ -285,4 +288,181 @@ func TestUnpackedLeavesItsMessage(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, is)
 	assert.NotNil(t, same)
+}
+
+// askedStore is a form whose store answers by these functions; nil: as that of aside.
+type askedStore struct {
+	aside
+	mark   func(ctx context.Context) (string, error)
+	shares func(ctx context.Context) (bool, error)
+	unpack func() error
+}
+
+func (a askedStore) Mark(ctx context.Context) (string, error) {
+	if a.mark == nil {
+		return a.aside.Mark(ctx)
+	}
+	return a.mark(ctx)
+}
+
+func (a askedStore) Shares(ctx context.Context, name string) (bool, error) {
+	if a.shares == nil {
+		return a.aside.Shares(ctx, name)
+	}
+	return a.shares(ctx)
+}
+
+func (a askedStore) Unpack(packed []byte, most int) ([]byte, error) {
+	if a.unpack != nil {
+		if err := a.unpack(); err != nil {
+			return nil, err
+		}
+	}
+	return a.aside.Unpack(packed, most)
+}
+
+// A store that does not answer has no reply be late.
+func TestSlowStoreOfClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		slow := askedStore{aside: newAside(), shares: func(ctx context.Context) (bool, error) {
+			asked++
+			<-ctx.Done()
+			return false, ctx.Err()
+		}}
+		e := startWithContent(t, RequesterConfig{}, slow, newAside(), echo)
+		begin := time.Now()
+		_, _, err := e.call(envelope11)
+		require.NoError(t, err)
+		assert.Zero(t, time.Since(begin))
+		var wait sync.WaitGroup
+		for range 8 {
+			wait.Go(func() {
+				_, _, err := e.call(envelope11)
+				require.NoError(t, err)
+			})
+		}
+		wait.Wait()
+		assert.Equal(t, lookPause, time.Since(begin), "what is sent waits no longer")
+		e.end()
+		assert.Equal(t, lookPause, time.Since(begin), "and the end does not")
+		assert.Equal(t, 1, asked)
+	})
+}
+
+// Two servers with other stores: the store is asked once, and after a while again.
+func TestOtherStoresOfServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, made := 0, 0
+		client := askedStore{aside: newAside(), shares: func(context.Context) (bool, error) {
+			asked++
+			return false, nil
+		}}
+		server := askedStore{aside: newAside(), mark: func(context.Context) (string, error) {
+			made++
+			return fmt.Sprint(made % 2), nil
+		}}
+		e := startWithContent(t, RequesterConfig{}, client, server, echo)
+		defer e.end()
+		for _, want := range []int{1, 2} {
+			for range 100 {
+				_, _, err := e.call(envelope11)
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+			assert.Equal(t, want, asked)
+			assert.Equal(t, want, strings.Count(e.log.String(), "another store"))
+			time.Sleep(firstTruce)
+		}
+	})
+}
+
+// A store that does not take a mark is asked by one reply at once, and not again for a while.
+func TestStoreOfServerTakesNoMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		both, asked := newAside(), 0
+		server := askedStore{aside: both, mark: func(ctx context.Context) (string, error) {
+			if asked++; asked > 1 {
+				return both.Mark(ctx)
+			}
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}
+		e := startWithContent(t, RequesterConfig{}, both, server, echo)
+		defer e.end()
+		begin := time.Now()
+		var wait sync.WaitGroup
+		var late atomic.Int32
+		for range 8 {
+			wait.Go(func() {
+				_, _, err := e.call(envelope11)
+				require.NoError(t, err)
+				if time.Since(begin) > 0 {
+					late.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		for range 8 {
+			_, _, err := e.call(envelope11)
+			require.NoError(t, err)
+		}
+		assert.EqualValues(t, 1, late.Load())
+		assert.Equal(t, lookTime, time.Since(begin))
+		assert.Equal(t, 1, asked)
+		time.Sleep(firstTruce)
+		for range 2 {
+			_, _, err := e.call(envelope11)
+			require.NoError(t, err)
+		}
+		assert.Len(t, e.broker.sentTo("q.hhfr"), 1)
+	})
+}
+
+// Content whose store fails comes again, and is handled when that is there: nothing is refused.
+func TestStoreFailsForAWhile(t *testing.T) {
+	for name, oneWay := range map[string]bool{"with a reply": false, "one-way": true} {
+		for _, typed := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				both, handled := newAside(), 0
+				down := func() error {
+					both.store.mu.Lock()
+					defer both.store.mu.Unlock()
+					if both.store.lost {
+						return errors.New("connection refused")
+					}
+					return nil
+				}
+				server := askedStore{aside: both}
+				if typed {
+					server.unpack = func() error {
+						if err := down(); err != nil {
+							return fmt.Errorf("%w: %w", ErrNotNow, err)
+						}
+						return nil
+					}
+				} else {
+					server.shares = func(context.Context) (bool, error) { return true, down() }
+				}
+				e := startWithContent(t, RequesterConfig{OneWay: oneWay}, both, server,
+					func(w http.ResponseWriter, r *http.Request) {
+						handled++
+						echo(w, r)
+					})
+				defer e.end()
+				e.client.agreement.holds = true
+				both.lose(true)
+				time.AfterFunc(30*time.Second, func() { both.lose(false) })
+				_, _, err := e.call(envelope11)
+				require.NoError(t, err, name)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Equal(t, 1, handled, name)
+				assert.Empty(t, e.broker.dead, name)
+				assert.Empty(t, e.broker.sentTo("q"), "it is not sent as XML: %s", name)
+				assert.Contains(t, e.log.String(), "content that cannot be read now")
+				assert.Contains(t, e.log.String(), "connection refused")
+			})
+		}
+	}
 }

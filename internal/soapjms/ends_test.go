@@ -115,6 +115,32 @@ func TestCalls(t *testing.T) {
 	})
 }
 
+// reply answers by a status and a body of a type; empty: without.
+func reply(w http.ResponseWriter, status int, contentType, body string) {
+	if contentType != "" {
+		w.Header().Set("Content-Type", contentType)
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+// What an origin answers without a type is XML, and of the version that it is.
+func TestReplyWithoutType(t *testing.T) {
+	for envelope, contentType := range map[string]string{envelope11: "text/xml", envelope12: "application/soap+xml"} {
+		synctest.Test(t, func(t *testing.T) {
+			e := start(t, RequesterConfig{}, func(w http.ResponseWriter, _ *http.Request) {
+				reply(w, http.StatusOK, "", envelope)
+			})
+			defer e.end()
+			status, got, err := e.call(envelope11)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusOK, status)
+			assert.Equal(t, envelope, got)
+			assert.Equal(t, contentType, e.broker.sentTo("temporary-2")[0])
+		})
+	}
+}
+
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -132,6 +158,44 @@ func TestFaults(t *testing.T) {
 			http.Error(w, "no service here", http.StatusNotFound)
 		}, "/q: no service here", soap.Client},
 		"a panic": {func(http.ResponseWriter, *http.Request) { panic("oops") }, "the service failed", soap.Server},
+		"no service, as HTML": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusNotFound, "text/html", "<p>no</p>")
+		}, "/q: <p>no</p>", soap.Client},
+		"no service, as JSON": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusNotFound, "application/problem+json", `{"title":"no"}`)
+		}, `/q: {"title":"no"}`, soap.Client},
+		"nothing": {func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusNotFound, "", "") },
+			`/q: status 404 Not Found without SOAP, but 0 bytes of type ""`, soap.Client},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, "text/html", "<p>hi</p>") },
+			`status 200 OK without SOAP, but 9 bytes of type "text/html"`, soap.Server},
+		"elsewhere": {func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusFound, "text/html", "<a/>") },
+			`status 302 Found without SOAP, but 4 bytes of type "text/html"`, soap.Server},
+		"elsewhere, without a word": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusFound, "", "")
+		}, `status 302 Found without SOAP, but 0 bytes of type ""`, soap.Server},
+		"busy": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusServiceUnavailable, "text/xml", "")
+		}, `status 503 Service Unavailable without SOAP, but 0 bytes of type "text/xml"`, soap.Server},
+		"busy, and no fault": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusServiceUnavailable, "text/xml", envelope11)
+		}, fmt.Sprintf(`status 503 Service Unavailable without SOAP, but %d bytes of type "text/xml"`, len(envelope11)),
+			soap.Server},
+		"without words": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusInternalServerError, "", "oh")
+		}, "oh", soap.Server},
+		"no words": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusBadGateway, "text/plain", "\xff")
+		}, `status 502 Bad Gateway without SOAP, but 1 bytes of type "text/plain"`, soap.Server},
+		"a fault of another status": {func(w http.ResponseWriter, _ *http.Request) {
+			b, err := soap.BuildFault(soap.V12, soap.Fault{Code: soap.Client, Reason: "no such order"})
+			require.NoError(t, err)
+			reply(w, http.StatusBadRequest, "application/soap+xml", string(b))
+		}, "no such order", soap.Client},
+		"too long to relay": {func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := w.Write(make([]byte, maxMessage+1)); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}, "the reply is longer than 67108864 bytes", soap.Server},
 		"too long": {func(w http.ResponseWriter, _ *http.Request) {
 			for err := error(nil); err == nil; {
 				_, err = w.Write(make([]byte, 1<<20))
@@ -240,6 +304,40 @@ func TestRepliesAreGone(t *testing.T) {
 		assert.Len(t, e.broker.queues["q"], 1, "it was not sent again")
 		assert.True(t, e.left.Load())
 	})
+}
+
+// A broker that had the request, or may have, and is gone until the time is over: that it cannot be
+// reached says nothing of the request.
+func TestBrokerHasIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		refusing error // the first attempt, with which the broker goes
+		then     error // why there is no other link, and otherwise why messages are not taken
+	}{
+		"accepted":        {nil, errors.New("connection refused")},
+		"sent":            {&amqp.LinkError{}, errors.New("connection refused")},
+		"sent, then full": {&amqp.LinkError{}, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := start(t, RequesterConfig{Address: Address{Queue: "q", ReplyTo: "answers"}}, nil)
+			defer e.end()
+			e.broker.refusing, e.broker.refuses = c.refusing, 1
+			go func() {
+				time.Sleep(time.Millisecond)
+				if c.then != nil {
+					e.broker.breaks(c.then)
+					return
+				}
+				e.broker.mu.Lock()
+				defer e.broker.mu.Unlock()
+				e.broker.refusing, e.broker.refuses = &amqp.Error{Description: "full"}, 0
+			}()
+			_, _, err := e.call(envelope11)
+			require.ErrorIs(t, err, &Error{Code: NoReply}, name)
+			require.NotErrorIs(t, err, &Error{Code: Unreachable}, name)
+			assert.ErrorContains(t, err, "the request may have been handled", name)
+			assert.True(t, e.left.Load(), name)
+		})
+	}
 }
 
 func TestNobodyAnswers(t *testing.T) {

@@ -89,13 +89,7 @@ func (l *memoryLink) end(why error) {
 	l.ended = why
 	delete(l.of.links, l)
 	for m := range l.unsettled {
-		again, header := *m, amqp.MessageHeader{}
-		if m.Header != nil {
-			header = *m.Header
-		}
-		header.DeliveryCount++
-		again.Header = &header
-		l.of.queues[l.queue] = append(l.of.queues[l.queue], &again)
+		l.of.queues[l.queue] = append(l.of.queues[l.queue], again(m))
 	}
 	if strings.HasPrefix(l.queue, "temporary-") {
 		delete(l.of.queues, l.queue)
@@ -153,12 +147,26 @@ func (l *memoryLink) settle(m *amqp.Message) error {
 
 func (l *memoryLink) Accept(_ context.Context, m *amqp.Message) error { return l.settle(m) }
 
-func (l *memoryLink) Release(_ context.Context, m *amqp.Message) error {
+func (l *memoryLink) Release(_ context.Context, m *amqp.Message, begun bool) error {
 	err := l.settle(m)
+	if err == nil && begun {
+		m = again(m)
+	}
 	if err == nil {
 		l.of.put(l.queue, m)
 	}
 	return err
+}
+
+// again is a message as it comes after it was begun.
+func again(m *amqp.Message) *amqp.Message {
+	next, header := *m, amqp.MessageHeader{}
+	if m.Header != nil {
+		header = *m.Header
+	}
+	header.DeliveryCount++
+	next.Header = &header
+	return &next
 }
 
 func (l *memoryLink) Reject(_ context.Context, m *amqp.Message, why string) error {

@@ -52,6 +52,8 @@ func (a *answers) Do(ctx context.Context, id, _ string, handle func(context.Cont
 	return reply, true, err
 }
 
+func (a *answers) MaxReply() int { return 12 << 20 }
+
 // startOnce starts several servers, and what ends each of them.
 func startOnce(t *testing.T, broker *memory, once Once, log *strings.Builder, handler http.HandlerFunc) (
 	kill []func(), wait func()) {
@@ -135,6 +137,100 @@ func TestOnceIsAnsweredAgain(t *testing.T) {
 	})
 }
 
+// What a service fails at for ever is begun so often, and no more; a reply that cannot be
+// remembered is a fault at once.
+func TestOncePoison(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		begun   int
+		answers int
+		dead    any // why a request without a reply is dead
+	}{
+		"an error": {func(http.ResponseWriter, *http.Request) { panic(errors.New("bug")) }, maxDeliveries, 0,
+			"begun 5 times without an answer"},
+		"another panic": {func(http.ResponseWriter, *http.Request) { panic("bug") }, maxDeliveries, 0,
+			"begun 5 times without an answer"},
+		"a long reply": {func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusOK, "text/xml", strings.Repeat("x", 12<<20))
+		}, 1, 1, "the reply is longer than 12582912 bytes: nothing was done"},
+		"a longer one": {func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := w.Write(make([]byte, maxMessage+1)); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}, 1, 1, "the reply is longer than 67108864 bytes: nothing was done"},
+	} {
+		for _, replies := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				broker, begun := newMemory(), 0
+				kill, wait := startOnce(t, broker, &answers{by: map[string]chan []byte{}}, &strings.Builder{},
+					func(w http.ResponseWriter, r *http.Request) {
+						begun++
+						c.handler(w, r)
+					})
+				m := jmsRequest(classBytes, envelope11, nil)
+				if !replies {
+					m.Properties.ReplyTo = nil
+				}
+				broker.put("q", m)
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				assert.Equal(t, c.begun, begun, name)
+				if replies && c.answers > 0 {
+					require.Len(t, broker.queues["answers"], c.answers, name)
+					assert.Contains(t, string(broker.queues["answers"][0].Data[0]), c.dead, name)
+					assert.Empty(t, broker.dead, name)
+				} else {
+					require.Len(t, broker.dead, 1, name)
+					assert.Equal(t, c.dead, broker.dead[0].ApplicationProperties["why"], name)
+				}
+				for _, end := range kill {
+					end()
+				}
+				wait()
+			})
+		}
+	}
+}
+
+// What a service failed at is not taken for what the store of requests failed at.
+func TestServiceFailureHidesItsCause(t *testing.T) {
+	err := error(serviceFailure{fmt.Errorf("%w: so it is", http.ErrAbortHandler)})
+	assert.NotErrorIs(t, err, http.ErrAbortHandler)
+	assert.ErrorContains(t, err, "so it is")
+}
+
+// A request without a reply that was wrong is with the dead letters, also when the server whose it
+// was ended before it could say so.
+func TestOnceRemembersWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broker, begun := newMemory(), 0
+		kill, wait := startOnce(t, broker, &answers{by: map[string]chan []byte{}}, &strings.Builder{},
+			func(w http.ResponseWriter, _ *http.Request) {
+				if begun++; begun == 1 {
+					broker.breaks(nil)
+				}
+				http.Error(w, "no service here", http.StatusNotFound)
+			})
+		m := jmsRequest(classBytes, envelope11, nil)
+		m.Properties.ReplyTo = nil
+		broker.put("q", m)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, 1, begun)
+		require.Len(t, broker.dead, 1)
+		assert.Equal(t, "/q: no service here", broker.dead[0].ApplicationProperties["why"])
+		again := jmsRequest(classBytes, envelope11, nil)
+		broker.put("q", again)
+		synctest.Wait()
+		require.Len(t, broker.queues["answers"], 1)
+		assert.NotContains(t, broker.queues["answers"][0].ApplicationProperties, propWhy)
+		for _, end := range kill {
+			end()
+		}
+		wait()
+	})
+}
+
 func TestOnceFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		once    *answers
@@ -176,6 +272,56 @@ func TestOnceFails(t *testing.T) {
 				end()
 			}
 			wait()
+		})
+	}
+}
+
+// A request as content that one server handled, whose link ended before it was acknowledged, and
+// that another one cannot read, comes as XML, and has the reply from before.
+func TestOnceOverRefusedContent(t *testing.T) {
+	for name, replyTo := range map[string]string{"a queue with a name": "answers", "its own": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			broker, content, handled := newMemory(), newAside(), 0
+			once, logger := &answers{by: map[string]chan []byte{}}, slog.New(slog.DiscardHandler)
+			var drop func()
+			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if handled++; drop != nil {
+					drop()
+				}
+				echo(w, r)
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			all, err := NewConsumers(ctx, ConsumerConfig{Queues: broker, Queue: "q", Handler: handler, Concurrency: 4,
+				Once: once, Content: content, Log: logger})
+			require.NoError(t, err)
+			var served sync.WaitGroup
+			for _, c := range all {
+				served.Go(func() { c.Run(ctx) })
+			}
+			e := &ends{T: t, broker: broker, client: NewRequester(RequesterConfig{Queues: broker, Content: content,
+				Address: Address{Queue: "q", Priority: defaultPriority, ReplyTo: replyTo}, Log: logger})}
+			for range 2 {
+				_, _, err := e.call(envelope11)
+				require.NoError(t, err, name)
+			}
+			drop = func() { // the links of the servers end, and the next has no shapes
+				broker.mu.Lock()
+				defer broker.mu.Unlock()
+				for l := range broker.links {
+					if l.queue == "q" || l.queue == "q.hhfr" {
+						l.end(errBroken)
+					}
+				}
+				content.lose(true)
+			}
+			_, got, err := e.call(envelope11)
+			require.NoError(t, err, name)
+			assert.Equal(t, envelope11, got, name)
+			assert.Equal(t, 3, handled, name)
+			assert.Len(t, broker.sentTo("q"), 2, "it was sent as XML: %s", name)
+			require.NoError(t, e.client.Close())
+			stop()
+			served.Wait()
 		})
 	}
 }

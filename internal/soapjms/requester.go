@@ -56,6 +56,8 @@ type Requester struct {
 
 	agreement contentAgreement
 	saved     savings
+	open      context.Context // done when it is closed
+	shut      context.CancelFunc
 
 	dialing sync.Mutex
 	linked  bool // it was
@@ -64,7 +66,15 @@ type Requester struct {
 	closed  bool
 	next    int
 	link    *attached // nil: none
-	waiting map[string]chan *amqp.Message
+	waiting map[string]*awaited
+}
+
+// awaited is a request that waits for its reply.
+type awaited struct {
+	id      string
+	reply   chan *amqp.Message
+	refused chan *amqp.Message // the reply that its content was not read
+	left    bool               // a broker has it, or may have it
 }
 
 // attached is a link, once it is there.
@@ -76,8 +86,9 @@ type attached struct {
 
 // NewRequester makes one; it connects when it is used. The caller closes it.
 func NewRequester(cfg RequesterConfig) *Requester {
-	return &Requester{cfg: cfg, prefix: "ID:" + uuid.NewString() + ":",
-		limit: cmp.Or(cfg.Address.TimeToLive, usualWait), waiting: map[string]chan *amqp.Message{}}
+	open, shut := context.WithCancel(context.Background())
+	return &Requester{cfg: cfg, open: open, shut: shut, prefix: "ID:" + uuid.NewString() + ":",
+		limit: cmp.Or(cfg.Address.TimeToLive, usualWait), waiting: map[string]*awaited{}}
 }
 
 // RoundTrip implements [http.RoundTripper]. Errors: Unreachable, Refused, TooLarge, NoReply,
@@ -90,8 +101,10 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), c.limit, &Error{Code: NoReply,
 		Err: fmt.Errorf("within %v from %s; it may have been handled", c.limit, c.cfg.Address)})
 	defer cancel()
-	if m := c.packed(r, body); m != nil {
-		reply, err := c.exchange(ctx, m)
+	w := c.expect()
+	defer c.forget(w)
+	if m := c.packed(ctx, r, body); m != nil {
+		reply, err := c.exchange(ctx, m, w, w.refused)
 		why := refused(reply)
 		if errors.Is(err, &Error{Code: NoReply}) { // perhaps nobody reads content any more
 			c.disagree(err)
@@ -105,7 +118,8 @@ func (c *Requester) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.cfg.Content != nil {
 		m.ApplicationProperties[propReads] = true
 	}
-	reply, err := c.exchange(ctx, m)
+	// It has the id of the content: another server may have handled that, and not have said so.
+	reply, err := c.exchange(ctx, m, w, nil)
 	return c.response(reply, r, err)
 }
 
@@ -136,25 +150,28 @@ func (c *Requester) response(reply *amqp.Message, r *http.Request, err error) (*
 	return response(plain, r)
 }
 
-// exchange sends a message and waits for the reply, which is nil without an error where there is
-// none.
-func (c *Requester) exchange(ctx context.Context, m *amqp.Message) (*amqp.Message, error) {
-	id, reply := c.expect()
-	defer c.forget(id)
-	m.Properties.MessageID, m.Properties.CorrelationID = id, id
-	link, err := c.send(ctx, m)
+// exchange sends a message and waits for the reply, or for the one at refused; it is nil without an
+// error where there is none.
+func (c *Requester) exchange(ctx context.Context, m *amqp.Message, w *awaited, refused <-chan *amqp.Message) (
+	*amqp.Message, error) {
+	m.Properties.MessageID, m.Properties.CorrelationID = w.id, w.id
+	link, err := c.send(ctx, m, w)
 	if err != nil || c.cfg.OneWay {
 		return nil, err
 	}
 	for {
 		select {
-		case m := <-reply:
+		case m := <-w.reply:
+			return m, nil
+		case m := <-refused:
 			return m, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-link.ended:
 			select {
-			case m := <-reply: // it came before
+			case m := <-w.reply: // it came before
+				return m, nil
+			case m := <-refused:
 				return m, nil
 			default:
 			}
@@ -163,10 +180,18 @@ func (c *Requester) exchange(ctx context.Context, m *amqp.Message) (*amqp.Messag
 					"the request may have been handled", link.err)}
 			}
 			if link, err = c.connected(ctx); err != nil {
-				return nil, err
+				return nil, w.fate(err)
 			}
 		}
 	}
+}
+
+// fate is an error of the broker as that of a request: one that a broker may have may be handled.
+func (w *awaited) fate(err error) error {
+	if !w.left {
+		return err
+	}
+	return &Error{Code: NoReply, Err: errors.New(err.Error() + "; the request may have been handled")}
 }
 
 func bodyToSend(r *http.Request) ([]byte, error) {
@@ -182,27 +207,28 @@ func bodyToSend(r *http.Request) ([]byte, error) {
 }
 
 // expect makes an id, and where its reply comes.
-func (c *Requester) expect() (id string, reply chan *amqp.Message) {
+func (c *Requester) expect() *awaited {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
-	id, reply = c.prefix+strconv.Itoa(c.next), make(chan *amqp.Message, 1)
-	c.waiting[id] = reply
-	return id, reply
+	w := &awaited{id: c.prefix + strconv.Itoa(c.next), reply: make(chan *amqp.Message, 1),
+		refused: make(chan *amqp.Message, 1)}
+	c.waiting[w.id] = w
+	return w
 }
 
-func (c *Requester) forget(id string) {
+func (c *Requester) forget(w *awaited) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, id)
+	delete(c.waiting, w.id)
 }
 
 // send has the broker take a message, over the link that it returns.
-func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error) {
+func (c *Requester) send(ctx context.Context, m *amqp.Message, w *awaited) (*attached, error) {
 	for pause := firstPause; ; pause = after(pause) {
 		link, err := c.connected(ctx)
 		if err != nil {
-			return nil, err
+			return nil, w.fate(err)
 		}
 		if !c.cfg.OneWay || m.ApplicationProperties[propReads] == true { // which only a reply agrees to
 			replyTo(m, link.Address(), c.cfg.Address.ReplyTo == "")
@@ -210,9 +236,10 @@ func (c *Requester) send(ctx context.Context, m *amqp.Message) (*attached, error
 		err = link.Send(ctx, m)
 		var refused *amqp.Error
 		if errors.As(err, &refused) && !broken(err) { // by the broker, which would do so again
-			return nil, &Error{Code: Refused, Err: fmt.Errorf("%s: %w", c.cfg.Address, err)}
+			return nil, w.fate(&Error{Code: Refused, Err: fmt.Errorf("%s: %w", c.cfg.Address, err)})
 		}
 		if !errors.Is(err, errNotNow) {
+			w.left = true
 			left(ctx)
 		}
 		if err == nil {
@@ -304,8 +331,11 @@ func (c *Requester) receive(link *attached) {
 			return
 		}
 		if m.Properties != nil {
-			c.agree(ctx, m)
+			look := c.agree(m) // before the next request, which waits for it a little
 			c.deliver(m)
+			if look != nil {
+				c.wait.Go(look) // replies that are there do not
+			}
 		}
 		_ = link.Accept(ctx, m) // one that comes again is not waited for
 	}
@@ -315,9 +345,17 @@ func (c *Requester) deliver(m *amqp.Message) {
 	id, _ := m.Properties.CorrelationID.(string)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	w := c.waiting[id]
+	if w == nil { // nobody waits for it
+		return
+	}
+	to := w.reply
+	if m.ApplicationProperties[propRefused] == true {
+		to = w.refused
+	}
 	select {
-	case c.waiting[id] <- m:
-	default: // nobody waits for it, or it is there already
+	case to <- m:
+	default: // one is there already
 	}
 }
 
@@ -335,6 +373,7 @@ func (c *Requester) drop(link *attached) {
 func (c *Requester) Close() error {
 	c.mu.Lock()
 	c.closed = true
+	c.shut()
 	link := c.link
 	c.mu.Unlock()
 	if link != nil {
