@@ -18,10 +18,62 @@ import (
 	"github.com/hhfr/hhfr/internal/soapjms"
 )
 
+const (
+	// small is how much of a request each connection may hold, in bytes.
+	small = 1 << 20
+	// mostLong is how many requests that are longer are held at once.
+	mostLong = 16
+	// longWait is how long another such request waits.
+	longWait = time.Minute
+)
+
+var errManyLong = fmt.Errorf("%d requests of more than %d bytes are being sent, and none had its reply within %v",
+	mostLong, small, longWait)
+
 // nearHalf takes requests of HTTP, and has them answered over a queue.
 type nearHalf struct {
-	to  http.RoundTripper
-	log *slog.Logger
+	to   http.RoundTripper
+	log  *slog.Logger
+	long chan struct{} // an element for each request of more than small that is held
+}
+
+// boundedBody is the body of a request. It has a place among the long ones before more than small
+// of it is read.
+type boundedBody struct {
+	io.ReadCloser
+	ctx  context.Context
+	long chan struct{}
+	left int // until it needs one
+	has  bool
+}
+
+// Read implements [io.Reader].
+func (b *boundedBody) Read(p []byte) (n int, err error) {
+	if b.left == 0 && !b.has {
+		timer := time.NewTimer(longWait)
+		defer timer.Stop()
+		select {
+		case b.long <- struct{}{}:
+			b.has = true
+		case <-timer.C:
+			return 0, errManyLong
+		case <-b.ctx.Done():
+			return 0, context.Cause(b.ctx)
+		}
+	}
+	if !b.has && len(p) > b.left {
+		p = p[:b.left]
+	}
+	n, err = b.ReadCloser.Read(p)
+	b.left = max(b.left-n, 0)
+	return n, err
+}
+
+// free gives the place back.
+func (b *boundedBody) free() {
+	if b.has {
+		<-b.long
+	}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -31,6 +83,9 @@ func (n *nearHalf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "SOAP is posted here", http.StatusMethodNotAllowed)
 		return
 	}
+	body := &boundedBody{ReadCloser: r.Body, ctx: r.Context(), long: n.long, left: small}
+	defer body.free()
+	r.Body = body
 	reply, err := n.to.RoundTrip(r)
 	if err != nil {
 		if r.Context().Err() == nil {
@@ -44,6 +99,9 @@ func (n *nearHalf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // statusOf is the status of HTTP for what became of a request.
 func statusOf(err error) int {
+	if errors.Is(err, errManyLong) {
+		return http.StatusServiceUnavailable
+	}
 	var wrong *soapjms.Error
 	if errors.As(err, &wrong) {
 		switch wrong.Code {

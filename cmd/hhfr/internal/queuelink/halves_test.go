@@ -58,13 +58,55 @@ func TestNearHalf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := answering(func(*http.Request) (*http.Response, error) { return c.reply, c.err })
-			n := &nearHalf{to, slog.New(slog.DiscardHandler)}
+			n := &nearHalf{to, slog.New(slog.DiscardHandler), make(chan struct{}, mostLong)}
 			w := httptest.NewRecorder()
 			n.ServeHTTP(w, httptest.NewRequest(c.method, "/sum", strings.NewReader("<b/>")))
 			assert.Equal(t, c.status, w.Code)
 			assert.Equal(t, c.body, w.Body.String())
 		})
 	}
+}
+
+// Of long requests no more than some are held at once, whose length need not be known; short ones
+// pass meanwhile.
+func TestLongRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		to := answering(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err == nil && len(body) > small {
+				<-answer
+			}
+			return replyOf(200, "text/xml", "<a/>"), err
+		})
+		n := &nearHalf{to, slog.New(slog.DiscardHandler), make(chan struct{}, mostLong)}
+		var all sync.WaitGroup
+		ask := func(length int) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			all.Go(func() {
+				n.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/sum", io.LimitReader(zeros{}, int64(length))))
+			})
+			synctest.Wait()
+			return w
+		}
+		var held []*httptest.ResponseRecorder
+		for range mostLong {
+			held = append(held, ask(small+1))
+		}
+		short, late := ask(small-1), ask(small+1)
+		assert.Equal(t, "<a/>", short.Body.String())
+		time.Sleep(longWait)
+		synctest.Wait()
+		assert.Equal(t, http.StatusServiceUnavailable, late.Code)
+		assert.Contains(t, late.Body.String(), "16 requests of more than 1048576 bytes")
+		next := ask(small + 1)
+		close(answer)
+		all.Wait()
+		for _, w := range append(held, next) {
+			assert.Equal(t, "<a/>", w.Body.String())
+		}
+		assert.Empty(t, n.long)
+	})
 }
 
 func newFar(to answering) (*farHalf, context.CancelFunc, *bytes.Buffer) {

@@ -126,7 +126,7 @@ func (p *LinkHalf) near(ctx context.Context, g *command.Global, s *server.Opened
 	if s.Secure != nil {
 		l = tls.NewListener(l, s.Secure)
 	}
-	clients := &http.Server{Handler: &nearHalf{to, g.Logger()}, ReadHeaderTimeout: 10 * time.Second,
+	clients := &http.Server{Handler: &nearHalf{to, g.Logger(), make(chan struct{}, mostLong)}, ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	failed := make(chan error, 1)
 	go func() { failed <- clients.Serve(l) }()
