@@ -4,6 +4,8 @@ import (
 	"crypto/md5" //nolint:gosec // what HTTP Digest is made of
 	"crypto/tls"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -176,6 +178,52 @@ func TestRepliesThatAreNone(t *testing.T) {
 			assert.Contains(t, stderr, c.said, "%s %v", name, more)
 		}
 	}
+}
+
+// TestRepliesThatAreCut: what goes wrong after a request was written leaves its fate unknown.
+func TestRepliesThatAreCut(t *testing.T) {
+	var contentType, reply string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if reply == "" {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, reply)
+	}))
+	defer service.Close()
+	service.Config.ErrorLog = log.New(io.Discard, "", 0)
+	file := withItsTypes(t, service.URL)
+	for name, c := range map[string]struct{ contentType, reply, flag, said string }{
+		"Fast Infoset":     {"application/fastinfoset", "\xe0\x00\x00\x01\x00", "--fast-infoset=at-once", "unexpected EOF"},
+		"XML":              {"text/xml", "<Envelope", "--plain", "unexpected EOF"},
+		"the head":         {"", "", "--plain", "EOF"},
+		"XML, by a client": {"text/xml", "<Envelope", "--quiet", "EOF"},
+	} {
+		contentType, reply = c.contentType, c.reply
+		code, printed, stderr := do(t, "call", file, "Get", `{"$":5}`, c.flag)
+		assert.Equal(t, 5, code, "%s: %s", name, stderr)
+		assert.Empty(t, printed, name)
+		assert.Contains(t, stderr, c.said, name)
+	}
+	service.Close()
+	code, _, stderr := do(t, "call", file, "Get", `{"$":5}`, "--plain")
+	assert.Equal(t, 3, code, stderr)
+}
+
+// TestFastInfosetThatCannotBeRead: such a reply is whole, and its request was handled.
+func TestFastInfosetThatCannotBeRead(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/fastinfoset")
+		_, _ = io.WriteString(w, "\xe0\x00\x00\x01\x00\x38")
+	}))
+	defer service.Close()
+	code, printed, stderr := do(t, "call", withItsTypes(t, service.URL), "Get", `{"$":5}`, "--fast-infoset=at-once")
+	assert.Equal(t, 5, code, stderr)
+	assert.Empty(t, printed)
+	assert.NotContains(t, stderr, "is the server running")
 }
 
 // importing is a description whose types are of another origin.

@@ -31,10 +31,14 @@ const (
 	UnknownShape
 	// TooLarge: the message is longer than the reader takes.
 	TooLarge
+	// StoreFailed: the store does not say whether it has the shape. It may, a little later; the
+	// cause is the error of the store.
+	StoreFailed
 )
 
 var codeNames = map[Code]string{
 	Malformed: "malformed content", UnknownShape: "unknown shape", TooLarge: "message too large",
+	StoreFailed: "its shape cannot be looked up",
 }
 
 func (c Code) String() string { return codeNames[c] }
@@ -94,10 +98,20 @@ func (c *MessageCodec) Pack(message []byte) ([]byte, error) {
 	return enc.Bytes(), nil
 }
 
-// Unpack reads a message of at most most bytes. Errors: Malformed, UnknownShape, TooLarge.
+// Unpack reads a message of at most most bytes. Errors: Malformed, UnknownShape, TooLarge,
+// StoreFailed.
 func (c *MessageCodec) Unpack(packed []byte, most int) ([]byte, error) {
-	d := wire.NewDecoder(wire.DecoderConfig{Shapes: readerShapes{c.coder}, MaxHeld: -1, MaxOpen: 1,
-		Compression: c.coder.Compression(), Scratch: true})
+	shapes := readerShapes{Coder: c.coder}
+	message, err := unpack(&shapes, packed, most)
+	if err != nil && shapes.failed != nil {
+		err = &Error{Code: StoreFailed, Err: shapes.failed}
+	}
+	return message, err
+}
+
+func unpack(shapes *readerShapes, packed []byte, most int) ([]byte, error) {
+	d := wire.NewDecoder(wire.DecoderConfig{Shapes: shapes, MaxHeld: -1, MaxOpen: 1,
+		Compression: shapes.Compression(), Scratch: true})
 	if _, err := d.Next(hello().AppendTo(nil)); err != nil {
 		return nil, err
 	}
@@ -127,10 +141,23 @@ func (c *MessageCodec) Unpack(packed []byte, most int) ([]byte, error) {
 
 // readerShapes has shapes that a message brings itself stay out of the store: only their writer
 // puts them there.
-type readerShapes struct{ *binary.Coder }
+type readerShapes struct {
+	*binary.Coder
+	failed error // of the store, where that is not that it lacks the shape, or has it damaged
+}
+
+// Find implements [wire.Shapes].
+func (r *readerShapes) Find(fp shape.Fingerprint) *program.Program {
+	p, err := r.Look(fp)
+	var failed *binary.Error
+	if errors.As(err, &failed) && !errors.Is(err, ctxstore.NotFound) && !errors.Is(err, ctxstore.Corrupt) {
+		r.failed = failed.Err
+	}
+	return p
+}
 
 // Keep implements [wire.Shapes].
-func (readerShapes) Keep(s *shape.Shape) *program.Program { return program.Compile(s) }
+func (*readerShapes) Keep(s *shape.Shape) *program.Program { return program.Compile(s) }
 
 // contentReader joins one message.
 type contentReader struct {

@@ -135,6 +135,44 @@ func TestStoreFails(t *testing.T) {
 	require.Error(t, err)
 }
 
+// A store that fails for a moment is no store without the shape.
+func TestStoreFailsForAMoment(t *testing.T) {
+	store := newStore(t)
+	message := own(t)[0]
+	packed, err := codec(store).Pack(message)
+	require.NoError(t, err)
+	away := &unavailable{Store: store}
+	c := codec(away)
+	for code, want := range map[ctxstore.Code]solo.Code{
+		ctxstore.Unavailable: solo.StoreFailed, ctxstore.Closed: solo.StoreFailed, ctxstore.Permission: solo.StoreFailed,
+		ctxstore.NotFound: solo.UnknownShape, ctxstore.Corrupt: solo.UnknownShape,
+	} {
+		away.err = &ctxstore.Error{Code: code}
+		_, err = c.Unpack(packed, most)
+		require.ErrorIs(t, err, &solo.Error{Code: want}, code)
+	}
+	away.err = context.DeadlineExceeded
+	_, err = c.Unpack(packed, most)
+	require.ErrorIs(t, err, &solo.Error{Code: solo.StoreFailed})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	away.err = nil
+	got, err := c.Unpack(packed, most)
+	require.NoError(t, err)
+	assert.Equal(t, message, got)
+}
+
+type unavailable struct {
+	ctxstore.Store
+	err error // nil: it is there
+}
+
+func (u *unavailable) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
+	if u.err != nil {
+		return ctxstore.Entry{}, u.err
+	}
+	return u.Store.Get(ctx, uri)
+}
+
 type failing struct{ ctxstore.Store }
 
 func (failing) Put(_ context.Context, _ string, _ []byte, _ ctxstore.PutOptions) (uint64, error) {

@@ -3,6 +3,7 @@ package binary
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -74,7 +75,7 @@ func (b *Book) load(ctx context.Context, fps []Fingerprint) (read int) {
 		if b.here(fp) != nil {
 			continue
 		}
-		if p := b.read(ctx, fp); p != nil {
+		if p, err := b.read(ctx, fp); err == nil {
 			programs = append(programs, p)
 		}
 	}
@@ -100,13 +101,18 @@ func (b *Book) Known(most int) (fps []Fingerprint) {
 // Program gives the compiled shape behind a fingerprint, from the book or the store. It is false if
 // neither has it.
 func (b *Book) Program(fp Fingerprint) (*program.Program, bool) {
-	p := b.here(fp)
-	if p == nil {
-		ctx, cancel := storeContext()
-		defer cancel()
-		p = b.read(ctx, fp)
+	p, err := b.find(fp)
+	return p, err == nil
+}
+
+// find is Program, and why neither has it: an [Error] of the store, or what is wrong with the shape.
+func (b *Book) find(fp Fingerprint) (*program.Program, error) {
+	if p := b.here(fp); p != nil {
+		return p, nil
 	}
-	return p, p != nil
+	ctx, cancel := storeContext()
+	defer cancel()
+	return b.read(ctx, fp)
 }
 
 // here gives the compiled shape behind a fingerprint; nil if it is not in the book.
@@ -119,17 +125,20 @@ func (b *Book) here(fp Fingerprint) *program.Program {
 	return nil
 }
 
-// read adds the shape behind a fingerprint to the book, from the store; nil if that has none.
-func (b *Book) read(ctx context.Context, fp Fingerprint) *program.Program {
+// read adds the shape behind a fingerprint to the book, from the store.
+func (b *Book) read(ctx context.Context, fp Fingerprint) (*program.Program, error) {
 	octets, err := b.store.Get(ctx, fp)
 	if err != nil {
-		return nil
+		return nil, &Error{Err: err}
 	}
 	s, err := shape.Parse(octets)
-	if err != nil || s.Fingerprint() != fp {
-		return nil
+	if err == nil && s.Fingerprint() != fp {
+		err = errors.New("another shape is in its place")
 	}
-	return b.add(s)
+	if err != nil {
+		return nil, err
+	}
+	return b.add(s), nil
 }
 
 // Keep writes a shape to the store and adds it to the book.

@@ -93,15 +93,20 @@ func (c *Coder) PeerHas(most int) []shape.Fingerprint { return c.recent.last(mos
 
 // Find gives a shape that the peer refers to; nil if it is not here.
 func (c *Coder) Find(fp shape.Fingerprint) *program.Program {
-	p := c.recent.find(fp)
-	if p == nil {
-		known := false
-		if p, known = c.book.Program(fp); !known {
-			return nil
+	p, _ := c.Look(fp)
+	return p
+}
+
+// Look is Find with the reason why a shape is not here: an [Error] is what the store says, which
+// may be that it failed; other errors are that what it has is damaged.
+func (c *Coder) Look(fp shape.Fingerprint) (p *program.Program, err error) {
+	if p = c.recent.find(fp); p == nil {
+		if p, err = c.book.find(fp); err != nil {
+			return nil, err
 		}
 	}
 	c.Learned(p)
-	return p
+	return p, nil
 }
 
 // Keep takes a shape that came, and stores it, if the store takes it.

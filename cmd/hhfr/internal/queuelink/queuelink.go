@@ -126,7 +126,7 @@ func (p *LinkHalf) near(ctx context.Context, g *command.Global, s *server.Opened
 	if s.Secure != nil {
 		l = tls.NewListener(l, s.Secure)
 	}
-	clients := &http.Server{Handler: &nearHalf{to, g.Logger()}, ReadHeaderTimeout: 10 * time.Second,
+	clients := &http.Server{Handler: &nearHalf{to, g.Logger(), make(chan struct{}, mostLong)}, ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	failed := make(chan error, 1)
 	go func() { failed <- clients.Serve(l) }()
@@ -151,6 +151,18 @@ func (p *LinkHalf) near(ctx context.Context, g *command.Global, s *server.Opened
 	return nil
 }
 
+// originIdle is how long a connection to an origin is kept without a request: a request that an
+// origin closes its connection under may have been handled, for all that the far half knows.
+const originIdle = time.Second
+
+func originTransport(secure *tls.Config) *http.Transport {
+	return &http.Transport{
+		TLSClientConfig: secure, DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 30 * time.Second, DisableCompression: true, MaxIdleConnsPerHost: 64,
+		IdleConnTimeout: originIdle,
+	}
+}
+
 // far sends the requests of the queue to the upstream.
 func (p *LinkHalf) far(ctx context.Context, g *command.Global, s *server.OpenedServer, _ net.Listener,
 	secure *tls.Config, by queues.QueueShapes) error {
@@ -162,13 +174,11 @@ func (p *LinkHalf) far(ctx context.Context, g *command.Global, s *server.OpenedS
 	if err != nil {
 		return err
 	}
-	client := &http.Transport{
-		TLSClientConfig: secure, DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 30 * time.Second, DisableCompression: true, MaxIdleConnsPerHost: 64,
-		IdleConnTimeout: 90 * time.Second,
-	}
+	client := originTransport(secure)
 	defer client.CloseIdleConnections()
-	half := &farHalf{origin: origin, client: client, log: g.Logger(), ends: ctx}
+	drained, cut := endsAfter(ctx, p.Drain)
+	defer cut()
+	half := &farHalf{origin: origin, client: client, log: g.Logger(), ends: ctx, cut: drained}
 	consumers, err := queues.Consume(ctx, g, p.from, &tls.Config{RootCAs: roots},
 		queues.Answering{Handler: half, Service: cmp.Or(origin.Path, "/"), Shapes: by})
 	if err != nil {
@@ -182,12 +192,23 @@ func (p *LinkHalf) far(ctx context.Context, g *command.Global, s *server.OpenedS
 		}
 	}
 	if err := p.ready(s, at, origin.Redacted()); err != nil {
+		cut()
 		return err
 	}
 	<-ctx.Done()
 	s.Manager.Stopping()
 	g.Note("shutting down after the calls in progress")
 	return nil
+}
+
+// endsAfter is a context that ends so long after another one, and when end is called.
+func endsAfter(ctx context.Context, drain time.Duration) (later context.Context, end context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(drain, cancel) })
+	return later, func() {
+		stop()
+		cancel()
+	}
 }
 
 func (p *LinkHalf) ready(s *server.OpenedServer, addrs map[string]string, to string) error {

@@ -9,8 +9,10 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr"
@@ -19,12 +21,15 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/plainsoap"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/envelope"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // maxReply bounds a reply in plain SOAP, in bytes, as hhfr.Reply.ReadAll does on streams.
 const maxReply = 64 << 20
+
+const fateHint = "the request was not sent again, since it may have been processed"
 
 // callSender makes the calls, by a client of the library or by one of HTTP alone.
 type callSender struct {
@@ -178,7 +183,7 @@ func (s *callSender) streamCall(ctx context.Context, x *madeCall, own http.Heade
 	}
 	x.status, x.header = reply.Status, reply.Header
 	if x.reply, err = reply.ReadAll(); err != nil {
-		return err
+		return exit.With(exit.Partial, err, fateHint)
 	}
 	after := s.client.Counters()
 	x.onStream = after.Received.Messages > before.Received.Messages
@@ -189,7 +194,31 @@ func (s *callSender) streamCall(ctx context.Context, x *madeCall, own http.Heade
 	return nil
 }
 
+// plainCall is a call in plain SOAP. An error after the request was written is a failure with
+// [exit.Partial]: the service may have handled it.
 func (s *callSender) plainCall(ctx context.Context, x *madeCall, own http.Header) error {
+	var written atomic.Bool
+	err := s.post(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				written.Store(true)
+			}
+		},
+		// A queue has no connection to show, and says so when its broker may have the request.
+		GotConn: func(info httptrace.GotConnInfo) {
+			if info.Conn == nil {
+				written.Store(true)
+			}
+		},
+	}), x, own)
+	// In TLS 1.3 a client hears only after the request that its certificate is not accepted.
+	if err != nil && written.Load() && session.TroubleOf(err) == 0 {
+		return exit.With(exit.Partial, err, fateHint)
+	}
+	return err
+}
+
+func (s *callSender) post(ctx context.Context, x *madeCall, own http.Header) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.op.url.String(), hhfr.Body(x.sent))
 	if err != nil {
 		return err
@@ -222,11 +251,18 @@ func unreached(err error) error {
 	if err == nil {
 		return nil
 	}
+	var known *exit.Failure
+	if errors.As(err, &known) {
+		return err
+	}
 	if plainsoap.MayBeHandled(err) {
 		return exit.With(exit.Partial, err, "")
 	}
 	var e *hhfr.Error
-	if errors.As(err, &e) && e.Code != hhfr.Unreachable && e.Code != hhfr.NoHHFR {
+	if errors.As(err, &e) && e.Code == hhfr.FateUnknown {
+		return exit.With(exit.Partial, err, fateHint)
+	}
+	if e != nil && e.Code != hhfr.Unreachable && e.Code != hhfr.NoHHFR {
 		return err
 	}
 	return exit.With(exit.NoPeer, err, exit.UnreachableHint(err))
