@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -103,7 +105,19 @@ func (s QueueShapes) content() soapjms.ContentForm {
 	if s.Named == "" || s.Named == stores.MemoryStore {
 		return nil
 	}
-	return solo.New(s.Store, s.Book)
+	return queueForm{solo.New(s.Store, s.Book)}
+}
+
+// queueForm is content that comes again where the store fails that has its shapes.
+type queueForm struct{ *solo.MessageCodec }
+
+// Unpack implements [soapjms.ContentForm].
+func (f queueForm) Unpack(packed []byte, most int) ([]byte, error) {
+	message, err := f.MessageCodec.Unpack(packed, most)
+	if errors.Is(err, &solo.Error{Code: solo.StoreFailed}) {
+		err = fmt.Errorf("%w: %w", soapjms.ErrNotNow, err)
+	}
+	return message, err
 }
 
 // Client is of the queue of Address, over connections in TLS as secure says, that dial opens. The
