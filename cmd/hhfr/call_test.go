@@ -196,7 +196,7 @@ func TestRepliesThatAreCut(t *testing.T) {
 	service.Config.ErrorLog = log.New(io.Discard, "", 0)
 	file := withItsTypes(t, service.URL)
 	for name, c := range map[string]struct{ contentType, reply, flag, said string }{
-		"Fast Infoset":     {"application/fastinfoset", "\xe0\x00\x00\x01\x00", "--fast-infoset=at-once", "unexpected EOF"},
+		"Fast Infoset":     {"application/fastinfoset", "\xe0\x00\x00\x01\x00", "--fast-infoset=at-once", "EOF"},
 		"XML":              {"text/xml", "<Envelope", "--plain", "unexpected EOF"},
 		"the head":         {"", "", "--plain", "EOF"},
 		"XML, by a client": {"text/xml", "<Envelope", "--quiet", "EOF"},
@@ -210,6 +210,18 @@ func TestRepliesThatAreCut(t *testing.T) {
 	service.Close()
 	code, _, stderr := do(t, "call", file, "Get", `{"$":5}`, "--plain")
 	assert.Equal(t, 3, code, stderr)
+}
+
+// TestCertificateIsWanted: in TLS 1.3 the client hears so after it wrote the request.
+func TestCertificateIsWanted(t *testing.T) {
+	service := httptest.NewUnstartedServer(http.NotFoundHandler())
+	service.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS13}
+	service.Config.ErrorLog = log.New(io.Discard, "", 0)
+	service.StartTLS()
+	defer service.Close()
+	code, _, stderr := do(t, "call", withItsTypes(t, service.URL), "Get", `{"$":5}`, "--plain", "--insecure-skip-verify")
+	assert.Equal(t, 3, code, stderr)
+	assert.Contains(t, stderr, "--cert FILE and --key FILE show one")
 }
 
 // TestFastInfosetThatCannotBeRead: such a reply is whole, and its request was handled.

@@ -144,8 +144,9 @@ func TestStoreFailsForAMoment(t *testing.T) {
 	away := &unavailable{Store: store}
 	c := codec(away)
 	for code, want := range map[ctxstore.Code]solo.Code{
-		ctxstore.Unavailable: solo.StoreFailed, ctxstore.Closed: solo.StoreFailed, ctxstore.Permission: solo.StoreFailed,
-		ctxstore.NotFound: solo.UnknownShape, ctxstore.Corrupt: solo.UnknownShape,
+		ctxstore.Unavailable: solo.StoreFailed, ctxstore.Closed: solo.StoreFailed,
+		ctxstore.Permission: solo.StoreFailed,
+		ctxstore.NotFound:   solo.UnknownShape, ctxstore.Corrupt: solo.UnknownShape,
 	} {
 		away.err = &ctxstore.Error{Code: code}
 		_, err = c.Unpack(packed, most)

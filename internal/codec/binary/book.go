@@ -105,7 +105,8 @@ func (b *Book) Program(fp Fingerprint) (*program.Program, bool) {
 	return p, err == nil
 }
 
-// find is Program, and why neither has it: an [Error] of the store, or what is wrong with the shape.
+// find is Program, and why neither has it: an [Error] of the store, or what is wrong with the
+// shape.
 func (b *Book) find(fp Fingerprint) (*program.Program, error) {
 	if p := b.here(fp); p != nil {
 		return p, nil

@@ -21,7 +21,7 @@ import (
 const (
 	// small is how much of a request each connection may hold, in bytes.
 	small = 1 << 20
-	// mostLong is how many requests that are longer are held at once.
+	// mostLong is how many requests that are longer are in memory at once.
 	mostLong = 16
 	// longWait is how long another such request waits.
 	longWait = time.Minute
@@ -34,7 +34,7 @@ var errManyLong = fmt.Errorf("%d requests of more than %d bytes are being sent, 
 type nearHalf struct {
 	to   http.RoundTripper
 	log  *slog.Logger
-	long chan struct{} // an element for each request of more than small that is held
+	long chan struct{} // an element for each request of more than small in memory
 }
 
 // boundedBody is the body of a request. It has a place among the long ones before more than small

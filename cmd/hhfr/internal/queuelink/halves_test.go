@@ -67,8 +67,8 @@ func TestNearHalf(t *testing.T) {
 	}
 }
 
-// Of long requests no more than some are held at once, whose length need not be known; short ones
-// pass meanwhile.
+// Of long requests no more than some are in memory at once, whose length need not be known; short
+// ones pass meanwhile.
 func TestLongRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -233,7 +233,7 @@ func TestEndedBeforeItIsSent(t *testing.T) {
 	})
 }
 
-// A connection that is kept long may be closed by the origin as a request comes.
+// A connection that is open long may be closed by the origin as a request comes.
 func TestConnectionsAreNotKeptLong(t *testing.T) {
 	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
@@ -255,7 +255,7 @@ func TestConnectionsAreNotKeptLong(t *testing.T) {
 	select {
 	case <-closed:
 	case <-time.After(30 * time.Second):
-		t.Fatal("the connection is kept")
+		t.Fatal("the connection stays open")
 	}
 }
 

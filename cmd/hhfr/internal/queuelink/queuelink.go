@@ -126,7 +126,8 @@ func (p *LinkHalf) near(ctx context.Context, g *command.Global, s *server.Opened
 	if s.Secure != nil {
 		l = tls.NewListener(l, s.Secure)
 	}
-	clients := &http.Server{Handler: &nearHalf{to, g.Logger(), make(chan struct{}, mostLong)}, ReadHeaderTimeout: 10 * time.Second,
+	half := &nearHalf{to, g.Logger(), make(chan struct{}, mostLong)}
+	clients := &http.Server{Handler: half, ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	failed := make(chan error, 1)
 	go func() { failed <- clients.Serve(l) }()
@@ -151,7 +152,7 @@ func (p *LinkHalf) near(ctx context.Context, g *command.Global, s *server.Opened
 	return nil
 }
 
-// originIdle is how long a connection to an origin is kept without a request: a request that an
+// originIdle is how long a connection to an origin is open without a request: a request that an
 // origin closes its connection under may have been handled, for all that the far half knows.
 const originIdle = time.Second
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -21,7 +22,6 @@ import (
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/plainsoap"
 	"github.com/hhfr/hhfr/cmd/hhfr/internal/printing"
 	"github.com/hhfr/hhfr/internal/envelope"
-	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/values"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -212,7 +212,9 @@ func (s *callSender) plainCall(ctx context.Context, x *madeCall, own http.Header
 		},
 	}), x, own)
 	// In TLS 1.3 a client hears only after the request that its certificate is not accepted.
-	if err != nil && written.Load() && session.TroubleOf(err) == 0 {
+	var alert *net.OpError
+	unheard := errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Error(), "certificate")
+	if err != nil && written.Load() && !unheard {
 		return exit.With(exit.Partial, err, fateHint)
 	}
 	return err
