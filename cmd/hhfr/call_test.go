@@ -219,7 +219,8 @@ func TestCertificateIsWanted(t *testing.T) {
 	service.Config.ErrorLog = log.New(io.Discard, "", 0)
 	service.StartTLS()
 	defer service.Close()
-	code, _, stderr := do(t, "call", withItsTypes(t, service.URL), "Get", `{"$":5}`, "--plain", "--insecure-skip-verify")
+	file := withItsTypes(t, service.URL)
+	code, _, stderr := do(t, "call", file, "Get", `{"$":5}`, "--plain", "--insecure-skip-verify")
 	assert.Equal(t, 3, code, stderr)
 	assert.Contains(t, stderr, "--cert FILE and --key FILE show one")
 }
