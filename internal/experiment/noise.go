@@ -78,7 +78,8 @@ func (w *Watcher) End() Noise {
 	n.OthersShare = -1
 	if after, processors := busy(w.root); after > 0 && w.own >= 0 {
 		took := time.Since(w.begun).Seconds() * float64(processors)
-		n.OthersShare = max(0, (after-w.all-(clock.Processor()-w.own).Seconds())/took)
+		// hundredths of a second are counted: more than there was may be in a short time
+		n.OthersShare = min(max(0, (after-w.all-(clock.Processor()-w.own).Seconds())/took), 1)
 	}
 	n.Celsius = hottest(w.root)
 	n.MHz, _ = clockOf(w.root)
