@@ -3,7 +3,7 @@ package replay
 import (
 	"fmt"
 
-	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/capture"
 )
 
 // excerptOctets is the length of a reply that an excerpt shows on each side of the first
@@ -37,7 +37,7 @@ func Compare(recordedStatus int, recorded []byte, status int, now []byte) *Diffe
 	d := &Difference{RecordedOctets: len(recorded), NowOctets: len(now)}
 	if recordedStatus != status {
 		d.What, d.Recorded, d.Now = "status", fmt.Sprint(recordedStatus), fmt.Sprint(status)
-		d.RecordedFault, d.NowFault = httpmsg.FaultText(recorded), httpmsg.FaultText(now)
+		d.RecordedFault, d.NowFault = capture.FaultText(recorded), capture.FaultText(now)
 		return d
 	}
 	at := 0

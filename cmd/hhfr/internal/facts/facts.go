@@ -9,7 +9,6 @@ import (
 
 	"github.com/hhfr/hhfr/internal/capture"
 	"github.com/hhfr/hhfr/internal/filter"
-	"github.com/hhfr/hhfr/internal/httpmsg"
 )
 
 // Asked is a message with what its exchange tells of it.
@@ -65,7 +64,7 @@ func (m Asked) Fault() string {
 	if !m.Reply || m.Operation.Local != "Fault" {
 		return ""
 	}
-	return httpmsg.FaultText(m.Body)
+	return capture.FaultText(m.Body)
 }
 
 // mostWaiting bounds the requests that are remembered.

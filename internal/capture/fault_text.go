@@ -1,4 +1,4 @@
-package httpmsg
+package capture
 
 import (
 	"github.com/hhfr/hhfr/pkg/soap"
