@@ -194,27 +194,18 @@ func (s *callSender) streamCall(ctx context.Context, x *madeCall, own http.Heade
 	return nil
 }
 
-// plainCall is a call in plain SOAP. An error after the request was written is a failure with
-// [exit.Partial]: the service may have handled it.
+// plainCall is a call in plain SOAP. An error once there was a connection is a failure with
+// [exit.Partial], as for sessions: the request may have been written, and handled. A queue has no
+// connection, and says so when its broker may have the request.
 func (s *callSender) plainCall(ctx context.Context, x *madeCall, own http.Header) error {
-	var written atomic.Bool
+	var connected atomic.Bool
 	err := s.post(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err == nil {
-				written.Store(true)
-			}
-		},
-		// A queue has no connection to show, and says so when its broker may have the request.
-		GotConn: func(info httptrace.GotConnInfo) {
-			if info.Conn == nil {
-				written.Store(true)
-			}
-		},
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	}), x, own)
 	// In TLS 1.3 a client hears only after the request that its certificate is not accepted.
 	var alert *net.OpError
 	unheard := errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Error(), "certificate")
-	if err != nil && written.Load() && !unheard {
+	if err != nil && connected.Load() && !unheard {
 		return exit.With(exit.Partial, err, fateHint)
 	}
 	return err
