@@ -121,6 +121,32 @@ func TestUnansweredAsJSON(t *testing.T) {
 	assert.Zero(t, r.Status)
 }
 
+// TestFaultsOfReplaysAsJSON: where a status differs, the fault is there that either reply is.
+func TestFaultsOfReplaysAsJSON(t *testing.T) {
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault>`+
+			`<faultcode>s:Server</faultcode><faultstring>out of order</faultstring></s:Fault></s:Body></s:Envelope>`)
+	}))
+	defer failing.Close()
+	urls := []string{"http://" + startEcho(t) + peer.EchoPath, failing.URL + peer.EchoPath}
+	for i, to := range []string{urls[1], urls[0]} {
+		recording := filepath.Join(t.TempDir(), "recorded.pcapng")
+		_, _, stderr := do(t, "stream", urls[i], shared.Testdata(t, "soap", "cwmp-inform.xml"), "--record", recording)
+		code, out, _ := do(t, "replay", recording, "--to", to, "--as", "soap", "-o", "json")
+		assert.Equal(t, exit.Failed, code, stderr)
+		line, _, _ := strings.Cut(out, "\n")
+		var r replay.ReplayLine
+		require.NoError(t, json.Unmarshal([]byte(line), &r), out)
+		require.NotNil(t, r.Difference, out)
+		faults := [2]string{}
+		faults[1-i] = "Server: out of order"
+		assert.Equal(t, faults, [2]string{r.Difference.RecordedFault, r.Difference.NowFault})
+	}
+}
+
 // TestVersionOfACheckout: a build of a checkout says which commit, and whether it was changed.
 func TestVersionOfACheckout(t *testing.T) {
 	v := cmdline.VersionOf(&debug.BuildInfo{Settings: []debug.BuildSetting{
