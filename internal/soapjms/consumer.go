@@ -236,8 +236,8 @@ func (c *Consumer) send(ctx context.Context, link QueueLink, reply *amqp.Message
 func (c *Consumer) answer(ctx context.Context, m *amqp.Message) (reply *amqp.Message, why string, err error) {
 	m, packed, err := unpacked(c.cfg.Content, m)
 	if err != nil {
-		if down := c.unreadNow(ctx, err); down != nil {
-			return nil, "", down
+		if errors.Is(err, ErrNotNow) { // which is not said on: the request has a pause before it comes again
+			return nil, "", errors.New("content that cannot be read now: " + err.Error())
 		}
 		reply, why = c.refuse(m, err)
 		return reply, why, nil

@@ -19,8 +19,8 @@ import (
 // same store as its writer. It is safe for concurrent use.
 type ContentForm interface {
 	Pack(message []byte) ([]byte, error)
-	// Unpack is the reverse, of a message of at most most bytes. Where it is [ErrNotNow], or the
-	// store does not answer Shares either, the message is not refused, but comes again.
+	// Unpack is the reverse, of a message of at most most bytes. Where its error is [ErrNotNow],
+	// the message is not refused, but comes again.
 	Unpack(packed []byte, most int) ([]byte, error)
 	// Mark gives the name of an entry that is in the store of this end, and Shares reports whether
 	// one is.
@@ -275,27 +275,6 @@ func (c *Consumer) mark(ctx context.Context) string {
 		return ""
 	}
 	return mark
-}
-
-// anyMark is a name by which a store is asked for nothing but an answer.
-const anyMark = "urn:hhfr:queue:any"
-
-// unreadNow is why content cannot be read now, and may be later: its store fails. nil: it is of no
-// use.
-func (c *Consumer) unreadNow(ctx context.Context, err error) error {
-	if c.cfg.Content == nil {
-		return nil
-	}
-	if !errors.Is(err, ErrNotNow) {
-		ctx, cancel := context.WithTimeout(ctx, lookTime)
-		defer cancel()
-		_, down := c.cfg.Content.Shares(ctx, anyMark)
-		if down == nil {
-			return nil
-		}
-		err = down
-	}
-	return errors.New("content that cannot be read now: " + err.Error()) // it has a pause
 }
 
 // refuse is the fault for content that is not read, which is as if it had not come.

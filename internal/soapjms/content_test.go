@@ -422,47 +422,34 @@ func TestStoreOfServerTakesNoMark(t *testing.T) {
 // Content whose store fails comes again, and is handled when that is there: nothing is refused.
 func TestStoreFailsForAWhile(t *testing.T) {
 	for name, oneWay := range map[string]bool{"with a reply": false, "one-way": true} {
-		for _, typed := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
-				both, handled := newAside(), 0
-				down := func() error {
-					both.store.mu.Lock()
-					defer both.store.mu.Unlock()
-					if both.store.lost {
-						return errors.New("connection refused")
-					}
-					return nil
+		synctest.Test(t, func(t *testing.T) {
+			both, handled := newAside(), 0
+			server := askedStore{aside: both, unpack: func() error {
+				both.store.mu.Lock()
+				defer both.store.mu.Unlock()
+				if both.store.lost {
+					return fmt.Errorf("%w: connection refused", ErrNotNow)
 				}
-				server := askedStore{aside: both}
-				if typed {
-					server.unpack = func() error {
-						if err := down(); err != nil {
-							return fmt.Errorf("%w: %w", ErrNotNow, err)
-						}
-						return nil
-					}
-				} else {
-					server.shares = func(context.Context) (bool, error) { return true, down() }
-				}
-				e := startWithContent(t, RequesterConfig{OneWay: oneWay}, both, server,
-					func(w http.ResponseWriter, r *http.Request) {
-						handled++
-						echo(w, r)
-					})
-				defer e.end()
-				e.client.agreement.holds = true
-				both.lose(true)
-				time.AfterFunc(30*time.Second, func() { both.lose(false) })
-				_, _, err := e.call(envelope11)
-				require.NoError(t, err, name)
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				assert.Equal(t, 1, handled, name)
-				assert.Empty(t, e.broker.dead, name)
-				assert.Empty(t, e.broker.sentTo("q"), "it is not sent as XML: %s", name)
-				assert.Contains(t, e.log.String(), "content that cannot be read now")
-				assert.Contains(t, e.log.String(), "connection refused")
-			})
-		}
+				return nil
+			}}
+			e := startWithContent(t, RequesterConfig{OneWay: oneWay}, both, server,
+				func(w http.ResponseWriter, r *http.Request) {
+					handled++
+					echo(w, r)
+				})
+			defer e.end()
+			e.client.agreement.holds = true
+			both.lose(true)
+			time.AfterFunc(30*time.Second, func() { both.lose(false) })
+			_, _, err := e.call(envelope11)
+			require.NoError(t, err, name)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Equal(t, 1, handled, name)
+			assert.Empty(t, e.broker.dead, name)
+			assert.Empty(t, e.broker.sentTo("q"), "it is not sent as XML: %s", name)
+			assert.Contains(t, e.log.String(), "content that cannot be read now")
+			assert.Contains(t, e.log.String(), "connection refused")
+		})
 	}
 }
